@@ -10,8 +10,9 @@ from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
+from tests.postgresql import postgres_store
 
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", "postgres")
 
 
 @contextmanager
@@ -19,6 +20,10 @@ def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]
     """An empty store."""
     if kind == "memory":
         yield MemoryStore()
+        return
+    if kind == "postgres":
+        with postgres_store(directory) as store:
+            yield store
         return
     database = SqliteDatabase(directory / "records.db")
     try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
+from tests.postgresql import postgres_store
 from tests.storage.worlds import furnish
 
 
@@ -24,13 +25,21 @@ def sqlite_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
         database.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+BY_DATABASE = pytest.mark.parametrize(
+    "opened", [sqlite_store, postgres_store], ids=["sqlite", "postgres"]
+)
+"""For tests of what is peculiar to stores in databases."""
+Opened = Callable[[Path], AbstractContextManager[SqlRecordStore]]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     if request.param == "memory":
         found = MemoryStore()
         furnish(found, "cin_a", "cin_b")
         yield found
         return
-    with sqlite_store(tmp_path) as found:
+    opened = {"sqlite": sqlite_store, "postgres": postgres_store}[request.param]
+    with opened(tmp_path) as found:
         furnish(found, "cin_a", "cin_b")
         yield found

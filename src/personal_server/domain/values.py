@@ -86,7 +86,7 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
     """
     match kind:
         case ValueKind.STRING:
-            return value if isinstance(value, str) else None
+            return without_nul(value) if isinstance(value, str) else None
         case ValueKind.INSTANT:
             return instant_ns(value) if isinstance(value, str) else None
         case ValueKind.DATE:
@@ -98,7 +98,16 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
                 return None
             if kind is ValueKind.INTEGER and isinstance(value, float) and value.is_integer():
                 return int(value)
-            return value
+            # not every database tells -0.0 from 0.0
+            return value + 0.0 if isinstance(value, float) else value
+
+
+def without_nul(text: str) -> str:
+    """A text as it is compared: not every database holds U+0000, for which U+FFFD stands.
+
+    Source: docs/contract/resource-server.md 2.8.
+    """
+    return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 def order_key(value: Comparable) -> Comparable:

@@ -27,6 +27,7 @@ from personal_server.domain.values import (
     exact_sum,
     order_key,
     render_sum,
+    without_nul,
 )
 from personal_server.enforcement.plans import AggregatePlan, Scope
 from personal_server.enforcement.rows import Aggregation, Group
@@ -145,6 +146,7 @@ def fold(text: str) -> str:
 
     Source: docs/contract/resource-server.md 9.2.
     """
+    text = without_nul(text)
     lower = text.lower()
     if len(lower) == len(text):
         return lower

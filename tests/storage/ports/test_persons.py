@@ -19,7 +19,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from personal_server.storage.sql import rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
-from tests.storage.conftest import sqlite_store
+from tests.storage.conftest import BY_DATABASE, Opened
 from tests.storage.worlds import connection, declaration, scope
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -147,13 +147,14 @@ def test_persons_of_two_views_in_one_snapshot_are_kept_apart(carded: RecordStore
         assert snapshot.count(seen(one)) == 2
 
 
+@BY_DATABASE
 def test_what_was_stored_before_a_declaration_told_of_persons_is_rebuilt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
     monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
     monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
-    with sqlite_store(tmp_path) as store:
+    with opened(tmp_path) as store:
         declare(store, cards("1", tells=False))
         store.add_connection(connection("cin_a"))
         turn_on(store, 1, lambda size: b"p" * size)

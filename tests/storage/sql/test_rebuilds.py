@@ -20,7 +20,7 @@ from personal_server.settings import Settings
 from personal_server.storage.ports import Rebuild, RecordStore
 from personal_server.storage.sql import rebuilds
 from tests.oracle.memory import MemoryStore
-from tests.storage.conftest import sqlite_store
+from tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from tests.storage.plans_at_random import CONNECTIONS
 from tests.storage.ports.asking import search
 from tests.storage.released.directory import NOTEBOOK, unpack
@@ -69,11 +69,12 @@ def finish(store: RecordStore) -> int:
     return sum(1 for _ in iter(store.rebuild_slice, False))
 
 
+@BY_DATABASE
 @settings(AT_RANDOM, max_examples=12)
-@given(st.integers(0, 2**32))
-def test_every_plan_has_the_same_answer_between_all_slices(seed: int) -> None:
+@given(seed=st.integers(0, 2**32))
+def test_every_plan_has_the_same_answer_between_all_slices(seed: int, opened: Opened) -> None:
     random = Random(seed)
-    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as fast:
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as fast:
         stores: list[RecordStore] = [MemoryStore(), fast]
         for store in stores:
             furnished(store, *CONNECTIONS)
@@ -116,11 +117,12 @@ def test_progress_is_told_until_it_is_done(changed: RecordStore) -> None:
     assert len(search(changed, "rain").candidates) == 22
 
 
+@BY_DATABASE
 def test_a_small_source_is_rebuilt_where_it_is_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", 2)
-    with sqlite_store(tmp_path) as store:
+    with opened(tmp_path) as store:
         furnished(store, "cin_a", "cin_b")
         write(store, "cin_a", [note("a"), note("b")])
         write(store, "cin_b", [note("a"), note("b"), note("c")])
@@ -174,10 +176,11 @@ def test_a_declaration_taken_back_stops_the_rebuild(changed: RecordStore, tmp_pa
     assert len(search(changed, "rain").candidates) == 22
 
 
+@BY_DATABASE
 def test_what_this_version_lays_out_another_way_is_planned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
-    with sqlite_store(tmp_path) as store:
+    with opened(tmp_path) as store:
         furnished(store, "cin_a")
         write(store, "cin_a", [note("a")])
         store.plan_rebuilds()
@@ -190,12 +193,13 @@ def test_what_this_version_lays_out_another_way_is_planned(
         assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)
 
 
+@BY_DATABASE
 @pytest.mark.parametrize("before", [[], ["title"]])
 def test_a_search_says_that_words_of_a_further_field_are_not_known_yet(
-    tmp_path: Path, before: list[str]
+    tmp_path: Path, before: list[str], opened: Opened
 ) -> None:
     earlier = {**NOTES, "query": {**NOTES["query"], "search": {"lexical_fields": before}}}
-    with sqlite_store(tmp_path) as store:
+    with opened(tmp_path) as store:
         declare(store, declaration("0", [earlier, FILES]))
         store.add_connection(connection("cin_a"))
         rows = [note("a", title="rain"), note("b", body="rain")]

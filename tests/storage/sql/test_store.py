@@ -20,7 +20,7 @@ from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import changes, figures, pages, segments, writes
 from tests.oracle.memory import MemoryStore
-from tests.storage.conftest import sqlite_store
+from tests.storage.conftest import BY_DATABASE, Opened
 from tests.storage.plans_at_random import (
     BLOB_BYTES,
     CONNECTIONS,
@@ -92,14 +92,15 @@ def write_at_random(
     assert done[0] == done[1]
 
 
+@BY_DATABASE
 @AT_RANDOM
-@given(st.integers(0, 2**32))
-def test_every_plan_has_the_same_answer_on_both_stores(seed: int) -> None:
-    compare_at_random(Random(seed))
+@given(seed=st.integers(0, 2**32))
+def test_every_plan_has_the_same_answer_on_both_stores(seed: int, opened: Opened) -> None:
+    compare_at_random(Random(seed), opened)
 
 
-def compare_at_random(random: Random) -> None:
-    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as fast:
+def compare_at_random(random: Random, opened: Opened) -> None:
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as fast:
         stores: list[RecordStore] = [MemoryStore(), fast]
         for store in stores:
             furnish(store, *CONNECTIONS)
@@ -108,16 +109,17 @@ def compare_at_random(random: Random) -> None:
             compare(random, stores)
 
 
+@BY_DATABASE
 @AT_RANDOM
-@given(st.integers(0, 2**32))
-def test_the_ways_of_large_archives_give_the_same_answers(seed: int) -> None:
+@given(seed=st.integers(0, 2**32))
+def test_the_ways_of_large_archives_give_the_same_answers(seed: int, opened: Opened) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "FEW", 2)
         patch.setattr(segments, "CROWDED", -1)
         patch.setattr(changes, "WALKED_AT_ONCE", 2)
         patch.setattr(figures, "WALKED_AT_ONCE", 2)
         patch.setattr(writes, "FLUSHED_AT", 2)
-        compare_at_random(Random(seed))
+        compare_at_random(Random(seed), opened)
 
 
 def compare(random: Random, stores: list[RecordStore]) -> None:
@@ -133,10 +135,11 @@ def _told(ask: Any) -> str:
     return "\n".join(repr(cell.cell_contents) for cell in ask.__closure__ or ())
 
 
+@BY_DATABASE
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.text(), min_size=1, max_size=4))
-def test_every_token_of_any_text_finds_it(texts: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as store:
+@given(texts=st.lists(st.text(), min_size=1, max_size=4))
+def test_every_token_of_any_text_finds_it(texts: list[str], opened: Opened) -> None:
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
         furnish(store, "cin_a")
         write(store, "cin_a", [plain_note(str(i), body=text) for i, text in enumerate(texts)])
         with store.snapshot() as snapshot:

@@ -371,9 +371,11 @@ class Compiler:
         index = f"w{self.number} f"
         return Where((f"r.id IN (SELECT f.rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
 
-    def words(self, words: WordQuery, places: Mapping[str, int]) -> Where:
-        """Lines `f` of the word index that hold words in one of the fields at these places."""
-        return Where(*self.dialect.matches(f"w{self.number}", words, places))
+    def words(
+        self, words: WordQuery, places: Mapping[str, int], among: Mapping[str, int] | None = None
+    ) -> Where:
+        """Lines `f` of the word index that hold words (`Dialect.matches`)."""
+        return Where(*self.dialect.matches(f"w{self.number}", words, places, among))
 
     def with_words(self, scope: Scope, words: WordQuery, places: Mapping[str, int]) -> Where:
         """Lines that the word index finds by what its fields, at these places, hold.
@@ -445,7 +447,7 @@ class Compiler:
         found = where & self._follows(value, order, after, place)
         sql = (
             f"SELECT {value}, r.k, r.id FROM w{self.number} f"  # noqa: S608
-            f" CROSS JOIN {self.lines()} ON r.id = f.rowid{found.sql}"
+            f" {self.dialect.ordered_join} {self.lines()} ON r.id = f.rowid{found.sql}"
             f" ORDER BY f.rowid{_way(order)} LIMIT ?"
         )
         return Statement(sql, (*found.params, limit))

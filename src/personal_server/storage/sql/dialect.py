@@ -137,7 +137,8 @@ class Dialect(Protocol):
         """The window of a field of each of some JSON texts.
 
         Shapes: lines are (JSON type, where the match begins, where the window begins, characters
-            of the field, window, SHA-256 of the field in hex).
+            of the field, window, SHA-256 of the field in hex).  Of type "json" are texts that the
+            database cannot cut; they stand whole in the place of the window.
         """
         ...
 
@@ -146,10 +147,14 @@ class Dialect(Protocol):
         ...
 
     def matches(
-        self, index: str, words: WordQuery, places: Mapping[str, int]
+        self,
+        index: str,
+        words: WordQuery,
+        places: Mapping[str, int],
+        among: Mapping[str, int] | None = None,
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The conditions that a line `f` of a word index holds words in one of the fields at these
-        places, with their parameters.
+        places, with their parameters; what is excluded is sought `among` others, if so asked.
         """
         ...
 

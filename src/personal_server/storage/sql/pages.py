@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import orjson
 
 from personal_server.domain.criteria import Condition, Operator, Order, WordQuery
 from personal_server.domain.record import StoredRecord
@@ -28,7 +31,7 @@ from personal_server.enforcement.rows import (
     RowPage,
     WindowOutcome,
 )
-from personal_server.storage.meaning import foreign_value, granted_lexical_fields
+from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
 from personal_server.storage.sql.compiler import MAX_ID, Where
 from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column
@@ -277,6 +280,8 @@ def _window(
     text: str,
     digest: str,
 ) -> FieldWindow:
+    if kind == "json":
+        kind, match, begun, total, text, digest = _cut(orjson.loads(text).get(plan.field), plan)
     if kind in (None, "null"):
         return FieldWindow(connection_id, WindowOutcome.NO_VALUE)
     if kind != "text":
@@ -285,6 +290,17 @@ def _window(
         return FieldWindow(connection_id, WindowOutcome.NO_MATCH)
     end = None if match is None else match + len(plan.match or "")
     return FieldWindow(connection_id, WindowOutcome.FOUND, text, begun, total, digest, match, end)
+
+
+def _cut(value: object, plan: FieldWindowPlan) -> tuple[str, int | None, int, int, str, str]:
+    """A line of `Dialect.window`, where the database cannot cut the text."""
+    if not isinstance(value, str):
+        return "null" if value is None else "other", None, 0, 0, "", ""
+    match = None if plan.match is None else fold(value).find(fold(plan.match))
+    offset = plan.offset_chars if match is None else max(0, match - plan.before_chars)
+    begun = min(len(value), offset)
+    text = value[begun : begun + plan.limit_chars]
+    return "text", match, begun, len(value), text, hashlib.sha256(value.encode()).hexdigest()
 
 
 def _with_key(key: str) -> Where:

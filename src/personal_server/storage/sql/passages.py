@@ -28,6 +28,7 @@ from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ChangeRow,
+    FactRow,
     PassageIndexRow,
     PassageRow,
     PassageSignsRow,
@@ -80,8 +81,8 @@ _CHANGED = (
     f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} > ?"
     f" ORDER BY {ChangeRow.sequence} LIMIT ?"
 )
-_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
-_FORGET_FACT = delete(StoreRow, StoreRow.name)
+_FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
+_FORGET_FACT = delete(FactRow, FactRow.name)
 _SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _ANY = tuple(f"SELECT tables, field, id FROM {each} LIMIT ?" for each in _PASSAGES)  # noqa: S608
 
@@ -184,7 +185,7 @@ class PassagesPart(StorePart):
                 if found:
                     return True
             if identity is not None:
-                session.run(insert(StoreRow), (MODEL, identity))
+                session.run(insert(FactRow), (MODEL, identity))
         return False
 
     def unembedded(

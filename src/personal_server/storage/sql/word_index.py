@@ -11,17 +11,26 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from personal_server.domain.criteria import Term, WordQuery
+from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import spaced
 from personal_server.domain.word_forms import forms, language_of, stems
 
 # What stands between the place of a field and a word or stem: neither a letter nor a digit.
 MARK, STEM_MARK = ":", "~"
-# What no record holds.
-_NO_WORD = f'"{MARK}"'
 # So much of a text is taken apart at once: a very long one never lies in memory word by word.
 _TAKEN_CHARS = 1 << 17
+
+
+class Entry(NamedTuple):
+    """Marked words that stand beside each other; of the last, if `is_prefix`, the beginning.
+
+    They are letters and digits only, behind their mark.
+    """
+
+    words: tuple[str, ...]
+    is_prefix: bool = False
 
 
 def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
@@ -53,48 +62,22 @@ def word_count(counts: bytes, places: Iterable[int]) -> int:
     return sum([known[place] for place in places])
 
 
-def all_in_any(words: WordQuery, places: Mapping[str, int]) -> str:
-    """Records that hold each term in at least one of the fields, and nothing that is excluded.
-
-    Phrases stand term by term, for each term field by field.
-    """
-    sought = [term for term in words.terms if term.tokens]
-    found = f"({' AND '.join(_in_any(term, places) for term in sought)})"
-    return " NOT ".join([found, *(_in_any(term, places) for term in words.excluded)])
+def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:
+    """What an index is asked for where a term is sought in fields, by their places in it."""
+    return [entry for field, place in places.items() for entry in entries(field, place, term)]
 
 
-def one_in_any(
-    term: Term, places: Mapping[str, int], excluded: Iterable[Term], among: Mapping[str, int]
-) -> str:
-    """Records that hold a term in one of the fields, and nothing that is excluded among others."""
-    return " NOT ".join([_in_any(term, places), *(_in_any(each, among) for each in excluded)])
-
-
-def entry_counts(term: Term, places: Mapping[str, int]) -> dict[str, int]:
-    """How many entries of the index `all_in_any` asks for in each field, in their order."""
-    return {field: len(_entries(field, place, term)) for field, place in places.items()}
-
-
-def _in_any(term: Term, places: Mapping[str, int]) -> str:
-    entries = [e for field, place in places.items() for e in _entries(field, place, term)]
-    return f"({' OR '.join(entries or [_NO_WORD])})"
-
-
-def _entries(field: str, place: int, term: Term) -> list[str]:
-    found: list[str] = []
+def entries(field: str, place: int, term: Term) -> list[Entry]:
+    """The same of one field."""
+    found: list[Entry] = []
     for each in term.alternatives_in(field):
         if each.inflected:
             sought = sorted(forms(each.tokens[0]))
-            found += [f'"{place}{mark}{form}"' for mark in (MARK, STEM_MARK) for form in sought]
+            found += [Entry((f"{place}{m}{form}",)) for m in (MARK, STEM_MARK) for form in sought]
         elif each.tokens:
-            found.append(phrase(place, each.tokens, prefix=each.prefix))
+            words = tuple(f"{place}{MARK}{word}" for word in each.tokens)
+            found.append(Entry(words, is_prefix=each.prefix))
     return found
-
-
-def phrase(place: int, words: Iterable[str], *, prefix: bool = False) -> str:
-    """Adjacent words of one field; they are letters and digits only, so that nothing is quoted."""
-    listed = " ".join(f"{place}{MARK}{word}" for word in words)
-    return f'"{listed}"{" *" if prefix else ""}'
 
 
 def _taken(words: str) -> Iterable[list[str]]:

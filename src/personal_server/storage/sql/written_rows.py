@@ -18,6 +18,7 @@ from personal_server.domain.values import (
     ValueKind,
     bound,
     comparable,
+    without_nul,
 )
 from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
@@ -111,7 +112,7 @@ def value_in(value: object, kind: ValueKind) -> Value:
     if value is None:
         return None
     if kind is ValueKind.STRING:
-        return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
+        return without_nul(value[:COMPARED_CODE_POINTS]) if isinstance(value, str) else None
     return bound(comparable(value, kind))
 
 

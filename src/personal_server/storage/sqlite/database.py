@@ -48,9 +48,10 @@ from personal_server.storage.sql.schema import (
     missing_steps,
     take_steps,
 )
+from personal_server.storage.sql.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
-from personal_server.storage.sqlite.search import count_terms, search
+from personal_server.storage.sqlite.search import FtsPart
 from personal_server.storage.writability import (
     DISK_FULL,
     READ_ONLY,
@@ -493,11 +494,11 @@ class SqliteDatabase:
 
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of FTS5."""
-        return search(reader, plan)
+        return search(reader, plan, FtsPart)
 
     def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
         """The same."""
-        return count_terms(reader, plan)
+        return count_terms(reader, plan, FtsPart)
 
     def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
         """(word, id, place) of everything in a word index.

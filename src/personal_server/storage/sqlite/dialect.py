@@ -12,12 +12,12 @@ from typing import Any, cast
 import apsw
 import orjson
 
-from personal_server.domain.criteria import WordQuery
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.meaning import fold
 from personal_server.storage.sql.dialect import Lines, Value
-from personal_server.storage.sql.word_index import MARK, STEM_MARK, all_in_any
+from personal_server.storage.sql.word_index import MARK, STEM_MARK, sought_entries
 from personal_server.storage.tables import ColumnKind
 
 # Where tables are that no file holds.
@@ -157,10 +157,14 @@ class SqliteDialect:
         return f"pdpp_comparable({found}, '{kind.value}')"
 
     def matches(
-        self, index: str, words: WordQuery, places: Mapping[str, int]
+        self,
+        index: str,
+        words: WordQuery,
+        places: Mapping[str, int],
+        among: Mapping[str, int] | None = None,
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The table stands for its only column."""
-        return (f"{index} MATCH ?",), (all_in_any(words, places),)
+        return (f"{index} MATCH ?",), (all_in_any(words, places, among),)
 
     def sign_distance(self, signs: str) -> str:
         """The extension takes bytes for numbers unless it is told that they are bits."""
@@ -176,6 +180,32 @@ class SqliteDialect:
 
 
 DIALECT = SqliteDialect()
+
+
+# Words as FTS5 is asked for them: phrases stand term by term, for each term field by field.
+# What no record holds:
+_NO_WORD = f'"{MARK}"'
+
+
+def all_in_any(
+    words: WordQuery, places: Mapping[str, int], among: Mapping[str, int] | None = None
+) -> str:
+    """Records that hold each term in at least one of the fields, and nothing that is excluded,
+    which is sought `among` others, if so asked.
+    """
+    sought = [term for term in words.terms if term.tokens]
+    found = f"({' AND '.join(_in_any(term, places) for term in sought)})"
+    return " NOT ".join([found, *(_in_any(term, among or places) for term in words.excluded)])
+
+
+def _in_any(term: Term, places: Mapping[str, int]) -> str:
+    asked = [
+        f'"{" ".join(entry.words)}"{" *" if entry.is_prefix else ""}'
+        for entry in sought_entries(term, places)
+    ]
+    return f"({' OR '.join(asked or [_NO_WORD])})"
+
+
 _WINDOW = """
 WITH text (data) AS MATERIALIZED ({texts}),
      field (type, value) AS MATERIALIZED (

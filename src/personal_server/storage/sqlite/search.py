@@ -1,160 +1,21 @@
-"""Full text on FTS5: candidates of a search, and how many visible records hold each term.
-
-Rule: everything counted is visible, and so is everything looked at: the lists of words that are
-read are those of granted fields, walked where visible records stand.  Where only a few keys are
-visible the index, which knows all records, is not asked at all: their texts are read instead.  Ids
-stand in the order of time, so that the newest matches are the first of a walk from the end.
-"""
+"""Full text on FTS5: how the word index of a source is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping
 
 import orjson
 
 from personal_server.domain.criteria import Term, WordQuery
-from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
-from personal_server.domain.search_words import text_words
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
-from personal_server.enforcement.plans import SearchPlan
-from personal_server.enforcement.rows import Candidate, Matches
-from personal_server.storage.meaning import (
-    granted_lexical_fields,
-    holds,
-    holds_words,
-    latest_change,
-)
+from personal_server.enforcement.rows import Candidate
 from personal_server.storage.sql.compiler import Statement, Where
-from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.word_index import entry_counts, one_in_any, word_count
-
-T = TypeVar("T")
+from personal_server.storage.sql.search import IndexedPart
+from personal_server.storage.sql.word_index import entries
+from personal_server.storage.sqlite.dialect import all_in_any
 
 
-def search(reader: Reader, plan: SearchPlan) -> Matches:
-    """Candidates of every source, and how many visible records hold each term.
-
-    Where nothing was found nothing is ranked, and the terms, which only hidden records may hold,
-    are not counted one by one.
-    """
-    parts = [_part(reader, found, plan) for found in reader.places(plan.scopes)]
-    parts = [part for part in parts if part.fields]
-    asked = [(part, part.within_time(part.finds)) for part in parts]
-    found = {part: finds for part, finds in asked if finds is not None}
-    frequencies = [0] * len(plan.words.terms)
-    if any(finds.candidates for finds in found.values()):
-        for part in tuple(found):
-            counted = part.within_time(partial(part.counts, frequencies))
-            if counted is None:
-                del found[part]
-            else:
-                frequencies = [n + more for n, more in zip(frequencies, counted, strict=True)]
-    return Matches(
-        tuple(candidate for finds in found.values() for candidate in finds.candidates),
-        tuple(frequencies),
-        frozenset(part.name for part, finds in found.items() if finds.truncated),
-        frozenset(part.name for part in parts if part not in found),
-        sum(finds.pending for finds in found.values()),
-    )
-
-
-def count_terms(reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
-    """How many visible records hold each term, where no source takes too long."""
-    totals = [0] * len(plan.words.terms)
-    for found in reader.places(plan.scopes):
-        part = _part(reader, found, plan)
-        counted = part.within_time(part.count_each)
-        if counted is None:
-            return None
-        totals = [n + more for n, more in zip(totals, counted, strict=True)]
-    return tuple(min(total, plan.frequency_limit) for total in totals)
-
-
-class _Finds(NamedTuple):
-    """What one source gives to a search; `pending` visible records are not indexed yet."""
-
-    candidates: list[Candidate]
-    truncated: bool
-    pending: int = 0
-
-
-class _Part:
-    """The search of one source."""
-
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        self.place = found
-        self._reader = reader
-        self._plan = plan
-        layout, scope = found.compiler.layout, found.scope
-        self._conditions = plan.conditions_on(scope)
-        self._words = plan.words_in(scope)
-        self.fields = granted_lexical_fields(scope)
-        event = layout.column(layout.event)
-        self._event = event if event is not None and event.field in scope.fields else None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Connection and stream."""
-        return (self.place.source.connection_id, self.place.source.stream)
-
-    def within_time(self, read: Callable[[], T]) -> T | None:
-        """What the source gives, `None` past half of its time: it is asked twice."""
-        seconds = self._plan.seconds_each
-        return read() if seconds is None else self._reader.session.attempt(seconds / 2, read)
-
-    def finds(self) -> _Finds:
-        """The newest matches."""
-        raise NotImplementedError
-
-    def counts(self, totals: Sequence[int]) -> list[int]:
-        """How many visible records hold each term; `totals` are those of other sources so far."""
-        raise NotImplementedError
-
-    def count_each(self) -> list[int]:
-        """How many visible records hold each term, up to the limit for each."""
-        raise NotImplementedError
-
-    def _candidate(
-        self,
-        key: str,
-        counts: tuple[int, ...],
-        length: int,
-        event: int | None,
-        created: FieldChange,
-        changes: str | Mapping[str, FieldChange] | None,
-    ) -> Candidate:
-        """Without an event, creation and changes date it."""
-        if event is None:
-            dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
-            event = latest_change(created, dated, self.place.scope.fields).emitted_at_ns
-        source = self.place.source
-        return Candidate(source.connection_id, source.stream, key, counts, length, event)
-
-
-class _IndexedPart(_Part):
-    """By the word index."""
-
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        super().__init__(reader, found, plan)
-        self._number = found.source.tables
-        layout, scope = found.compiler.layout, found.scope
-        self._places = {f: n for n, f in enumerate(layout.lexical) if f in self.fields}
-        self._weighty = scope.stream.weighty_fields
-        self._stretch = found.compiler.stretch(scope)
-        is_day = self._event is not None and self._event.kind is ValueKind.DATE
-        self._event_unit = DAY_NANOSECONDS if is_day else 1
-
-    def finds(self) -> _Finds:
-        candidates, truncated = self._candidates() if self._places else ([], False)
-        return _Finds(candidates, truncated, self._pending())
-
-    def counts(self, totals: Sequence[int]) -> list[int]:
-        limit = self._plan.frequency_limit if self._places else 0
-        counted = zip(self._words.terms, totals, strict=True)
-        return [self._frequency(term, limit - total) for term, total in counted]
+class FtsPart(IndexedPart):
+    """The index counts what it finds."""
 
     def count_each(self) -> list[int]:
         """All in one statement: a spelling has hundreds of neighbours."""
@@ -163,35 +24,20 @@ class _IndexedPart(_Part):
             return [0] * len(terms)
         where = Where((f"w{self._number} MATCH c.value",)) & self._seen
         counted = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
-        asked = [one_in_any(term, self._places, (), {}) for term in terms]
+        asked = [all_in_any(WordQuery((term,)), self._places) for term in terms]
         lines = self._reader.session.rows(
             f"SELECT (SELECT count(*) FROM ({counted})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
             (*where.params, limit, orjson.dumps(asked).decode()),
         )
         return [int(line[0]) for line in lines]
 
-    @property
-    def _seen(self) -> Where:
-        """Of the entries `f`, with their lines where these are joined, the visible ones."""
-        return self._stretch & self.place.visible()
-
-    @property
-    def _entries(self) -> str:
-        """The entries of the index, with their lines where something may be hidden."""
-        lines = self.place.compiler.lines()
-        join = f" CROSS JOIN {lines} ON r.id = f.rowid" if self.place.visible().parts else ""
-        return f"w{self._number} f{join}"
-
-    def _candidates(self) -> tuple[list[Candidate], bool]:
-        """The newest matches, and whether there are more."""
-        if self._plan.words.least is not None:
-            return self._holding_most()
+    def holding_all(self) -> tuple[list[Candidate], bool]:
+        """By the function that counts (`dialect`)."""
         plan, number = self._plan, self._number
         where = self._matching(self._words, self.place.matching(self._conditions))
-        event = "NULL" if self._event is None else f"r.{self._event.name}"
         matching = Statement(
-            f"SELECT r.k, pdpp_hits(w{number}, ?), r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
-            f" FROM w{number} f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
+            f"SELECT r.k, pdpp_hits(w{number}, ?), r.wc, {self._event_sql}, r.cs, r.ce, r.fc"  # noqa: S608
+            f" FROM w{number} f {self._join}"
             f"{where.sql}"
             f" ORDER BY {self._newest()} LIMIT ?",
             (self._weights(), *where.params, plan.window + 1),
@@ -199,200 +45,19 @@ class _IndexedPart(_Part):
         lines = self._reader.lines(self.place.source, matching)
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
 
-    def _holding_most(self) -> tuple[list[Candidate], bool]:
-        """The same where not all terms are needed: which entries hold each term, put together.
-
-        A record has two bits for each term: held in a weighty field, and in another one.
-        """
-        plan, words = self._plan, self._words
-        others = {f: n for f, n in self._places.items() if f not in self._weighty}
-        weighty = {f: n for f, n in self._places.items() if f in self._weighty}
-        arms: list[Statement] = []
-        for place, term in enumerate(words.terms):
-            for bit, places in ((2 * place, others), (2 * place + 1, weighty)):
-                if any(entry_counts(term, places).values()):
-                    sought = one_in_any(term, places, words.excluded, self._places)
-                    arms.append(self._arm(1 << bit, sought))
-        held = [f"((held >> {2 * place} & 3) > 0)" for place in range(len(words.terms))]
-        needed = [f"{' + '.join(held)} >= {words.needed}", *(held[place] for place in words.quoted)]
-        listed = " UNION ALL ".join(f"SELECT * FROM ({arm.sql})" for arm in arms)  # noqa: S608
-        counted = f"SELECT id AS rowid, sum(bit) AS held FROM ({listed}) GROUP BY id"  # noqa: S608
-        where = self.place.matching(self._conditions)
-        where = Where((f"({' AND '.join(needed)})",)) & where
-        event = "NULL" if self._event is None else f"r.{self._event.name}"
-        lines = self._reader.lines(
-            self.place.source,
-            Statement(
-                f"SELECT r.k, f.held, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
-                f" FROM ({counted}) f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
-                f"{where.sql} ORDER BY {self._newest()} LIMIT ?",
-                (
-                    *(param for arm in arms for param in arm.params),
-                    *where.params,
-                    plan.window + 1,
-                ),
-            ),
-        )
-        places = range(len(words.terms))
-        found = [
-            (key, " ".join(str(held >> 2 * place & 3) for place in places), *more)
-            for key, held, *more in lines
-        ]
-        return self._ranked(found[: plan.window]), len(lines) > plan.window
-
-    def _arm(self, bit: int, sought: str) -> Statement:
-        """The newest visible entries of one sort."""
-        where = Where((f"w{self._number} MATCH ?",), (sought,)) & self._seen
-        return Statement(
-            f"SELECT f.rowid AS id, {bit} AS bit FROM {self._entries}{where.sql}"  # noqa: S608
-            " ORDER BY f.rowid DESC LIMIT ?",
-            (*where.params, self._plan.frequency_limit),
-        )
-
     def _weights(self) -> str:
         """For each term how many phrases it has in each field, and what one of them counts."""
         return orjson.dumps(
             [
                 [
                     (count, 2 if field in self._weighty else 1)
-                    for field, count in entry_counts(term, self._places).items()
+                    for field, count in _entry_counts(term, self._places).items()
                 ]
                 for term in self._words.terms
             ]
         ).decode()
 
-    def _newest(self) -> str:
-        """The walk from the end, where ids stand in the order of the event times shown."""
-        layout = self.place.compiler.layout
-        if self._event is None:
-            return "f.rowid DESC" if layout.column(layout.placed) is None else "r.ce DESC"
-        if layout.placed == layout.event:
-            return "f.rowid DESC"
-        event = f"r.{self._event.name}"
-        return f"{event} IS NOT NULL DESC, ifnull({event}, r.ce) DESC"
 
-    def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, unit = tuple(self._places.values()), self._event_unit
-        return [
-            self._candidate(
-                key,
-                tuple(map(int, hits.split())),
-                word_count(counts, columns),
-                None if event is None else int(event) * unit,
-                FieldChange(created, created_at),
-                changes,
-            )
-            for key, hits, counts, event, created, created_at, changes in lines
-        ]
-
-    def _frequency(self, term: Term, limit: int) -> int:
-        """How many visible records hold a term, up to a limit."""
-        if limit <= 0 or not term.tokens:
-            return 0
-        where = self._matching(WordQuery((term,)), self.place.visible())
-        return self._reader.session.value(
-            f"SELECT count(*) FROM (SELECT 1 FROM {self._entries}{where.sql} LIMIT ?)",  # noqa: S608
-            (*where.params, limit),
-        )
-
-    def _matching(self, words: WordQuery, where: Where) -> Where:
-        return self.place.compiler.words(words, self._places) & self._stretch & where
-
-    def _pending(self) -> int:
-        """How many visible records an index that is being made anew does not know whole yet.
-
-        While one is made that knows a further field, no record's words of that are known.
-        """
-        knows_fields = len(self._places) == len(self.fields)
-        if self.place.compiler.is_indexed and knows_fields:
-            return 0
-        where = self.place.visible() & Where(("r.wc IS NULL",) if knows_fields else ())
-        return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
-
-
-class _ReadPart(_Part):
-    """By the texts of the few records that are visible."""
-
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        super().__init__(reader, found, plan)
-        self._frequencies = [0] * len(plan.words.terms)
-
-    def finds(self) -> _Finds:
-        frequencies = [0] * len(self._plan.words.terms)
-        found: list[tuple[bool, int, Candidate]] = []
-        for row in self._records():
-            data = row.data
-            counts, length = self._counted(data)
-            frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            meets = all(holds(each, data) for each in self._conditions)
-            if meets and holds_words(data, self.fields, self._words):
-                event = self._own_event_time(data)
-                created = row.created
-                candidate = self._candidate(
-                    row.key, counts, length, event, created, row.field_changes
-                )
-                recency = created.emitted_at_ns if event is None else event
-                found.append((event is not None, recency, candidate))
-        found.sort(key=lambda each: each[:2], reverse=True)
-        self._frequencies = frequencies
-        window = self._plan.window
-        return _Finds([each[2] for each in found[:window]], len(found) > window)
-
-    def counts(self, totals: Sequence[int]) -> list[int]:  # noqa: ARG002 (every text was read)
-        return self._frequencies
-
-    def count_each(self) -> list[int]:
-        """Plain words are looked up among those of a text, and never a text for each of them."""
-        terms = self._words.terms
-        plain = {term.tokens[0]: n for n, term in enumerate(terms) if term.is_plain}
-        others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
-        counts = [0] * len(terms)
-        for row in self._records():
-            texts = {name: row.data.get(name) for name in self.fields}
-            words = {n: text_words(text) for n, text in texts.items() if isinstance(text, str)}
-            known = [plain.keys() & set(each.words) for each in words.values()]
-            held = {plain[word] for found in known for word in found}
-            for n, term in others:
-                if any(each.holds(term, name) for name, each in words.items()):
-                    held.add(n)
-            for place in held:
-                counts[place] += 1
-        return counts
-
-    def _records(self) -> Iterator[StoredRecord]:
-        reader, source = self._reader, self.place.source
-        for line in reader.each_line(source, self.place.compiler.rows(self.place.visible())):
-            reader.session.check()
-            row = reader.whole(source, line)
-            if row is not None:
-                yield row
-
-    def _own_event_time(self, data: JsonObject) -> int | None:
-        event = self._event
-        return None if event is None else event_instant_ns(data.get(event.field), event.kind)
-
-    def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
-        """How often each term stands in the granted fields, and the words of these."""
-        words_sought = self._words
-        totals, length = [0] * len(words_sought.terms), 0
-        elsewhere, weighty = set[int](), set[int]()
-        for name in self.fields:
-            text = data.get(name)
-            if not isinstance(text, str):
-                continue
-            words = text_words(text)
-            length += len(words.words)
-            weight = 2 if name in self.place.scope.stream.weighty_fields else 1
-            for number, term in enumerate(words_sought.terms):
-                count = words.occurrences(term, name)
-                if words_sought.least is not None:
-                    counted = weighty if weight == 2 else elsewhere
-                    count = int(count > 0 and number not in counted)
-                    counted |= {number} if count else set()
-                totals[number] += weight * count
-        return tuple(totals), length
-
-
-def _part(reader: Reader, found: ScopedSource, plan: SearchPlan) -> _Part:
-    by_keys = found.scope.resources is not None
-    return _ReadPart(reader, found, plan) if by_keys else _IndexedPart(reader, found, plan)
+def _entry_counts(term: Term, places: Mapping[str, int]) -> dict[str, int]:
+    """How many entries of the index `all_in_any` asks for in each field, in their order."""
+    return {field: len(entries(field, place, term)) for field, place in places.items()}

@@ -1,0 +1,1 @@
+"""PostgreSQL: one schema for each owner."""

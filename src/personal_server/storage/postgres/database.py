@@ -1,0 +1,354 @@
+"""The PostgreSQL database of one owner: a schema of its own, read and written in transactions.
+
+Rule: nothing outlives a transaction, so that a pooler may give each to another session: what a
+session has to know is said at its beginning, in one message (`_Opening`).  Statements name no
+schema.  One writer at a time, by a lock that ends with the transaction: numbers of changes become
+visible in their order, whichever server wrote them.
+
+Raises: DatabaseTooNew, DatabaseTooOld, ForeignSchema, StorageUnavailable, StorageReadOnly,
+    QueryTimeout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+from psycopg import errors, sql
+from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
+
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Matches
+from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
+from personal_server.storage.damage import DamageNotes
+from personal_server.storage.ports import PastBudget
+from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FUNCTIONS
+from personal_server.storage.postgres.search import GinPart
+from personal_server.storage.postgres.session import Connection, PostgresSession, connect_with
+from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.schema import Step, known_steps, missing_steps, take_steps
+from personal_server.storage.sql.search import count_terms, search
+from personal_server.storage.sql.source_tables import Reader
+from personal_server.storage.writability import DISK_FULL, READ_ONLY, Writability, read_only
+
+_log = logging.getLogger(__name__)
+OLDEST_VERSION = 150_000
+CONNECT_SECONDS = 5
+POOL_SECONDS = 10.0
+LOCK_MS = 5_000
+DEFAULT_SCHEMA = "pdpp"
+# Tries to begin: a session that was ended meanwhile is found out by that.
+TRIES = 3
+
+_FIND_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = ?"
+_TABLES = (
+    "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
+    " AND relnamespace = to_regnamespace(quote_ident(?))"
+)
+_SERVER = (
+    "SELECT current_setting('server_version_num'), current_setting('server_encoding'),"
+    " pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'"
+)
+_MADE = re.compile(r"^(CREATE|DROP) TABLE (\w+)", re.MULTILINE)
+
+
+class ForeignSchema(StorageUnavailable):
+    """The schema is another program's, or not whole."""
+
+
+class PostgresDatabase:
+    """The schema of one owner.  `readers` bounds how many reads run at once, further ones wait."""
+
+    def __init__(
+        self,
+        url: str,
+        directory: Path,
+        schema: str = DEFAULT_SCHEMA,
+        steps: Sequence[Step] | None = None,
+        *,
+        readers: int = 8,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.schema = schema
+        self.damage = DamageNotes()
+        self.writability = Writability(directory)
+        self.is_read_only = False
+        self._monotonic = monotonic
+        self._write_lock = threading.Lock()
+        self._written = 0
+        digest = hashlib.sha256(f"pdpp {schema}".encode()).digest()
+        self._lock_key = int.from_bytes(digest[:8], "big", signed=True)
+        name = sql.Identifier(schema).as_string()
+        self._settings = (
+            f"SET LOCAL search_path TO {name}; SET LOCAL jit TO off;"
+            " SET LOCAL standard_conforming_strings TO on; SET LOCAL extra_float_digits TO 1;"
+        )
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            url,
+            connection_class=Connection,
+            kwargs=connect_with(CONNECT_SECONDS),
+            min_size=1,
+            max_size=readers + 1,
+            timeout=POOL_SECONDS,
+            reconnect_timeout=0,
+            open=False,
+        )
+        try:
+            self._begin(known_steps() if steps is None else steps)
+        except BaseException:
+            self._pool.close()
+            raise
+
+    # Sessions -----------------------------------------------------------------------------------
+    @contextmanager
+    def read(self, timeout_seconds: float | None = None) -> Generator[PostgresSession, None, None]:
+        """One read snapshot, interrupted when its statements pass the time limit."""
+        with self._session("ISOLATION LEVEL REPEATABLE READ", timeout_seconds) as session:
+            yield session
+
+    @contextmanager
+    def read_briefly(self) -> Generator[PostgresSession, None, None]:
+        """Whoever must not wait asks no other machine.  Raises: PastBudget."""
+        raise PastBudget
+        yield
+
+    @contextmanager
+    def write(self) -> Generator[PostgresSession, None, None]:
+        """One write transaction: committed when the block ends, undone when it raises."""
+        with self._writing() as session:
+            yield session
+
+    @contextmanager
+    def write_soon(self) -> Generator[PostgresSession, None, None]:
+        """A write that a crash of the database may undo: it does not wait for the disk."""
+        with self._writing("SET LOCAL synchronous_commit TO off;") as session:
+            yield session
+
+    @contextmanager
+    def erase(self) -> Generator[PostgresSession, None, None]:
+        """A write; what it removes leaves the files of the database when that cleans them."""
+        with self._writing() as session:
+            yield session
+
+    def empty_journal(self) -> None:
+        """The journal is the database's own."""
+
+    def wipe_words(self, index: str) -> None:
+        """As `erase` has it."""
+
+    def probe(self) -> None:
+        """After a refused write, try a small one; without one, nothing.
+
+        Raises: StorageUnavailable.
+        """
+        if self.writability.trouble is None or self.is_read_only:
+            return
+        with self._writing() as session:
+            session.run("CREATE TEMPORARY TABLE probe (tried bigint) ON COMMIT DROP")
+            self._written += 1
+
+    def check(self) -> bool:
+        """Its pages are the database's own to check."""
+        return True
+
+    def search(self, reader: Reader, plan: SearchPlan) -> Matches:
+        """Full text of tsvectors."""
+        return search(reader, plan, GinPart)
+
+    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
+        """The same."""
+        return count_terms(reader, plan, GinPart)
+
+    def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
+        """(word, id, place) of everything in a word index."""
+        for number, words in session.run(f"SELECT rowid, words FROM {index}"):  # noqa: S608
+            for place, word in enumerate(words.split(" ")):
+                yield word.encode(), number, place
+
+    def close(self) -> None:
+        """End every session."""
+        self._pool.close()
+
+    @contextmanager
+    def _writing(self, settings: str = "") -> Generator[PostgresSession, None, None]:
+        """What every write has around it."""
+        settings += f"SET LOCAL lock_timeout TO {LOCK_MS};"
+        settings += f"SELECT pg_advisory_xact_lock({self._lock_key});"
+        with self._write_lock, self.writability.observed(lambda: self._written):
+            if self.is_read_only:
+                raise standby()
+            with self._session("ISOLATION LEVEL READ COMMITTED", None, settings) as session:
+                yield session
+                session.commit()
+                self._written += session.has_changed
+
+    @contextmanager
+    def _session(
+        self, level: str, timeout_seconds: float | None, settings: str = ""
+    ) -> Generator[PostgresSession, None, None]:
+        with translated():
+            limit_ms = 0 if timeout_seconds is None else max(1, math.ceil(timeout_seconds * 1_000))
+            begin = (
+                f"BEGIN {level}; {self._settings} SET LOCAL statement_timeout TO {limit_ms};"
+                f" {settings}"
+            )
+            connection = self._begun(begin)
+            session = PostgresSession(
+                connection, timeout_seconds, self._monotonic, is_snapshot=not settings
+            )
+            try:
+                yield session
+            finally:
+                session.end()
+                self._pool.putconn(connection)
+
+    def _begun(self, begin: str) -> Connection:
+        """A session in which a transaction has begun; those that were ended are given back."""
+        for tried in range(TRIES):
+            connection = self._pool.getconn()
+            try:
+                connection.execute(begin.encode(), prepare=False)
+            except BaseException as error:
+                if not connection.closed:
+                    with suppress(psycopg.Error):
+                        connection.execute(b"ROLLBACK", prepare=False)
+                self._pool.putconn(connection)
+                is_over = isinstance(error, psycopg.OperationalError) and connection.closed
+                if not is_over or tried == TRIES - 1:
+                    raise
+            else:
+                return connection
+        raise AssertionError
+
+    # Opening ------------------------------------------------------------------------------------
+    def _begin(self, steps: Sequence[Step]) -> None:
+        with translated():
+            self._pool.open()
+            try:
+                self._pool.wait(CONNECT_SECONDS)
+            except PoolTimeout:
+                raise unreachable() from None
+        with self.read() as session:
+            version, encoding, is_read_only = session.rows(_SERVER)[0]
+            self.is_read_only = bool(is_read_only)
+            if int(version) < OLDEST_VERSION:
+                raise StorageUnavailable("PostgreSQL 15 or newer is needed.")
+            if encoding != "UTF8":
+                raise StorageUnavailable(
+                    "The database is not encoded in UTF-8. Make one with `ENCODING 'UTF8'`."
+                )
+            is_whole = self._is_whole(session, steps)
+        if not is_whole and self.is_read_only:
+            raise standby()
+        if not is_whole:
+            self._make(steps)
+
+    def _is_whole(self, session: Session, steps: Sequence[Step]) -> bool:
+        """Whether nothing is missing.  Raises: DatabaseTooNew, ForeignSchema."""
+        tables = {str(name) for (name,) in session.rows(_TABLES, (self.schema,))}
+        if tables and "schema_version" not in tables:
+            raise ForeignSchema(
+                f"The schema {self.schema} of the database holds tables of another program. Name"
+                " another one with PDPP_DATABASE_SCHEMA."
+            )
+        try:
+            missing = missing_steps(session, steps)
+        except errors.UndefinedColumn:
+            raise ForeignSchema(
+                f"The schema {self.schema} of the database belongs to another program. Name"
+                " another one with PDPP_DATABASE_SCHEMA."
+            ) from None
+        if missing.is_new:
+            return False
+        lacking = set(missing.steps)
+        if _tables_of([each for each in steps if each not in lacking]) - tables:
+            raise ForeignSchema(
+                f"The schema {self.schema} of the database is not whole: tables are missing."
+                " Restore all of it."
+            )
+        return not missing.steps and bool(session.value(FIND_FUNCTIONS))
+
+    def _make(self, steps: Sequence[Step]) -> None:
+        """Take every missing step, all in one transaction."""
+        with self.write() as session:
+            if session.first(_FIND_SCHEMA, (self.schema,)) is None:
+                name = sql.Identifier(self.schema).as_string()
+                session.run(f"CREATE SCHEMA {name}")
+            # what another process took while this one waited is not taken twice
+            take_steps(session, steps)
+            for function in FUNCTIONS:
+                session.run(function)
+
+
+def _tables_of(steps: Sequence[Step]) -> set[str]:
+    """The tables that are there when these were taken."""
+    found = set[str]()
+    for step in steps:
+        for what, name in _MADE.findall(step.sql):
+            (found.add if what == "CREATE" else found.discard)(name)
+    return found
+
+
+def unreachable() -> StorageUnavailable:
+    """Nobody answers, or nobody who knows this role."""
+    return StorageUnavailable(
+        "The database cannot be reached. Check that PDPP_DATABASE_URL names its address, database,"
+        " role and password, and that it runs.",
+        retry_after_seconds=1,
+    )
+
+
+def standby() -> StorageReadOnly:
+    """Nothing can be written."""
+    return StorageReadOnly(
+        "The database can only be read: it is a standby, or its role may only read. Name the"
+        " primary in PDPP_DATABASE_URL; reading and exporting go on meanwhile.",
+        reason=READ_ONLY,
+        retry_after_seconds=None,
+    )
+
+
+@contextmanager
+def translated() -> Generator[None, None, None]:
+    """Turn the driver's errors into ours, without its text, which may hold values."""
+    try:
+        yield
+    except errors.QueryCanceled:
+        raise QueryTimeout(
+            "The read took too long. Narrow it with filters or a smaller limit.",
+            retry_after_seconds=1,
+        ) from None
+    except errors.ReadOnlySqlTransaction:
+        raise standby() from None
+    except errors.DiskFull:
+        raise read_only(DISK_FULL) from None
+    except errors.InsufficientPrivilege:
+        raise StorageUnavailable(
+            "The role of PDPP_DATABASE_URL may not do that. Let it make a schema (`GRANT CREATE ON"
+            " DATABASE … TO …`), or make one that it owns."
+        ) from None
+    except (PoolTimeout, TooManyRequests):
+        raise StorageUnavailable(
+            "Every session with the database is at work. Repeat the call shortly.",
+            retry_after_seconds=1,
+        ) from None
+    except (
+        errors.LockNotAvailable,
+        errors.DeadlockDetected,
+        errors.SerializationFailure,
+        errors.UndefinedTable,  # what an older state has was removed meanwhile
+    ):
+        raise StorageUnavailable(
+            "The store cannot be used now. Repeat the call shortly.", retry_after_seconds=1
+        ) from None
+    except psycopg.OperationalError as error:
+        _log.warning("the database did not answer: %s", error.sqlstate or type(error).__name__)
+        raise unreachable() from None

@@ -1,0 +1,247 @@
+"""A session with PostgreSQL inside a transaction: statements, values in and out.
+
+Rule: values are parameters of the protocol, never text of a statement.  Numbers come back as they
+were given: a `numeric` with a point is a double (`dialect.render_double`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import RawCursor, errors
+from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
+from psycopg.pq import TransactionStatus
+from psycopg.types.string import StrDumper
+
+from personal_server.storage.postgres.dialect import DIALECT, parse_number, render_double
+from personal_server.storage.sql.dialect import Dialect, Value
+from personal_server.storage.sql.driver import Line, T
+
+# So many lines are fetched at once where they are read as they come.
+LINES_AT_ONCE = 500
+Connection = psycopg.Connection[Line]
+# A word of SQL that a column has as its name, and parameters; not those in quotes.
+_TOKEN = re.compile(r"'[^']*'|\?(\d*)|\bgrant\b")
+_READS = re.compile(r"\s*(SELECT|WITH)\b")
+
+
+class _DoubleDumper(Dumper):
+    oid = psycopg.adapters.types["numeric"].oid
+
+    def dump(self, obj: float) -> bytes:
+        return render_double(obj).encode()
+
+
+class _FlagDumper(Dumper):
+    oid = psycopg.adapters.types["int2"].oid
+
+    def dump(self, obj: bool) -> bytes:
+        return b"1" if obj else b"0"
+
+
+class _NumberLoader(Loader):
+    def load(self, data: Buffer) -> int | float:
+        return parse_number(bytes(data))
+
+
+class _BytesLoader(Loader):
+    def load(self, data: Buffer) -> bytes:
+        return bytes(data)
+
+
+class _TextDumper(StrDumper):
+    """PostgreSQL holds no NUL; it is compared as U+FFFD everywhere (`domain.values.comparable`)."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+def _adapters() -> AdaptersMap:
+    found = AdaptersMap(psycopg.adapters)
+    found.register_dumper(str, _TextDumper)
+    found.register_dumper(float, _DoubleDumper)
+    found.register_dumper(bool, _FlagDumper)
+    found.register_loader("numeric", _NumberLoader)
+    found.register_loader("varchar", _BytesLoader)
+    return found
+
+
+def connect_with(timeout_seconds: int) -> dict[str, Any]:
+    """How sessions are opened: nothing is prepared, since a pooler may stand before the server."""
+    return {
+        "autocommit": True,
+        "prepare_threshold": None,
+        "context": _Adapting(),
+        "client_encoding": "utf8",
+        "connect_timeout": timeout_seconds,
+        "application_name": "pdpp",
+    }
+
+
+class _Adapting:
+    """What the driver asks for its adapters."""
+
+    def __init__(self) -> None:
+        self.adapters = _adapters()
+        self.connection = None
+
+
+@lru_cache(maxsize=4_096)
+def translated_sql(sql: str) -> bytes:
+    """A statement with parameters as PostgreSQL names them."""
+    count = 0
+
+    def token(match: re.Match[str]) -> str:
+        nonlocal count
+        found = match.group()
+        if found[0] == "'":
+            return found
+        if found == "grant":
+            return '"grant"'
+        count += 1
+        return f"${match.group(1) or count}"
+
+    return _TOKEN.sub(token, sql).encode()
+
+
+class PostgresSession:
+    """A connection inside a transaction."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        timeout_seconds: float | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        is_snapshot: bool = True,
+    ) -> None:
+        self._derived: dict[object, Any] | None = {} if is_snapshot else None
+        self.dialect: Dialect = DIALECT
+        self.has_changed = False
+        self._connection = connection
+        self._cursor = RawCursor(connection)
+        self._monotonic = monotonic
+        self._cursors = 0
+        self._limit = math.inf if timeout_seconds is None else timeout_seconds
+        self._end = math.inf if timeout_seconds is None else monotonic() + timeout_seconds
+
+    @property
+    def derived(self) -> MutableMapping[object, Any]:
+        """Of one snapshot; whoever writes changes the state it was made of."""
+        return {} if self._derived is None else self._derived
+
+    def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:
+        """Execute, and give the lines as they come."""
+        if _READS.match(sql):
+            return self._each(sql, params)
+        self._execute(sql, params)
+        return iter(())
+
+    def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
+        """Execute, and give all lines."""
+        return self._execute(sql, params).fetchall()
+
+    def first(self, sql: str, params: Sequence[Value] = ()) -> Line | None:
+        """The first line, if there is one."""
+        return self._execute(sql, params).fetchone()
+
+    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
+        """The first column of the first line, `None` without lines."""
+        line = self.first(sql, params)
+        return None if line is None else line[0]
+
+    def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
+        """Execute once per parameter list, without waiting between them."""
+        self._cursor.executemany(translated_sql(sql), params)
+        self.has_changed |= self._cursor.rowcount > 0
+
+    @property
+    def changed(self) -> int:
+        """How many lines the last statement wrote."""
+        return max(0, self._cursor.rowcount)
+
+    @contextmanager
+    def scratch(self) -> Generator[None, None, None]:
+        """Temporary tables end with the transaction, which is undone."""
+        yield
+
+    def check(self) -> None:
+        """For reads that work between their lines: the time limit holds for that work too."""
+        if self._monotonic() > self._end:
+            raise errors.QueryCanceled
+
+    def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
+        """What reads find that have less time than the rest; `None` when it was too little."""
+        end, limit = self._end, self._limit
+        self._end = min(end, self._monotonic() + timeout_seconds)
+        self._say(b"SAVEPOINT attempt")
+        try:
+            found = read()
+        except errors.QueryCanceled:
+            if self._monotonic() > end:
+                raise
+            self._say(b"ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt")
+            return None
+        else:
+            self._say(b"RELEASE SAVEPOINT attempt; %b" % _limit(limit))
+            return found
+        finally:
+            self._end, self._limit = end, limit
+
+    def commit(self) -> None:
+        """End the transaction; what it wrote stays."""
+        self._say(b"COMMIT")
+
+    def end(self) -> None:
+        """End the transaction, if it is not over; what it wrote is undone."""
+        status = self._connection.info.transaction_status
+        if status is TransactionStatus.INTRANS or status is TransactionStatus.INERROR:
+            self._say(b"ROLLBACK")
+
+    def _each(self, sql: str, params: Sequence[Value]) -> Iterator[Line]:
+        """By a cursor of the server, so that no more than some lines are in memory."""
+        self._cursors += 1
+        name = b"lines_%d" % self._cursors
+        cursor = RawCursor(self._connection)
+        self._limit_statement()
+        cursor.execute(b"DECLARE %b NO SCROLL CURSOR FOR %b" % (name, translated_sql(sql)), params)
+        lines: list[Line] = []
+        while not cursor.description or len(lines) == LINES_AT_ONCE:
+            self._limit_statement()
+            lines = cursor.execute(b"FETCH %d FROM %b" % (LINES_AT_ONCE, name)).fetchall()
+            yield from lines
+        cursor.execute(b"CLOSE %b" % name)
+
+    def _execute(self, sql: str, params: Sequence[Value]) -> RawCursor[Line]:
+        self._limit_statement()
+        cursor = self._cursor.execute(translated_sql(sql), params or None)
+        if cursor.rowcount > 0 and cursor.description is None:
+            self.has_changed = True
+        return cursor
+
+    def _limit_statement(self) -> None:
+        """Each statement may take what is left: it is told where that is much less than before."""
+        if self._end == math.inf:
+            return
+        left = self._end - self._monotonic()
+        if left <= 0:
+            raise errors.QueryCanceled
+        if left < self._limit / 2:
+            self._say(_limit(left))
+            self._limit = left
+
+    def _say(self, sql: bytes) -> None:
+        self._connection.execute(sql, prepare=False)
+
+
+def _limit(seconds: float) -> bytes:
+    """How long a statement may take from here on."""
+    limit_ms = 0 if seconds == math.inf else max(1, math.ceil(seconds * 1_000))
+    return b"SET LOCAL statement_timeout TO %d" % limit_ms

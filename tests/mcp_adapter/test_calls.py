@@ -93,6 +93,7 @@ NEW: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         ("since", {"query": "invoice", "since": "2026-01-01"}),
         ("until", {"query": "invoice", "until": "2026-01-01"}),
         ("sort", {"query": "invoice", "sort": "newest"}),
+        ("exact", {"query": "invoice", "exact": True}),
     ),
 }
 """What is refused without a call, and the argument that the refusal names."""

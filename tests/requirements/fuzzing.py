@@ -68,6 +68,7 @@ plausible: dict[str, list[Any]] = {
     "time_zone": ["UTC", "Europe/Berlin"],
     "query": ["words", '"a phrase"', "  ", "\U0001f6eb"],
     "q": ["words", "other"],
+    "exact": [True, False, "yes", 1],
     "mode": ["lexical", "semantic", "hybrid"],
     "streams": [["messages"], ["messages", "threads"]],
     "detail": ["full", "compact"],

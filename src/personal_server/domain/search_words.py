@@ -165,8 +165,6 @@ class TextWords:
         if not term.tokens:  # asks for a value of a field instead
             return []
         words = self.words
-        if not term.tokens:
-            return []
         *head, last = term.tokens
         if term.inflected:
             sought = forms(last)

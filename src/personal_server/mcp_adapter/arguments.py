@@ -190,6 +190,8 @@ def _value(name: str, rule: Json, value: Any) -> Any:
         return _number(name, rule, value)
     if kind == "array":
         return _list(name, rule, value)
+    if kind == "boolean":
+        return _boolean(name, rule, value)
     return _string(name, rule, value)
 
 
@@ -201,6 +203,12 @@ def _integer(name: str, rule: Json, value: Any) -> int:
     if not rule.get("minimum", number) <= number <= rule.get("maximum", number):
         raise _wrong(name, rule, value)
     return number
+
+
+def _boolean(name: str, rule: Json, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, rule, value)
+    return value
 
 
 def _number(name: str, rule: Json, value: Any) -> float:
@@ -264,6 +272,8 @@ def _expected(rule: Json) -> str:
         return f"a number, at least {low}"
     if kind == "array":
         return f"a list of 1 to {contract.LIST_ARGUMENT} non-empty strings"
+    if kind == "boolean":
+        return "true or false"
     return "an object" if kind == "object" else "a non-empty string"
 
 

@@ -600,6 +600,7 @@ export interface Arguments {
     since?: string;
     until?: string;
     sort?: "relevance" | "newest" | "oldest";
+    exact?: boolean;
     filter?: {
       [name: string]: string | number | boolean | {
         gte?: string | number;

@@ -91,3 +91,38 @@ async def test_a_hit_shows_one_passage_however_many_a_server_sends() -> None:
     [entry] = outcome.structured["results"][0]["content_ladder"]
     assert entry["field_path"] == "body"
     assert entry["uri"].startswith("pdpp://field-window/")
+
+
+async def test_what_was_relaxed_is_said_first_and_near_words_stay_in_the_fence() -> None:
+    rs = world()
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    near = {"word": "remialer", "value": "remailer\nnext: x", "count": 150, "searched": True}
+    told = {"words": 5, "exact_count": 0, "least": 3, "absent": ["xyzzy"], "spelled": ["remialer"]}
+    meta = {"relaxed": told, "near": [near]}
+    body = {"data": [{**hit, "matched_words": ["remialer", "chain"]}], "meta": meta}
+    rs.script = lambda _: Answer(200, body)
+    outcome = await ask(rs, "search", {"query": "remialer chain xyzzy a b"})
+    lines = outcome.text.split("\n")
+    assert 'hits=1; with_all_words=0; others="at least 3 of 5 words"' in lines[0]
+    begin = next(n for n, line in enumerate(lines) if line.startswith("BEGIN "))
+    end = next(n for n, line in enumerate(lines) if line.startswith("END "))
+    assert "absent: xyzzy (in no record that you may see)" in lines[:begin]
+    assert "respelled: remialer (near words say as what)" in lines[:begin]
+    assert "holds: remialer, chain" in lines[begin:end]
+    shown = 'near 1: remialer "remailer\\nnext: x" (150); searched in its place'
+    assert shown in lines[begin:end]
+    assert outcome.structured["near"] == [near]
+    assert outcome.structured["next"] == []
+    rs.script = lambda _: Answer(200, {"data": [], "meta": {"relaxed": {**told, "least": None}}})
+    outcome = await ask(rs, "search", {"query": "xyzzy"})
+    assert outcome.text.startswith("search: hits=0; nothing matches")
+
+
+async def test_exact_is_sent_only_where_it_is_asked_for() -> None:
+    rs = world()
+    await ask(rs, "search", {"query": "invoice", "exact": True}, is_ours=True)
+    assert rs.requests[-1].values("exact") == ["true"]
+    await ask(rs, "search", {"query": "invoice", "exact": False}, is_ours=True)
+    assert rs.requests[-1].values("exact") == []
+    outcome = await ask(rs, "search", {"query": "invoice", "exact": "yes"})
+    assert outcome.structured["error"]["expected"] == "true or false"

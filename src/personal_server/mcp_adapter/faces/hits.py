@@ -25,6 +25,7 @@ from personal_server.mcp_adapter.faces.record_identity import (
     record_address,
     record_title,
 )
+from personal_server.mcp_adapter.faces.relaxed_words import held_line
 from personal_server.mcp_adapter.faces.text import fact
 from personal_server.mcp_adapter.faces.truncation import (
     Measure,
@@ -66,6 +67,7 @@ NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
     "parent",
     "matched_fields",
     "duplicates",
+    "matched_words",
     "score",
     "scores",
     "retrieval_sources",
@@ -203,7 +205,7 @@ class HitItem:
             lines.append(f"connection_id: {one_line(record.connection_id)}")
         if "parent" in self._result:
             lines.append(f"parent: {self._result['parent']}")
-        return tuple(lines)
+        return (*lines, *held_line(self.hit))
 
 
 def _without_twins(entry: Json) -> Json:

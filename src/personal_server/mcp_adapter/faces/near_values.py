@@ -27,12 +27,12 @@ LONGEST_PART = 256
 
 
 def near_in(body: Json) -> list[Json]:
-    """The near values that a server stated."""
+    """The near values that a server stated: of a field, or near a word of the caller's."""
     return [
-        {"field": row["field"], "value": row["value"], "count": row["count"]}
+        {name: row[name] for name in ("field", "word", "value", "count", "searched") if name in row}
         for row in objects_in(meta_of(body).get("near"))
-        if as_text(row.get("field")) and as_text(row.get("value"))
-        if as_count(row.get("count")) is not None
+        if as_text(row.get("field")) or as_text(row.get("word"))
+        if as_text(row.get("value")) and as_count(row.get("count")) is not None
     ][: contract.NEAR_VALUES]
 
 
@@ -46,8 +46,9 @@ def without_near(body: Json) -> Json:
 def near_lines(near: list[Json]) -> list[str]:
     """The lines inside the fence, by number."""
     return [
-        f"near {number}: {label(row['field'])} {clean_json(row['value'][: contract.GROUP_KEY])}"
-        f" ({row['count']})"
+        f"near {number}: {label(str(row.get('field') or row['word']))}"
+        f" {clean_json(row['value'][: contract.GROUP_KEY])} ({row['count']})"
+        f"{'; searched in its place' if row.get('searched') is True else ''}"
         for number, row in enumerate(near, 1)
     ]
 
@@ -56,7 +57,7 @@ def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCa
     """The call that finds near values by the caller's own words, where there is one."""
     conditions = as_object(arguments.get("filter"))
     for row in near:
-        field = row["field"]
+        field = str(row.get("field") or "")
         for sought in _words(conditions.get(field)):
             wider = _wider(sought, row["value"])
             if wider is None:
@@ -82,9 +83,9 @@ def _wider(sought: str, value: str) -> Json | None:
     return {"starts_with": sought[:shared]} if shared >= SHORTEST_PART else None
 
 
-def _meets(wider: Json, field: str, row: Json) -> bool:
+def _meets(wider: Json, field: object, row: Json) -> bool:
     value = row["value"].lower()
-    if row["field"] != field:
+    if row.get("field") != field:
         return False
     if "contains" in wider:
         return str(wider["contains"]).lower() in value

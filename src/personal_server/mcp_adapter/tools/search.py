@@ -34,6 +34,7 @@ from personal_server.mcp_adapter.faces.near_values import (
 from personal_server.mcp_adapter.faces.page_layout import Renderer
 from personal_server.mcp_adapter.faces.page_table import PageTable
 from personal_server.mcp_adapter.faces.record_identity import RecordPlace
+from personal_server.mcp_adapter.faces.relaxed_words import relaxed_facts, relaxed_notes
 from personal_server.mcp_adapter.safe_text import escaped_json
 from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
 from personal_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
@@ -72,6 +73,8 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
             await call.require(ReadCapability.TIMES, name)
     if arguments.get("sort", "relevance") != "relevance":
         await call.require(ReadCapability.SEARCH_SORT, "sort")
+    if arguments.get("exact"):
+        await call.require(ReadCapability.SEARCH_EXACT, "exact")
     streams = arguments.get("streams", ())
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
@@ -108,6 +111,8 @@ def check_shape(arguments: Arguments) -> Query:
     plain = given_parameters(arguments, "since", "until", "cursor", "connection_id")
     if arguments.get("sort", "relevance") != "relevance":  # what every server does unasked
         plain = (*plain, ("sort", arguments["sort"]))
+    if arguments.get("exact"):
+        plain = (*plain, ("exact", "true"))
     return (("q", words), *streams, *plain, *conditions)
 
 
@@ -152,11 +157,11 @@ def _text_face(
     near: list[Json],
 ) -> str:
     page = shown.page
-    facts = [f"hits={len(shown.blocks)}", *page.facts]
+    facts = [f"hits={len(shown.blocks)}", *relaxed_facts(page.body), *page.facts]
     return text.joined(
         [text.head_line("search", None, facts, shown.first_id)],
         text.source_mix_lines(mix),
-        page.notes,
+        [*page.notes, *relaxed_notes(page.body)],
         text.fenced([*shown.lines, *near_lines(near)], call.nonce),
         [USE_LINE] if shown.blocks else [],
         text.next_lines(following),
@@ -183,6 +188,9 @@ def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) ->
     empty = as_object(meta_of(page.body).get("empty"))
     if empty:
         body["empty"] = empty
+    relaxed = as_object(meta_of(page.body).get("relaxed"))
+    if relaxed:
+        body["relaxed"] = relaxed
     if near:
         body["near"] = near
     if following:

@@ -17,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from rich.console import Console
@@ -35,6 +36,7 @@ from bench.site import Site
 
 HITS = 10
 SAMPLE_EVERY = 12
+EMBEDDING_SECONDS = 3_600
 HEADING = "## What search finds"
 IMAGE = "finding.svg"
 REGISTRY = "https://registry.pdpp.dev/connectors"
@@ -92,7 +94,7 @@ GOALS = (
     Goal("inflected", WORDS, AT_TEN, 0.9),
     Goal("mistyped", WORDS, AT_TEN, 0.85),
     Goal("paraphrased", HYBRID, AT_TEN, 0.1, above=WORDS),
-    Goal("absent", WORDS, AT_ONE, 1.0),
+    *(Goal("absent", way, AT_ONE, 1.0) for way in (WORDS, HYBRID)),
     *(Goal(kind, WORDS, AT_TEN, 0.0, above=BEFORE) for kind in ("exact", *KINDS[1:5])),
 )
 
@@ -188,11 +190,25 @@ def _client(
     if not site.data_dir.exists():
         for sample in (mailbox(), notes()):
             _run(site.command("pdpp", "import", str(sample.path)))
-        if model is not None:
-            _run(site.command("pdpp", "semantic", "install", "--from", str(model)))
+    if model is not None:
+        _run(site.command("pdpp", "semantic", "install", "--from", str(model)))
     token = _token(site)
     with site.serving():
-        yield RestCaller(site.origin, token), HostedCaller(site.origin, token)
+        rest = RestCaller(site.origin, token)
+        if model is not None:
+            _wait_until_embedded(rest)
+        yield rest, HostedCaller(site.origin, token)
+
+
+def _wait_until_embedded(rest: RestCaller) -> None:
+    """The server embeds in the background: some minutes for such an archive."""
+    for _ in range(EMBEDDING_SECONDS):
+        with suppress(Refused):  # nothing is embedded yet
+            recall = rest.get("/v1/search/semantic", [("q", "anything")])["meta"]["recall"]
+            if not recall["unembedded_record_count"]:
+                return
+        sleep(1)
+    sys.exit(f"after {EMBEDDING_SECONDS} s there were records without vectors")
 
 
 def _token(site: Site) -> str:
@@ -239,7 +255,10 @@ def _answer(question: Question, body: Mapping[str, Any]) -> Answer:
 
 
 def _differing(rest: RestCaller, hosted: HostedCaller, asked: Sequence[Question]) -> list[str]:
-    """Which of a sample the tool answers by other records than the route that it stands on."""
+    """Which of a sample the tool answers by other records than the route that it stands on.
+
+    Its page may end earlier, and shares its places out among the accounts anew.
+    """
     differing: list[str] = []
     for question in asked[::SAMPLE_EVERY]:
         arguments = {"query": question.ask, "limit": HITS}
@@ -247,7 +266,7 @@ def _differing(rest: RestCaller, hosted: HostedCaller, asked: Sequence[Question]
         body = rest.get("/v1/search", _query(question, ()))
         keys = [f"{hit['stream']}:{hit['record_key']}" for hit in body["data"]]
         told = [hit["id"].partition("/")[2] for hit in shown]
-        if told != keys[: len(told)] or bool(told) != bool(keys):  # a page of the tool may be short
+        if not set(told) <= set(keys) or told[:1] != keys[:1]:
             differing.append(question.ask)
     return differing
 

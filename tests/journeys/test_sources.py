@@ -50,9 +50,7 @@ QUESTIONS = (
     Question(
         "chatgpt", "Why was my loaf flat?", "search", {"query": "heat"}, ("Sourdough", "Too little")
     ),
-    Question(
-        "claude", "When do I sow beans?", "search", {"query": "frost"}, ("Garden", "After the last")
-    ),
+    Question("claude", "When do I sow beans?", "search", {"query": "frost"}, ("Garden", "12 May")),
     Question(
         "claude",
         "What did the assistant make for my garden?",

@@ -103,6 +103,11 @@ def _relax(
         known = {_place(hit.row) for hit in found.hits}
         more = _ranked(reader, sources, ask, Wanted(step.terms, wanted.excluded), step)
         found.hits += [hit for hit in more if _place(hit.row) not in known]
+    if wider.last is not None and not found.hits and wider.last not in asked:
+        asked.append(wider.last)
+        found.hits += _ranked(
+            reader, sources, ask, Wanted(wider.last.terms, wanted.excluded), wider.last
+        )
     found.near = wider.near
     if exact and len(found.hits) == exact:
         return

@@ -36,6 +36,7 @@ class Relaxed:
     absent: list[str]
     spelled: list[str]
     near: list[dict[str, Any]]
+    last: Wider | None = None
 
 
 def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
@@ -69,6 +70,10 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
         return found
     if found.spelled and not found.absent:
         found.steps.append(_wider(known, None))
+    rarest = sorted((each for each in known if not is_strict(each[0])), key=lambda each: each[2])[
+        :2
+    ]
+    kept = [e for e in known if is_strict(e[0]) or e[0] in [term for term, _, _ in rarest]]
     if len(bare) == 2:
         known = [each for each in known if each[2] <= COMMON or is_strict(each[0])]
     strict = len(terms) - len(bare)
@@ -76,6 +81,8 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
     step = _wider(known, least)
     if len(bare) > 1 and least <= len(step.terms):
         found.steps.append(step)
+    if len(bare) > 1 and rarest:
+        found.last = _wider(kept, strict + 1)
     return found
 
 

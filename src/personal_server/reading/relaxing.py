@@ -24,6 +24,8 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 FEW_HITS = 3
 # So many words are looked for together, the rarest of more.
 MOST_TERMS = 8
+# Of which one is enough, where nothing else finds anything.
+RAREST = 2
 # A word that more records hold says too little by itself.
 COMMON = 1_000
 # For so many words that nothing holds, near ones are looked up.
@@ -62,9 +64,13 @@ class NearWord(WireObject):
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """The wider questions, the narrowest first, and what is said whatever they find."""
+    """The wider questions, the narrowest first, and what is said whatever they find.
+
+    Shapes: `last` is among them; it is asked where nothing was found before.
+    """
 
     questions: tuple[WordQuery, ...] = ()
+    last: WordQuery | None = None
     absent: tuple[str, ...] = ()
     near: tuple[NearWord, ...] = ()
     spelled: tuple[str, ...] = field(default=())
@@ -103,8 +109,11 @@ def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Re
         for term, count in zip(terms, counts, strict=True)
         if count or term in meant
     ]
+    questions = _questions(plan.words, known, is_respelled=bool(meant))
+    last = _any_word(plan.words, known) if questions is not None else None
     return Relaxation(
-        tuple(_questions(plan.words, known, is_respelled=bool(meant))),
+        tuple(dict.fromkeys(each for each in (*(questions or ()), last) if each is not None)),
+        last,
         tuple(written(term) for term in missing if term not in meant),
         tuple(each for term, near in spellings.items() for each in near.told(term)),
         tuple(written(term) for term in meant),
@@ -181,11 +190,14 @@ def _spellings(
 
 def _questions(
     words: WordQuery, known: Sequence[tuple[Term, int]], *, is_respelled: bool
-) -> list[WordQuery]:
-    """All the words, if some are spelled otherwise, then more than half of them."""
+) -> list[WordQuery] | None:
+    """All the words, if some are spelled otherwise, then more than half of them.
+
+    `None` where what cannot be left out is held by no record, or too much.
+    """
     strict = [term for term in words.terms if is_strict(term)]
     if {*strict} - {term for term, _ in known} or len(strict) > MOST_TERMS:
-        return []
+        return None
     found: list[WordQuery] = []
     if is_respelled and len(known) == len(words.terms):
         found.append(replace(words, terms=tuple(dict.fromkeys(term for term, _ in known))))
@@ -201,6 +213,17 @@ def _questions(
     if total > 1 and least <= len(rarest):
         found.append(replace(words, terms=tuple(terms), least=len(strict) + least))
     return found
+
+
+def _any_word(words: WordQuery, known: Sequence[tuple[Term, int]]) -> WordQuery | None:
+    """One of the two rarest words; of a single one there is nothing to leave out."""
+    strict = [term for term in words.terms if is_strict(term)]
+    bare = sorted((each for each in known if not is_strict(each[0])), key=lambda each: each[1])
+    if len(words.terms) - len(strict) < 2 or not bare:
+        return None
+    kept = {*strict, *(term for term, _ in bare[:RAREST])}
+    terms = dict.fromkeys(_strictly(term) for term, _ in known if term in kept)
+    return replace(words, terms=tuple(terms), least=len(strict) + 1)
 
 
 def _strictly(term: Term) -> Term:

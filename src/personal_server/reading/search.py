@@ -357,7 +357,7 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     if is_few and not exact:
         wider = relaxation(snapshot, plan, count)
         for words in wider.questions:
-            if len(ranked) >= FEW_HITS:
+            if len(ranked) >= FEW_HITS or (ranked and words is wider.last):
                 break
             asked = replace(plan, words=words, seconds_each=step_seconds(plan))
             matches.append(snapshot.search(asked))
@@ -365,18 +365,26 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     asked_too = len(matches) - 1
     is_told = is_few and not exact and (len(ranked) > count or not count)
     told = wider.told(plan.words, count, asked_too) if is_told else None
-    total = len(ranked)
+    total, questions = len(ranked), (plan.words, *wider.questions[:asked_too])
     best = _refined(snapshot, read, ranked[:count], first.document_frequencies)
     folded = {_place(each) for each in ranked[:count]} - {_place(each) for each in best}
     ranked = [*best, *ranked[count:]]
     if mode is not SearchMode.WORDS:
         meant = _strictly(snapshot, read, by_meaning(near))
         meant = [each for each in meant if _place(each) not in folded]
-        ranked = fused(ranked, meant) if mode is SearchMode.HYBRID else meant
+        ranked = _both(ranked, questions, meant) if mode is SearchMode.HYBRID else meant
         total = len(ranked)
-    questions = (plan.words, *wider.questions[:asked_too])
     coverage = _coverage(read, total, matches, near)
     return _Found(ranked, coverage, questions, told, wider.near)
+
+
+def _both(
+    ranked: Sequence[Ranked], questions: Sequence[WordQuery], meant: Sequence[Ranked]
+) -> list[Ranked]:
+    """Hits by words and by meaning; what holds some of the words only is no match for either."""
+    first = fused([each for each in ranked if questions[each.question].least is None], meant)
+    known = {_place(each) for each in first}
+    return [*first, *(each for each in ranked if _place(each) not in known)]
 
 
 def _further(ranked: Sequence[Ranked], matches: Sequence[Matches]) -> list[Ranked]:

@@ -34,6 +34,13 @@ from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.metrics import Counts, MeasuredPort
 from personal_server.mcp_adapter.prompts import NOTHING, PROMPTS, UnusableArguments, complete
+from personal_server.mcp_adapter.questions import (
+    CONNECTION,
+    ask,
+    comes_back,
+    question_of,
+    with_answer,
+)
 from personal_server.mcp_adapter.resources import Resource, read_resource
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.sdk_results import call_result, resource_error, resource_result
@@ -185,14 +192,25 @@ class Adapter:
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        """One tool call; every failure is a typed result."""
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """One tool call; every failure is a typed result, or a question that settles it."""
         function = self.offer.tools.get(params.name)
         if function is None:
             message = unknown_tool_message(params.name, self.offer.tools)
             raise MCPError(types.INVALID_PARAMS, message)
         call, run = self.call_for(context, params.name)
-        outcome = await guarded(function, call, params.arguments, run.caller)
+        arguments = with_answer(params)
+        outcome = await guarded(function, call, arguments, run.caller)
+        question = question_of(context, params.name, outcome)
+        if question is not None and params.input_responses is None:
+            if comes_back(context):
+                run.write_log_line(outcome, (0, 0))
+                asked: types.InputRequests = {CONNECTION: types.ElicitRequest(params=question)}
+                return types.InputRequiredResult(input_requests=asked)
+            chosen = await ask(context, question)
+            if chosen is not None:
+                arguments = {**(arguments or {}), CONNECTION: chosen}
+                outcome = await guarded(function, call, arguments, run.caller)
         result, sizes = self.offer.render(call, outcome)
         run.write_log_line(outcome, sizes)
         return result

@@ -26,8 +26,8 @@ install: $(VENV)/run.stamp ## Put pdpp and pdpp-mcp-server into .venv/bin
 semantic: $(VENV)/run.stamp requirements/semantic.txt ## Put what search by meaning needs beside it (docs/semantic.md)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/semantic.txt
 
-demo: $(VENV)/dev.stamp ## The main job end to end, on real data
-	$(BIN)/python -m demo
+demo: $(VENV)/dev.stamp ## The main job end to end, on real data: make demo [STORE=postgresql]
+	$(BIN)/python -m demo $(STORE)
 
 serve: $(VENV)/run.stamp ## Serve your records (PDPP_DATA_DIR, default ~/.pdpp/data)
 	$(BIN)/pdpp serve

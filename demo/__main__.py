@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -20,6 +20,7 @@ import anyio
 from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
 from demo.story import Story
+from tests.postgresql import server
 
 MAIL_FIELDS = ("id", "sent_at", "subject", "from_name", "from_address", "body")
 LEFT_OUT = "to"
@@ -31,7 +32,7 @@ def main() -> int:
     story = Story()
     begin = monotonic()
     with tempfile.TemporaryDirectory(prefix="pdpp-demo-") as folder:
-        home = Home(Path(folder), free_port(), story)
+        home = Home(Path(folder), free_port(), story, database(sys.argv[1:]))
         story.chapter("1  Your records go in", "Two real exports that come with registry packages.")
         for sample, name in ((mailbox(), "Mailing lists"), (statement(), "Checking account")):
             take_in(home, sample, name)
@@ -72,10 +73,15 @@ Next, with your own data:
   [green]make serve[/]                           address, sign-in link, a command per host"""
 
 
+def database(arguments: Sequence[str]) -> list[str]:
+    """The settings that name where records are kept: nothing for the file in the data directory."""
+    return [f"PDPP_DATABASE_URL={server().url()}"] if list(arguments) == ["postgresql"] else []
+
+
 class Home:
     """The owner's machine of the demo: a data directory, a cache, a port."""
 
-    def __init__(self, folder: Path, port: int, story: Story) -> None:
+    def __init__(self, folder: Path, port: int, story: Story, database: Sequence[str]) -> None:
         self.folder, self.story = folder, story
         self.origin = f"http://127.0.0.1:{port}"
         self.cache = folder / ".pdpp"
@@ -84,6 +90,7 @@ class Home:
             "/usr/bin/env",
             f"PDPP_DATA_DIR={folder / 'data'}",
             f"PDPP_BIND=127.0.0.1:{port}",
+            *database,
         ]
 
     @property

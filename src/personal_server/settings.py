@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from personal_server.errors import StorageUnavailable
 FORWARDED = "forwarded"
 DEFAULT_ORIGIN = "http://127.0.0.1:7662"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _NETLOC = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?\Z|\[[0-9A-Fa-f:]+\](:\d{1,5})?\Z")
 
 Network = IPv4Network | IPv6Network
@@ -62,6 +63,8 @@ class Settings:
     bind_host: str = "127.0.0.1"
     bind_port: int = 7662
     data_dir: Path = Path("~/.pdpp/data")
+    database_url: str | None = field(default=None, repr=False)
+    database_schema: str = "pdpp"
     server_name: str = "Personal server"
     time_zone: str | None = None
     trusted_proxies: tuple[Network, ...] = ()
@@ -134,10 +137,6 @@ def from_env(
     Raises: InvalidSetting.
     """
     read = _Reader(environ)
-    if read.text("PDPP_DATABASE_URL"):
-        raise InvalidSetting(
-            "PDPP_DATABASE_URL is set, but this build stores in SQLite only; unset it."
-        )
     bind_host, bind_port = read.parsed("PDPP_BIND", _parse_bind, ("127.0.0.1", 7662))
     bind_port = bind_port if port is None else port
     default_url = DEFAULT_ORIGIN if bind_port == 7662 else f"http://127.0.0.1:{bind_port}"
@@ -147,6 +146,8 @@ def from_env(
         bind_host=bind_host,
         bind_port=bind_port,
         data_dir=(data_dir or Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data")).expanduser(),
+        database_url=read.parsed("PDPP_DATABASE_URL", _parse_database_url, None),
+        database_schema=read.parsed("PDPP_DATABASE_SCHEMA", _parse_schema, "pdpp"),
         server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
         time_zone=read.parsed("PDPP_TIME_ZONE", _parse_zone, None),
         trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),
@@ -313,6 +314,19 @@ def _parse_bind(text: str) -> tuple[str, int]:
     if host != "localhost":
         ip_address(host)
     return ("127.0.0.1" if host == "localhost" else host, int(port))
+
+
+def _parse_database_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise ValueError("an address is needed, such as postgresql://me@db.example/records.")
+    return text
+
+
+def _parse_schema(text: str) -> str:
+    if not _SCHEMA.fullmatch(text) or text.startswith("pg_"):
+        raise ValueError("a name of small letters, digits and _ is needed.")
+    return text
 
 
 def _parse_zone(text: str) -> str:

@@ -31,7 +31,10 @@ def test_another_port_moves_the_default_origin() -> None:
         ("PDPP_TRUSTED_HOSTS", "me.example/path"),
         ("PDPP_MCP_RESOURCE_LINKS", "sometimes"),
         ("PDPP_DCR", "yes"),
-        ("PDPP_DATABASE_URL", "postgresql:///records"),
+        ("PDPP_DATABASE_URL", "mysql://me@db.example/records"),
+        ("PDPP_DATABASE_URL", "postgresql://db.example"),
+        ("PDPP_DATABASE_SCHEMA", "Mine"),
+        ("PDPP_DATABASE_SCHEMA", "pg_mine"),
     ],
 )
 def test_an_unusable_value_is_refused_by_name(name: str, value: str) -> None:
@@ -48,6 +51,12 @@ def test_a_public_origin_is_not_a_loopback_one() -> None:
 
 def test_the_database_is_one_file_in_the_data_directory() -> None:
     assert Settings(data_dir=Path("x")).database_path == Path("x/personal-server.sqlite3")
+
+
+def test_the_address_of_a_database_is_never_shown() -> None:
+    settings = from_env({"PDPP_DATABASE_URL": "postgresql://me:hush@db.example/records"})
+    assert settings.database_url == "postgresql://me:hush@db.example/records"
+    assert "hush" not in repr(settings)
 
 
 def test_the_adapter_learns_which_owner_variables_are_present_but_not_their_values() -> None:

@@ -19,7 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from personal_server.app.stores import BEFORE_MIGRATION, Stores, open_stores
+from personal_server.app.databases import BEFORE_MIGRATION
+from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_ns, render_instant
 from personal_server.errors import ConnectionNotFound
 from personal_server.granting.audit import SERVER
@@ -373,7 +374,7 @@ def kept_backups(stores: Stores) -> tuple[str, ...]:
     """
     paths = dict.fromkeys(Path(row.path) for row in stores.upkeep.backups())
     made = [path.name for path in paths if path.exists()]
-    copies = sorted((stores.database.path.parent / BEFORE_MIGRATION).glob("*.sqlite3"))
+    copies = sorted((stores.data_dir / BEFORE_MIGRATION).glob("*.sqlite3"))
     return (*made, *(f"{BEFORE_MIGRATION}/{path.name}" for path in copies))
 
 

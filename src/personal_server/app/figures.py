@@ -139,17 +139,13 @@ class ServerFigures(Collector):
         yield build
 
     def _sizes(self) -> Iterator[Metric]:
-        path = self.server.stores.database.path
+        stores = self.server.stores
+        size_bytes, journal_bytes = stores.database.sizes()
         blobs, blob_bytes = self.server.stores.upkeep.blob_sizes()
-        disk = os.statvfs(path.parent)
-        journal = path.with_name(f"{path.name}-wal")
+        disk = os.statvfs(stores.data_dir)
         for name, said, value in (
-            ("pdpp_database_bytes", "The database.", path.stat().st_size),
-            (
-                "pdpp_journal_bytes",
-                "Its write-ahead journal.",
-                journal.stat().st_size if journal.exists() else 0,
-            ),
+            ("pdpp_database_bytes", "The database.", size_bytes),
+            ("pdpp_journal_bytes", "Its write-ahead journal.", journal_bytes),
             ("pdpp_blobs", "Files of records.", blobs),
             ("pdpp_blob_bytes", "Their bytes.", blob_bytes),
             (

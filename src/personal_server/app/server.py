@@ -22,6 +22,7 @@ from personal_server.app.backups import (
     kept_backups,
     schedule_of,
 )
+from personal_server.app.databases import ServerDatabase
 from personal_server.app.meaning import Meaning
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
@@ -100,7 +101,6 @@ from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SEC
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
-from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.writability import DISK_LOW, SENTENCES
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
@@ -490,7 +490,7 @@ def _hosted(
     )
 
 
-def _disk_faults(database: SqliteDatabase) -> Iterator[Fault]:
+def _disk_faults(database: ServerDatabase) -> Iterator[Fault]:
     """That nothing can be written; then no reads of clients are answered either, since the log of
     disclosures is written for each.
     """

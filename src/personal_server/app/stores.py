@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from personal_server.errors import StorageUnavailable
+from personal_server.app.databases import ServerDatabase, open_database, require_filled
 from personal_server.granting.canaries import planted_records
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.local_grants import LocalGranting
@@ -32,16 +31,12 @@ from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredC
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import BackupSchedule, DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
+from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.damage import damaged_tables
-from personal_server.storage.sqlite.database import (
-    SqliteDatabase,
-    SqliteSession,
-    copy_database,
-)
-from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
+from personal_server.upkeep.identity import DataMismatch, settle_owner
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import require_own_files
 
@@ -95,8 +90,6 @@ class OwnerStore:
         return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
 
 
-BEFORE_MIGRATION = "before-migration"
-KEPT_COPIES = 2
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
 
@@ -119,7 +112,8 @@ class Stores:
     upkeep: SqlUpkeepStore
     integrity: IntegrityChecks
     copy_database: Callable[[Path], None]
-    database: SqliteDatabase
+    database: ServerDatabase
+    data_dir: Path
 
     @property
     def catalogs(self) -> Catalogs:
@@ -148,14 +142,10 @@ def open_stores(
     require_own_files(settings.data_dir)
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
-    require_database(settings.database_path, configured)
-    database = SqliteDatabase(
-        settings.database_path,
-        serving=serving,
-        before_migration=lambda _: _copy_before_migration(settings),
-    )
+    database = open_database(settings, serving=serving, configured=configured)
     try:
         upkeep = SqlUpkeepStore(database)
+        require_filled(upkeep, settings, configured)
         subject_id = settle_owner(upkeep, configured, lambda: new_subject_id(random_bytes))
         if configuration is None:
             configuration = write_configuration(settings.data_dir, subject_id)
@@ -186,6 +176,7 @@ def open_stores(
             IntegrityChecks(database, subject_id, settings.data_dir / "blobs"),
             database.copy_to,
             database,
+            settings.data_dir,
         )
     finally:
         database.close()
@@ -197,31 +188,15 @@ def damage_of(settings: Settings) -> list[DamagedTable]:
     Raises: DataNotOwned, StorageUnavailable.
     """
     require_own_files(settings.data_dir)
-    return damaged_tables(settings.database_path)
+    return [] if settings.database_url is not None else damaged_tables(settings.database_path)
 
 
-def _copy_before_migration(settings: Settings) -> None:
-    """Keep the database as it is before its tables change.  Raises: StorageUnavailable."""
-    folder = settings.data_dir / BEFORE_MIGRATION
-    folder.mkdir(exist_ok=True, mode=0o700)
-    size_bytes = settings.database_path.stat().st_size
-    if shutil.disk_usage(folder).free < 2 * size_bytes:
-        raise StorageUnavailable(
-            "There is no room to copy the database before it is upgraded. Free some and repeat."
-        )
-    numbers = sorted(int(path.stem) for path in folder.glob("*.sqlite3") if path.stem.isdecimal())
-    target = folder / f"{numbers[-1] + 1 if numbers else 1}.sqlite3"
-    copy_database(settings.database_path, target)
-    for number in numbers[: -KEPT_COPIES + 1]:
-        (folder / f"{number}.sqlite3").unlink(missing_ok=True)
-
-
-def _one_state(database: SqliteDatabase, subject_id: str) -> tuple[OpenState, OpenBriefly]:
+def _one_state(database: ServerDatabase, subject_id: str) -> tuple[OpenState, OpenBriefly]:
     """Both stores lie in one database, so that one transaction shows them in one state."""
 
     @contextmanager
     def opened(
-        reading: AbstractContextManager[SqliteSession],
+        reading: AbstractContextManager[Session],
     ) -> Generator[OneState, None, None]:
         with reading as session:
             yield (
@@ -263,8 +238,8 @@ def write_lost_configuration(settings: Settings) -> None:
             "There is a config.toml already.",
             next_step="Move it away first, if it does not belong to the database beside it.",
         )
-    require_database(settings.database_path, "the owner of what was here")
-    database = SqliteDatabase(settings.database_path)
+    known = "the owner of what was here"
+    database = open_database(settings, serving=False, configured=known)
     try:
         owner = SqlUpkeepStore(database).owner()
     finally:

@@ -38,7 +38,7 @@ PARTS = {
 
 def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     """Check everything, one finding after another; nothing further where pages are damaged."""
-    if not settings.database_path.exists():
+    if settings.database_url is None and not settings.database_path.exists():
         raise CommandError(
             "not_found",
             "There is no database in this data directory.",

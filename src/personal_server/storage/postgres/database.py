@@ -53,6 +53,10 @@ _TABLES = (
     "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
     " AND relnamespace = to_regnamespace(quote_ident(?))"
 )
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relkind = 'r'"
+    " AND relnamespace = to_regnamespace(quote_ident(?))"
+)
 _SERVER = (
     "SELECT current_setting('server_version_num'), current_setting('server_encoding'),"
     " pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'"
@@ -155,9 +159,17 @@ class PostgresDatabase:
             session.run("CREATE TEMPORARY TABLE probe (tried bigint) ON COMMIT DROP")
             self._written += 1
 
-    def check(self) -> bool:
-        """Its pages are the database's own to check."""
-        return True
+    def sizes(self) -> tuple[int, int]:
+        """Of its tables; the journal is the database's own."""
+        with self.read() as session:
+            return int(session.value(_SIZE, (self.schema,))), 0
+
+    def copy_to(self, path: Path) -> None:  # noqa: ARG002 (the port's)
+        """Its copies are made with its own tools."""
+        raise StorageUnavailable(
+            "`pdpp backup` copies a SQLite file. Copy this database with pg_dump, and the data"
+            " directory beside it; `pdpp export` writes all records in one file."
+        )
 
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of tsvectors."""
@@ -352,3 +364,7 @@ def translated() -> Generator[None, None, None]:
     except psycopg.OperationalError as error:
         _log.warning("the database did not answer: %s", error.sqlstate or type(error).__name__)
         raise unreachable() from None
+    except psycopg.Error as error:
+        kind = error.sqlstate or type(error).__name__
+        _log.error("the database refused a statement: %s", kind)
+        raise StorageUnavailable(f"The database refused what it was asked ({kind}).") from None

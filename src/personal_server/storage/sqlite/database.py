@@ -487,6 +487,10 @@ class SqliteDatabase:
         self._require_place()
         copy_database(self.path, path)
 
+    def sizes(self) -> tuple[int, int]:
+        """Of the file and of its journal."""
+        return _size_of(self.path), _size_of(Path(f"{self.path}-wal"))
+
     def check(self) -> bool:
         """Whether every page and index of the file is sound."""
         with self.read() as session:

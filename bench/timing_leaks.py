@@ -106,6 +106,9 @@ def _probes() -> list[Probe]:
         "phrase": "%22grey+{}%22",
         "word 32 times": "+".join(["{}"] * 32),
         "30 words": many,
+        # a letter too many: the hidden word is near
+        "mistyped": "{}x",
+        "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}" for name, text in asked.items()}
     found = [

@@ -70,6 +70,8 @@ def _condition(term: Term, stream: Stream, granted: Sequence[str]) -> Condition 
 
 def _in_fields(term: Term, stream: Stream, granted: Sequence[str]) -> Term:
     """A term and the others in its place, each in the searched fields that it names."""
+    if term.named is None and not term.others:
+        return term
     first, *others = (_alternative(each, stream, granted) for each in term.alternatives)
     quoted = term.quoted or (first.quoted and not others)
     return replace(first, others=tuple(others), said=term.said, quoted=quoted)

@@ -15,6 +15,7 @@ import pytest
 
 from personal_server.domain.criteria import Grouping, Metric, Term, WordQuery
 from personal_server.domain.grant import TimeConstraint
+from personal_server.domain.spelling import near_spellings
 from personal_server.domain.values import NANOSECONDS, ValueKind
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -183,6 +184,34 @@ def test_a_search_that_finds_nothing_counts_no_term(tmp_path: Path, name: str) -
             _, other = worlds.work(lambda snapshot, plan=plan: snapshot.search(plan))
             steps.append(other.steps)
         assert steps[1] <= steps[0] + 29 * LOOKUP_STEPS
+
+
+# what hidden words of one record are near, and a question that holds some of them
+NEAR = tuple(Term((word,)) for word in near_spellings("zebrra"))
+QUESTION = (Term(("rain",)), Term(("wind",)), Term(("hail",)), *TERMS["many words"][:3])
+
+
+@pytest.mark.parametrize("name", SCOPES)
+def test_near_spellings_cost_the_same_with_and_without_hidden_words(
+    tmp_path: Path, name: str
+) -> None:
+    with opened(name, tmp_path) as worlds:
+        plan = SearchPlan((worlds.scope,), WordQuery(NEAR), frequency_limit=1_000)
+        without, other = worlds.work(lambda snapshot: snapshot.count_terms(plan))
+        is_walked = name in ("since", "until", "window")
+        assert abs(other.steps - without.steps) <= (3 * ROW_STEPS if is_walked else 0)
+
+
+@pytest.mark.parametrize("name", SCOPES)
+def test_most_words_cost_the_same_with_and_without_hidden_words(tmp_path: Path, name: str) -> None:
+    with opened(name, tmp_path) as worlds:
+        plan = SearchPlan((worlds.scope,), WordQuery(QUESTION, least=2))
+        without, other = worlds.work(lambda snapshot: snapshot.search(plan))
+        counted = worlds.work(lambda snapshot: snapshot.count_terms(plan))
+        is_walked = name in ("since", "until", "window")
+        most = 3 * len(QUESTION) * ROW_STEPS if is_walked else 0
+        assert abs(other.steps - without.steps) <= most
+        assert abs(counted[0].steps - counted[1].steps) <= most
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from personal_server.reading.rankings import (
     KEPT_IN_ALL,
     KEPT_PER_HOLDER,
+    RECENT_NS,
+    Kept,
     RankedHit,
     Ranking,
     Rankings,
+    RecentSearches,
     ranking_digest,
 )
 
@@ -46,3 +49,15 @@ def test_those_used_last_stay_when_many_holders_search() -> None:
 def test_a_digest_tells_records_and_their_order() -> None:
     assert ranking_digest(HITS) != ranking_digest(HITS[::-1])
     assert ranking_digest(HITS) != ranking_digest(HITS[:1])
+
+
+def test_what_was_found_is_known_for_a_minute_by_its_holder() -> None:
+    recent = RecentSearches[str]()
+    recent.keep("grant:a", "rain", Kept("found", 7, 1_000))
+    assert recent.find("grant:a", "rain", 1_000 + RECENT_NS) == Kept("found", 7, 1_000)
+    assert recent.find("grant:a", "rain", 1_001 + RECENT_NS) is None
+    assert recent.find("grant:a", "rain", 999) is None
+    assert recent.find("grant:b", "rain", 1_000) is None
+    for number in range(KEPT_PER_HOLDER):
+        recent.keep("grant:a", str(number), Kept("other", 7, 1_000))
+    assert recent.find("grant:a", "rain", 1_000) is None

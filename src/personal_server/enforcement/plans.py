@@ -382,3 +382,8 @@ def neighbours_plan(source: ReadableSource, row: StoredRecord) -> NeighboursPlan
         Order(cursor, ordered, descending=False),
         Position(order_key(at), row.key, row.connection_id, row.stream),
     )
+
+
+def first_change_plan(sources: tuple[ReadableSource, ...], since: int, horizon: int) -> ChangesPlan:
+    """Whether anything changed since that these sources show."""
+    return ChangesPlan(scopes_of(sources), since, horizon, limit=1)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from personal_server.domain.cursor import Sealer, TokenUse
 from personal_server.reading.freshness import CaptureTimes
 from personal_server.reading.meaning import QueryEmbedder
-from personal_server.reading.rankings import Rankings
+from personal_server.reading.rankings import Rankings, RecentSearches
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey, ServerStore
 
 PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
@@ -36,6 +36,7 @@ class ReadPorts:
     random_bytes: Callable[[int], bytes]
     capture_times: CaptureTimes = field(default_factory=CaptureTimes)
     rankings: Rankings = field(default_factory=Rankings)
+    recent: RecentSearches[object] = field(default_factory=RecentSearches[object])
     planted: PlantedRecords = frozenset
     time_zone: str = "UTC"
     embedder: QueryEmbedder | None = None

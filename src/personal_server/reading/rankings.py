@@ -12,13 +12,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
 
 from personal_server.domain.criteria import WordQuery
+from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.disclose import FoundPassage
 from personal_server.reading.relaxing import RelaxedSearch
 
 KEPT_PER_HOLDER = 4
 KEPT_IN_ALL = 64
+RECENT_IN_ALL = 32
+RECENT_NS = 60 * NANOSECONDS
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +85,45 @@ class Rankings:
                 return None
             self._kept.move_to_end((holder, request))
             return ranking
+
+
+class Kept(NamedTuple, Generic[T]):
+    """What was found for a request, the number of the last change then, and when (UTC ns)."""
+
+    found: T
+    sequence: int
+    at_ns: int
+
+
+class RecentSearches(Generic[T]):
+    """What searches found a moment ago, for the same request asked again; bounded as rankings are.
+
+    Who asks again has to be told of what changed since: `sequence` says from where to look.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], Kept[T]] = OrderedDict()
+
+    def keep(self, holder: str, request: str, found: Kept[T]) -> None:
+        """Keep what was found in the place of what was before."""
+        with self._lock:
+            self._kept[holder, request] = found
+            self._kept.move_to_end((holder, request))
+            own = [place for place in self._kept if place[0] == holder]
+            for place in own[:-KEPT_PER_HOLDER]:
+                del self._kept[place]
+            while len(self._kept) > RECENT_IN_ALL:
+                self._kept.popitem(last=False)
+
+    def find(self, holder: str, request: str, now_ns: int) -> Kept[T] | None:
+        """What was found for a request within a minute."""
+        with self._lock:
+            kept = self._kept.get((holder, request))
+            is_recent = kept is not None and 0 <= now_ns - kept.at_ns <= RECENT_NS
+            return kept if is_recent else None
+
+    def forget(self) -> None:
+        """Let go of all of them."""
+        with self._lock:
+            self._kept.clear()

@@ -54,6 +54,7 @@ from personal_server.enforcement.plans import (
     AuthorizedRead,
     SearchPlan,
     TimelinePlan,
+    first_change_plan,
     hit_plan,
     neighbours_plan,
     scope_of,
@@ -72,7 +73,7 @@ from personal_server.reading.empty_answers import Emptiness, NearValue, explain_
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.meaning import asked_meaning
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.rankings import RankedHit, Ranking, ranking_digest
+from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
 from personal_server.reading.records import unavailable_meta
 from personal_server.reading.relaxing import (
     FEW_HITS,
@@ -205,6 +206,8 @@ PAGE_TEXT_CHARS = 1 << 25
 # Of a search that was relaxed, which asks for each of many words, the steps are longer.
 GRID_SECONDS, RELAXED_GRID_SECONDS = 0.005, 0.02
 RANKING_SHARE = 2 / 3
+# After more changes than this it is quicker to rank anew than to look at each of them.
+MOST_CHANGES = 1_000
 
 _Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int, *tuple[Any, ...]]
 """Of a cursor, which is sealed: digest of the ranking, how many hits its first page was to have,
@@ -292,7 +295,7 @@ def search(
     meant = asked_meaning(ports.embedder, snapshot, query)
     read = authorize_search(authority, query, meant)
     if query.cursor is None:
-        turn, shown = _first_page(snapshot, read, query)
+        turn, shown = _first_page(ports, snapshot, read, query)
     else:
         turn = _continued(ports, snapshot, read, query)
         shown = _show(snapshot, read, turn, query.limit, query.size)
@@ -504,6 +507,46 @@ def _strictly(
     return kept
 
 
+def _found_lately(
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool
+) -> _Found:
+    """What was found for the same request within a minute, if nothing it may see changed since.
+
+    Only changes of visible values count, as in a feed: that something hidden was written must not
+    make an answer slower.
+    """
+    holder, now_ns = read.authority.holder, ports.clock()
+    request = f"{_request(read)} {sources_digest(read.sources)} {_model(read)} {exact}"
+    kept = ports.recent.find(holder, request, now_ns)
+    if kept is not None and not _changed(snapshot, read, kept.sequence):
+        return cast("_Found", kept.found)
+    found = _found(snapshot, read, exact=exact)
+    findings = found.findings
+    is_computed = any(source.made_of is not None for source in read.sources)
+    if not (findings.lost or findings.pending or findings.unembedded or found.near or is_computed):
+        ports.recent.keep(holder, request, Kept(_shortened(found), snapshot.horizon, now_ns))
+    return found
+
+
+def _changed(snapshot: ReadSnapshot, read: AuthorizedSearch, sequence: int) -> bool:
+    """Whether a visible record came, went or changed since."""
+    if snapshot.horizon == sequence:
+        return False
+    is_near = snapshot.retained_from <= sequence <= snapshot.horizon <= sequence + MOST_CHANGES
+    if not is_near:
+        return True
+    plan = first_change_plan(read.sources, sequence, snapshot.horizon)
+    return bool(snapshot.changes(plan).items)
+
+
+def _shortened(found: _Found) -> _Found:
+    """Without hits that no page shows: behind the best, the first of each connection may be."""
+    rest = found.ranked[KEPT_HITS:]
+    first = {each.candidate.connection_id: each for each in reversed(rest)}
+    kept = [each for each in rest if each is first[each.candidate.connection_id]]
+    return replace(found, ranked=[*found.ranked[:KEPT_HITS], *kept])
+
+
 def _turn(found: _Found, first_limit: int) -> _Turn:
     ordered = first_page_first(found.ranked, first_limit)[:KEPT_HITS]
     hits = tuple(map(_kept, ordered))
@@ -511,9 +554,9 @@ def _turn(found: _Found, first_limit: int) -> _Turn:
 
 
 def _first_page(
-    snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> tuple[_Turn, _ShownHits]:
-    found = _found(snapshot, read, exact=query.exact)
+    found = _found_lately(ports, snapshot, read, exact=query.exact)
     turn = _turn(found, query.limit)
     while True:
         shown = _show(snapshot, read, turn, turn.first_limit, query.size)
@@ -567,7 +610,8 @@ def _continued(
         )
     kept = ports.rankings.find(read.authority.holder, _request(read), digest)
     if kept is None:
-        kept = _turn(_found(snapshot, read, exact=query.exact), first_limit).ranking
+        found = _found_lately(ports, snapshot, read, exact=query.exact)
+        kept = _turn(found, first_limit).ranking
     if ranking_digest(kept.hits) != digest:
         raise CursorExpired(
             "The records have changed since this search; search again without the cursor.",

@@ -368,3 +368,22 @@ def test_a_hit_in_a_file_names_its_record_as_far_as_that_is_granted() -> None:
     assert parents(files) == [None]
     assert parents(stream_grant(), stream_grant("attachments", fields=names)) == [None]
     assert parents(stream_grant(instance_ids=(LETTERS,)), files) == [None]
+
+
+def test_a_search_asked_again_shows_what_was_written_since(door: Door) -> None:
+    narrow = stream_grant(fields=NARROW)
+
+    def keys() -> tuple[list[str], list[str]]:
+        """For all fields, and for few."""
+        both = found(door, "q=rain"), found(door, "q=rain", narrow)
+        return [key for _, key in both[0]], [key for _, key in both[1]]
+
+    before = keys()
+    assert keys() == before
+    newer = ENTRIES[0] | {"id": "e9", "title": "Rain again", "body": "dry"}
+    write(door.store, DIARY, "entries", [newer])
+    assert all("e9" in each for each in keys())
+    write(door.store, DIARY, "entries", [newer | {"title": "Sun", "body": "rain"}])
+    assert ["e9" in each for each in keys()] == [True, False]
+    write(door.store, DIARY, "entries", ["e9"])
+    assert keys() == before

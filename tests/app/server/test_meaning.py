@@ -47,15 +47,15 @@ def token(site: Whole) -> str:
     return site.connect(mail_request())["access_token"]
 
 
-def keep(site: Whole, texts: dict[str, tuple[str, str]]) -> None:
+def keep(site: Whole, texts: dict[str, tuple[str, str]], at: str = "2026-03-01T10:00:00Z") -> None:
     declared = parse_declaration(MAIL).streams["messages"]
     rows: list[dict[str, Any]] = [
         {
             "id": key,
             "subject": subject,
             "body": body,
-            "sent_at": "2026-03-01T10:00:00Z",
-            "received_at": "2026-03-01T10:00:00Z",
+            "sent_at": at,
+            "received_at": at,
         }
         for key, (subject, body) in texts.items()
     ]
@@ -163,3 +163,34 @@ def test_pages_laid_end_to_end_are_the_ranking(site: Whole, token: str) -> None:
         more = {"cursor": page["next_cursor"]}
     assert sorted(paged) == sorted(whole_list)
     assert len(paged) == len(set(paged))
+
+
+HIDDEN = "Our puppy, a dog"
+SHOWN = {"fields": ["id", "sent_at", "subject"], "time_range": {"since": "2026-02-01T00:00:00Z"}}
+
+
+def test_two_worlds_that_differ_in_what_is_hidden_answer_with_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    """In one of them a hidden field and hidden records are the nearest of all."""
+    answers: list[list[str]] = []
+    for name, body in (("one", HIDDEN), ("other", "Nothing of that")):
+        folder = tmp_path / name
+        write_choice(folder / "data", CHOSEN)
+        (folder / "data").chmod(0o700)
+        with whole(folder, embedder=tiny) as made:
+            keep(made, {"m1": ("Weather", body), "m2": ("Invoice", body)})
+            keep(made, {"m3": (body, body)}, at="2026-01-01T10:00:00Z")
+            embed(made)
+            token = made.connect(mail_request(**SHOWN))["access_token"]
+            queries = ("q=puppy", "q=dog&mode=hybrid", "q=puppy+-dog&mode=meaning", "q=weather")
+            answers.append([_bytes(made, token, query) for query in queries])
+    assert answers[0] == answers[1]
+    assert '"semantic_match"' in answers[0][0]
+    assert HIDDEN not in "".join(answers[0])
+
+
+def _bytes(site: Whole, token: str, query: str) -> str:
+    page = site.call(f"/v1/search?limit=100&{query}", token)
+    assert page.status == 200, page.text
+    return page.text

@@ -102,6 +102,10 @@ class Worlds:
         self.scope = SCOPES[name]
         self._stores = stores
 
+    @property
+    def stores(self) -> list[SqlRecordStore]:
+        return [store for store, _ in self._stores]
+
     def work(self, read: Read) -> tuple[Work, Work]:
         """What a read costs without and with something hidden that meets it."""
         (one, answer), (other, found) = (work_of(*each, read) for each in self._stores)

@@ -259,7 +259,8 @@ class PassagesPart(StorePart):
     ) -> Unembedded | None:
         reader = Reader(session, self.subject_id, self._database.damage)
         compiler = Compiler(source.layout, source.tables, session.dialect)
-        position, since, found = index.position, index.since, list[WaitingRecord]()
+        position, since = index.position, index.since
+        found: dict[int, WaitingRecord] = {}  # one that changed is met by the walk, too
         looked_at = 0
         while len(found) < limit and looked_at < LOOKED_AT_ONCE:
             changed = session.rows(_CHANGED, (source.source, since, limit))
@@ -277,10 +278,11 @@ class PassagesPart(StorePart):
             if not changed:
                 position = lines[-1][0] if lines else _END
             looked_at += max(1, len(lines))
-            found += _lacking(reader, source, index.fields, lines)
+            lacking = _lacking(reader, source, index.fields, lines)
+            found |= {each.id: each for each in lacking}
         if (position, since) == index[2:]:
             return None
-        return Unembedded(source.tables, position, since, tuple(found))
+        return Unembedded(source.tables, position, since, tuple(found.values()))
 
 
 def _lacking(

@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 from rich.console import Console
 from rich.table import Table
 
-from bench.clients import HostedCaller, RestCaller
+from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, reads_of
 from bench.site import Running, Site
@@ -97,7 +97,10 @@ def main() -> int:
             if options.only and not any(word in reads[0].name for word in options.only):
                 continue
             console.print(f"  {reads[0].name} …")
-            pairs += _pairs(reads, sides, options.rounds)
+            try:
+                pairs += _pairs(reads, sides, options.rounds)
+            except Refused:
+                console.print("    refused by one of the two")
         _show(pairs, console)
         if options.callers:
             _show_loads(sides, options, console)

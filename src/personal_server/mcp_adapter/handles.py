@@ -24,7 +24,6 @@ from personal_server.rs_client.json_values import (
 from personal_server.rs_client.port import Path, Query
 
 RECORD_PREFIX = "pdpp://record/"
-SIMPLE = re.compile(r"[A-Za-z0-9_-]+\Z")
 WINDOW_PREFIX = "pdpp://field-window/"
 BLOB_PREFIX = "pdpp://blob/"
 HANDLE_CHARS = 8_150
@@ -123,11 +122,7 @@ def format_id(record: RecordRef) -> str:
 
 
 def _reads_back(record: RecordRef, plain: str) -> bool:
-    connection, stream, key = record.connection_id, record.stream, record.record_id
-    named = (stream, key) if connection is None else (connection, stream, key)
-    if all(map(SIMPLE.match, named)):
-        return True  # as most are: in letters and digits there is nothing to be read otherwise
-    parts = (connection or "", stream, key)
+    parts = (record.connection_id or "", record.stream, record.record_id)
     if any(part != part.strip() for part in parts):
         return False
     try:

@@ -30,6 +30,7 @@ from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.postgresql import postgres_database
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -177,14 +178,18 @@ def make_bench(store: AuthorizationStore) -> Bench:
     return made
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "memory":
         yield make_bench(MemoryAuthorizationStore("own_1"))
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db")
-    yield make_bench(SqlAuthorizationStore(database, "own_1"))
-    database.close()
+    if request.param == "postgres":
+        with postgres_database(tmp_path) as database:
+            yield make_bench(SqlAuthorizationStore(database, "own_1"))
+        return
+    file = SqliteDatabase(tmp_path / "pdpp.db")
+    yield make_bench(SqlAuthorizationStore(file, "own_1"))
+    file.close()
 
 
 @pytest.fixture

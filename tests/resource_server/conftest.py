@@ -19,6 +19,7 @@ from personal_server.storage.ports import ReadSnapshot, RecordStore
 from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.memory import MemoryStore
+from tests.postgresql import postgres_store
 from tests.resource_server.door import Door
 from tests.resource_server.journal import furnished
 from tests.storage.conftest import sqlite_store
@@ -114,13 +115,13 @@ class Bench:
         )
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     """Each store in turn: the wire is the same."""
     if request.param == "memory":
         yield MemoryStore()
         return
-    with sqlite_store(tmp_path) as store:
+    with (sqlite_store if request.param == "sqlite" else postgres_store)(tmp_path) as store:
         yield store
 
 

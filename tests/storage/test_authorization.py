@@ -22,16 +22,21 @@ from personal_server.storage.authorization import (
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.postgresql import postgres_database
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AuthorizationStore]:
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db")
-    yield SqlAuthorizationStore(database, "own_1")
-    database.close()
+    if request.param == "postgres":
+        with postgres_database(tmp_path) as database:
+            yield SqlAuthorizationStore(database, "own_1")
+        return
+    file = SqliteDatabase(tmp_path / "pdpp.db")
+    yield SqlAuthorizationStore(file, "own_1")
+    file.close()
 
 
 def link(number: int, expires: int, used: int | None = None) -> OwnerLinkRow:

@@ -11,6 +11,7 @@ from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures
+from tests.postgresql import postgres_database
 
 FIRST = DisclosureEntry(
     disclosure_id="dis_1",
@@ -37,14 +38,18 @@ REFUSED = replace(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DisclosureStore]:
     if request.param == "memory":
         yield MemoryDisclosures()
         return
-    database = SqliteDatabase(tmp_path / "store" / "db.sqlite3")
-    yield SqlDisclosures(database, "sub_1")
-    database.close()
+    if request.param == "postgres":
+        with postgres_database(tmp_path) as database:
+            yield SqlDisclosures(database, "sub_1")
+        return
+    file = SqliteDatabase(tmp_path / "store" / "db.sqlite3")
+    yield SqlDisclosures(file, "sub_1")
+    file.close()
 
 
 def ids(store: DisclosureStore, query: DisclosureQuery) -> list[str]:

@@ -40,6 +40,8 @@ from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.writability import DISK_FULL, READ_ONLY, Writability, read_only
 
 _log = logging.getLogger(__name__)
+# what it says of a connection that fails is the server's text; `translated` says it
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 OLDEST_VERSION = 150_000
 CONNECT_SECONDS = 5
 POOL_SECONDS = 10.0

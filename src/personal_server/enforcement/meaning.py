@@ -19,6 +19,8 @@ from personal_server.enforcement.search import SCORE_DECIMALS, Ranked
 
 FUSED_HITS = 200
 FUSION_DEPTH = 60
+# Texts that have nothing to do with each other are farther apart than this, with any model.
+FARTHEST = 0.92
 _SIGNS = re.compile(
     r'(?<!\S)-(?="|\w)("[^"]*"?|\S+)|(?<!\S)[^\W\d]\w*:("[^"]*"?|\w\S*)|"|\*(?!\S)|(?<!\S)OR(?!\S)'
 )
@@ -61,8 +63,9 @@ def _is_strict(term: Term) -> bool:
 
 
 def by_meaning(near: Nearest) -> list[Ranked]:
-    """The nearest first."""
-    return [Ranked(each.candidate, each.distance, each) for each in near.records]
+    """The nearest first; what is too far to have to do with the query is no hit."""
+    near_enough = (each for each in near.records if each.distance <= FARTHEST)
+    return [Ranked(each.candidate, each.distance, each) for each in near_enough]
 
 
 def fused(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:

@@ -5,7 +5,7 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,6 +27,13 @@ TEXTS = {
     "m2": ("Invoice 12", "Please pay within a month."),
     "m3": ("Weather", "Tomorrow it is sunny. A dog barked."),
 }
+
+
+class Apart(TinyEmbedder):
+    """Queries lie across all texts."""
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> list[bytes]:
+        return [bytes([1, 0] if is_query else [0, 1]) * 32 for _ in texts]
 
 
 def tiny(_chosen: ChosenModel, _is_for_queries: bool) -> Embedder:
@@ -148,6 +155,15 @@ def test_what_is_said_strictly_stays_strict(site: Whole, token: str) -> None:
     assert [hit["record_id"] for hit in found["data"]] == ["m3"]
     without = search(site, token, "dog -barked", mode="hybrid")
     assert "m3" not in [hit["record_id"] for hit in without["data"]]
+
+
+def test_what_has_nothing_to_do_with_the_query_is_no_hit(tmp_path: Path) -> None:
+    write_choice(tmp_path / "data", CHOSEN)
+    (tmp_path / "data").chmod(0o700)
+    with whole(tmp_path, embedder=lambda _chosen, _is_for_queries: Apart()) as made:
+        embed(made)
+        token = made.connect(mail_request())["access_token"]
+        assert search(made, token, "quarks", mode="meaning")["data"] == []
 
 
 def test_pages_laid_end_to_end_are_the_ranking(site: Whole, token: str) -> None:

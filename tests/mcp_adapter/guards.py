@@ -20,6 +20,7 @@ cursors = ("handles/test_window_cursors.py",)
 guards: tuple[Guard, ...] = (
     Guard("arguments", "_checked", arguments),
     Guard("arguments", "_integer", arguments),
+    Guard("arguments", "_boolean", (*arguments, "tools/test_search.py")),
     Guard("arguments", "_number", arguments),
     Guard("arguments", "_string", arguments),
     Guard("arguments", "_list", arguments),

@@ -417,7 +417,7 @@ class ReadSnapshot(CatalogReads, Protocol):
     def count_terms(self, plan: SearchPlan) -> tuple[int, ...] | None:
         """How many visible records hold each of the terms; counting stops at the frequency limit.
 
-        `None` where a scope took too long.
+        `None` where that takes longer than the scopes may take together.
         """
         ...
 

@@ -63,13 +63,17 @@ def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matc
 def count_terms(
     reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]
 ) -> tuple[int, ...] | None:
-    """How many visible records hold each term, where no source takes too long."""
+    """How many visible records hold each term, in the time that all sources have together."""
+    count = partial(_counted, reader, plan, indexed)
+    if plan.seconds_each is None:
+        return count()
+    return reader.session.attempt(plan.seconds_each * max(1, len(plan.scopes)), count)
+
+
+def _counted(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> tuple[int, ...]:
     totals = [0] * len(plan.words.terms)
     for found in reader.places(plan.scopes):
-        part = _part(reader, found, plan, indexed)
-        counted = part.within_time(part.count_each)
-        if counted is None:
-            return None
+        counted = _part(reader, found, plan, indexed).count_each()
         totals = [n + more for n, more in zip(totals, counted, strict=True)]
     return tuple(min(total, plan.frequency_limit) for total in totals)
 

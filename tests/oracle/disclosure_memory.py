@@ -63,6 +63,20 @@ class MemoryDisclosures:
         with self._lock:
             return {n: self._details[n][1] for n in numbers if n in self._details}
 
+    def disclosures_of(
+        self, connection_id: str, stream: str, key: str, looked_at: int
+    ) -> tuple[tuple[int, DisclosureEntry], ...]:
+        """Entries by which a record was handed out."""
+        with self._lock:
+            found = [
+                (number, entry)
+                for number, entry in reversed(self._entries)
+                if number in self._details
+                and (entry.connection_id, entry.stream) == (connection_id, stream)
+            ]
+            given = [each for each in found[:looked_at] if key in self._details[each[0]][1].keys]
+        return tuple(given)
+
     def forget_details(self, before_ns: int) -> None:
         """Remove what lies beside older entries."""
         with self._lock:

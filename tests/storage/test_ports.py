@@ -105,6 +105,11 @@ def test_what_was_asked_lies_beside_an_entry_and_goes_before_it(store: Disclosur
     store.append_disclosures([FIRST, replace(SECOND, detail=detail)])
     numbers = [number for number, _ in store.disclosures(DisclosureQuery(10))]
     assert list(store.asked_details(numbers).values()) == [detail]
+    place = (SECOND.connection_id or "", SECOND.stream or "")
+    assert [number for number, _ in store.disclosures_of(*place, "ent_2", 10)] == [2]
+    assert store.disclosures_of(*place, "ent_3", 10) == ()
+    assert store.disclosures_of(*place, "ent_2", 0) == ()
+    assert store.disclosures_of("cin_else", place[1], "ent_2", 10) == ()
     store.forget_details(200)
     assert store.asked_details(numbers) != {}
     store.forget_details(201)

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
 from personal_server.console.apps import ClientPages
+from personal_server.console.browse import BrowsePages
 from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
@@ -25,6 +26,7 @@ from personal_server.console.pages import (
     Templates,
 )
 from personal_server.console.passkeys import PasskeyPages
+from personal_server.console.search import SearchPages
 from personal_server.console.session import (
     PLACE,
     PageRequest,
@@ -39,11 +41,13 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
+from personal_server.enforcement.queries import filters_of
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
 from personal_server.granting.decisions import Granting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import Challenges, Passkeys
 from personal_server.granting.pending_requests import Requesting
+from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization import AuthorizationStore
@@ -96,9 +100,11 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
         sent = request.cookies.get(session_cookie(request.origin))
         cookie = session_secret(request.origin, sent, place_of(request))
         session = None if cookie is None else self._sign_in.session(cookie)
+        keyed = exchange.parameters.keyed.get("filter", ())
         return replace(
             anonymous_request(request),
             query=exchange.parameters.texts,
+            filters=filters_of((each.path, each.value) for each in keyed),
             path=exchange.path,
             cookie=cookie,
             session=session,
@@ -206,6 +212,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     granting = Granting(store, catalogs, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     evidence = EvidenceReader(parts.reads, parts.declarations)
+    owner = OwnerReads(parts.reads, parts.declarations)
     challenges = Challenges(clock, parts.random_bytes)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads = parts.disclosures, parts.reads
@@ -219,6 +226,8 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
+        *BrowsePages(store, log, owner, pages).routes(),
+        *SearchPages(owner, pages).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
     )
     return ConsoleApplication(parts.sign_in, pages, routes)

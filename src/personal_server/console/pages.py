@@ -42,6 +42,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "day": words.day_of,
     "minute": words.minute_of,
     "number": words.number,
+    "bounded": words.bounded,
     "counted": words.counted,
     "field_words": words.field_words,
     "monogram": words.monogram,

@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
+from personal_server.enforcement.queries import FilterText
 from personal_server.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import Browser, SignedIn
-from personal_server.web.bodies import Form
-from personal_server.web.parameters import Parameter
+from personal_server.web import bodies
+from personal_server.web.parameters import Form, Parameter
 from personal_server.web.requests import IncomingRequest
 from personal_server.web.routing import BodyRule, RouteDeclaration
 
@@ -51,7 +52,8 @@ class PageRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     target: str
-    form: Form = ()
+    filters: tuple[FilterText, ...] = ()
+    form: bodies.Form = ()
     session: SignedIn | None = None
     cookie: str | None = field(default=None, repr=False)
     entry_csrf: str | None = field(default=None, repr=False)
@@ -169,22 +171,31 @@ FORM_BODY = BodyRule((), 512 * 1024)
 """Any content type: what is no form of ours fails its form secret."""
 
 
+MOST_CONDITIONS = 16
+FILTERS = Parameter(
+    "filter", "", Form.KEYED, max_items=MOST_CONDITIONS, depth=2, repeated=("in", "ne")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PageRoute(RouteDeclaration):
     """One page.
 
-    `query` names its parameters; `open_to_all` pages are reached without a session.
+    `query` names its parameters, `filtered` ones take conditions too; `open_to_all` pages are
+    reached without a session.
     """
 
     endpoint: Callable[[PageRequest], Response]
     query: frozenset[str] = frozenset()
+    filtered: bool = False
     open_to_all: bool = False
 
     def __post_init__(self) -> None:
         """Declare what the page takes."""
         names = sorted(self.query)
         parameters = tuple(Parameter(name, "", empty_is_absent=True) for name in names)
-        object.__setattr__(self, "parameters", parameters)
+        conditions = (FILTERS,) if self.filtered else ()
+        object.__setattr__(self, "parameters", (*parameters, *conditions))
         object.__setattr__(self, "body", FORM_BODY if self.method == "POST" else None)
         RouteDeclaration.__post_init__(self)
 

@@ -36,6 +36,25 @@ def shown(text: str, limit: int) -> str:
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text of any length in one line, with a mark where it goes on."""
+    begun = shown(text[: 4 * limit], limit)
+    return begun if len(text) <= 4 * limit or begun.endswith("…") else f"{begun}…"
+
+
+def said(text: str, limit: int) -> str:
+    """The same with its lines, and without a mark."""
+    lines = text[:limit].replace("\r\n", "\n").split("\n")
+    return "\n".join(
+        "".join(
+            " " if character.isspace() else character
+            for character in line
+            if character.isspace() or unicodedata.category(character) not in _HIDDEN_CATEGORIES
+        )
+        for line in lines
+    )
+
+
 def laid_open(text: str) -> str:
     """JSON text in which characters that could mislead the eye stand as their escapes."""
     return "".join(
@@ -76,6 +95,14 @@ def span_of(earliest: str, latest: str) -> str:
 def number(value: int) -> str:
     """With thin groups of three: `12,345`."""
     return f"{value:,}"
+
+
+EXACT = 10_000
+
+
+def bounded(value: int) -> str:
+    """A count that is told exactly up to a point: `9,999`, `10,000+`."""
+    return number(value) if value <= EXACT else f"{number(EXACT)}+"
 
 
 def counted(value: int, one: str, many: str | None = None) -> str:

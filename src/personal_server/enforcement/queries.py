@@ -6,6 +6,7 @@ text until `authorize` has met them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -49,6 +50,20 @@ class FilterText:
     def param(self) -> str:
         """How errors name the condition."""
         return f"filter[{self.field}]"
+
+
+def filters_of(sent: Iterable[tuple[tuple[str, ...], str]]) -> tuple[FilterText, ...]:
+    """Conditions as written (bracketed keys, value), each with its values in an order of their own.
+
+    Shapes: the keys are the field and perhaps an operator.
+    """
+    values: dict[tuple[str, str | None], list[str]] = {}
+    for (field, *operator), value in sent:
+        values.setdefault((field, next(iter(operator), None)), []).append(value)
+    return tuple(
+        FilterText(field, operator, min(sent), tuple(sorted(sent)[1:]))
+        for (field, operator), sent in values.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from personal_server.enforcement.queries import (
     Selectors,
     TimelineQuery,
     Times,
+    filters_of,
 )
 from personal_server.errors import (
     InvalidExpand,
@@ -412,15 +413,7 @@ def _expand(parameters: Parameters) -> Expand:
 
 
 def _filters(parameters: Parameters) -> tuple[FilterText, ...]:
-    """The conditions as written, each with its values in an order of their own."""
-    values: dict[tuple[str, str | None], list[str]] = {}
-    for each in parameters.keyed.get("filter", ()):
-        field, *operator = each.path
-        values.setdefault((field, next(iter(operator), None)), []).append(each.value)
-    return tuple(
-        FilterText(field, operator, min(sent), tuple(sorted(sent)[1:]))
-        for (field, operator), sent in values.items()
-    )
+    return filters_of((each.path, each.value) for each in parameters.keyed.get("filter", ()))
 
 
 def snapshot_of(request: Request) -> ReadSnapshot:

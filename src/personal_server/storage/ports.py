@@ -759,6 +759,15 @@ class DisclosureStore(Protocol):
         """What lies beside entries, by their numbers, as long as it is kept."""
         ...
 
+    def disclosures_of(
+        self, connection_id: str, stream: str, key: str, looked_at: int
+    ) -> tuple[tuple[int, DisclosureEntry], ...]:
+        """Entries by which a record was handed out, newest first, of as many as are looked at.
+
+        Those of its stream beside which keys lie are looked at, the newest first.
+        """
+        ...
+
     def forget_details(self, before_ns: int) -> None:
         """Remove what lies beside entries older than the time it is kept; the lines stay."""
         ...

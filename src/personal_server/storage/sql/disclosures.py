@@ -85,6 +85,11 @@ _COUNT_DAY = (
     f" SET {RECORDS} = {DisclosureDayRow.table}.{RECORDS} + excluded.{RECORDS}"
 )
 _DETAIL = select(DisclosureDetailRow, DisclosureDetailRow.number)
+_BY_NUMBER = select(DisclosureRow, DisclosureRow.number)
+_OF_PLACE = select(
+    DisclosureDetailRow, DisclosureDetailRow.connection_id, DisclosureDetailRow.stream
+)
+_NEWEST_OF = f"{_OF_PLACE} ORDER BY {DisclosureDetailRow.number} DESC LIMIT ?"
 _AGES = select(DisclosureDetailRow, columns=(DisclosureDetailRow.number, DisclosureDetailRow.at_ns))
 _OLDEST_DETAILS = f"{_AGES} ORDER BY {DisclosureDetailRow.number} LIMIT ?"
 _FORGET_DETAILS = f"{delete(DisclosureDetailRow)} AND {DisclosureDetailRow.number} <= ?"
@@ -169,6 +174,20 @@ class SqlDisclosures:
                     row = row_from(DisclosureDetailRow, line)
                     found[number] = AskedDetail(row.salt, row.asked, row.keys)
         return found
+
+    def disclosures_of(
+        self, connection_id: str, stream: str, key: str, looked_at: int
+    ) -> tuple[tuple[int, DisclosureEntry], ...]:
+        """Entries by which a record was handed out, newest first."""
+        place = (self._subject_id, connection_id, stream, looked_at)
+        with self._database.read() as session:
+            details = [
+                row_from(DisclosureDetailRow, line) for line in session.rows(_NEWEST_OF, place)
+            ]
+            given = [detail.number for detail in details if key in detail.keys]
+            lines = [session.first(_BY_NUMBER, (self._subject_id, each)) for each in given]
+        rows = [row_from(DisclosureRow, line) for line in lines if line is not None]
+        return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
 
     def forget_details(self, before_ns: int) -> None:
         """Remove what lies beside older entries, in slices with room for other writers."""

@@ -1,0 +1,551 @@
+"""Looking at records: every stream, a stream as a table, one record, a long text, a file.
+
+Rule: each page takes the road of an owner token's read, bounded in rows, characters and time.
+Source: docs/contract/authorization-server.md 13.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, cast
+from urllib.parse import quote
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response, StreamingResponse
+
+from personal_server.collecting.receipts import ImportMemory
+from personal_server.console.disclosures import disclosure_lines
+from personal_server.console.pages import Templates, console_headers
+from personal_server.console.places import parse_number
+from personal_server.console.record_view import (
+    FIELDS_SHOWN,
+    MOST_LINK_BYTES,
+    OPERATORS,
+    SHORT_CHARS,
+    RecordsView,
+    brief,
+    check_view,
+    columns_of,
+    joining_fields,
+    record_fields,
+    records_path,
+    related_to,
+    table_columns,
+    table_row,
+    title_of,
+    told_columns,
+)
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.words import MONTHS, cut, field_words, said
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.values import ValueKind, day_number, instant_ns
+from personal_server.enforcement.authorize import authorize_blob
+from personal_server.enforcement.queries import (
+    MAX_WINDOW_CHARS,
+    AggregateQuery,
+    BlobQuery,
+    FieldSelection,
+    FieldWindowQuery,
+    FilterText,
+    PageSize,
+    RecordQuery,
+    RecordsQuery,
+    Selectors,
+)
+from personal_server.enforcement.timeline import time_field
+from personal_server.errors import InvalidRequest, NotFound, QueryTimeout
+from personal_server.granting.holdings import client_names
+from personal_server.reading.aggregates import ShownAggregation, ShownGroup, read_aggregate
+from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
+from personal_server.reading.owner import OwnerReads
+from personal_server.reading.records import read_record, read_records
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.ports import DisclosureStore, ReadSnapshot
+from personal_server.web.responses import FilePart
+
+STREAMS_SHOWN = 40
+ROWS_SHOWN = 25
+PAGE_CHARS = 1_000_000
+PAGE_SECONDS, FIGURE_SECONDS = 10.0, 0.25
+LOOKED_AT = 2_000
+READS_SHOWN = 20
+IMPORTS_SHOWN = 5
+MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
+VALUE_CHARS = 60
+NO_VALUE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLine:
+    """A stream in the list of all."""
+
+    link: str
+    label: str
+    name: str
+    account: str
+    count: int
+    oldest: str
+    newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """A value, or a stretch of time, with its records; `link` shows those alone."""
+
+    words: str
+    count: int
+    link: str | None
+    height: int = 0
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A field with its most frequent values; without any, they could not be counted in time."""
+
+    words: str
+    values: tuple[FacetValue, ...]
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCondition:
+    """A condition of a view in words, and the view without it."""
+
+    words: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrowsePages:
+    """`/owner/records` and what is below it."""
+
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: OwnerReads
+    pages: Templates
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        stream = "/owner/records/{connection_id}/{stream}"
+        record = f"{stream}/{{record_key}}"
+        asked = frozenset({"since", "until", "sort", "cursor", "field", "op", "value"})
+        return (
+            PageRoute("GET", "/owner/records", self.show_streams, frozenset({"from"})),
+            PageRoute("GET", stream, self.show_stream, asked, filtered=True),
+            PageRoute("GET", record, self.show_record, frozenset({"from"})),
+            PageRoute("GET", f"{record}/text/{{field}}", self.show_text, frozenset({"offset"})),
+            PageRoute("GET", f"{record}/files/{{field}}", self.give_file),
+        )
+
+    def show_streams(self, visit: PageRequest) -> Response:
+        """Every stream that holds records."""
+        first = parse_number(visit.query.get("from")) or 0
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            stored = {
+                (s.connection_id, s.stream): s.record_count for s in snapshot.stored_streams()
+            }
+            held = [source for source in authority.sources if stored.get(source.order)]
+            held.sort(key=lambda s: (_account(s).lower(), s.connection_id, -stored[s.order]))
+            shown = held[first : first + STREAMS_SHOWN]
+            lines = [self._line(snapshot, authority, s, stored[s.order]) for s in shown]
+        following = first + STREAMS_SHOWN
+        values = {
+            "streams": lines,
+            "records": sum(stored[source.order] for source in held),
+            "next": following if following < len(held) else None,
+            "begins": first == 0,
+        }
+        return self.pages.show(visit, "records.html", values)
+
+    def _line(
+        self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource, count: int
+    ) -> StreamLine:
+        link = records_path(source.connection_id, source.stream)
+        times = [self._end(snapshot, authority, source, sign) for sign in ("", "-")]
+        declared = source.declared
+        return StreamLine(link, declared.label, source.stream, _account(source), count, *times)
+
+    def _end(
+        self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource, sign: str
+    ) -> str:
+        """The time of the first record in an order of time: a step into an index."""
+        time = time_field(source)
+        if time is None:
+            return ""
+        query = RecordsQuery(
+            source.stream,
+            Selectors(source.connection_id),
+            limit=1,
+            sort=f"{sign}{time.name}",
+            cut=FieldSelection((time.name,)),
+        )
+        answer = read_records(self.reads.ports, snapshot, authority, query)
+        return next((brief(r["data"].get(time.name), time.kind) for r in _plain(answer.data)), "")
+
+    def show_stream(self, visit: PageRequest) -> Response:
+        """A stream as a table.  Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout."""
+        place, asked = _place(visit), visit.query
+        view = RecordsView(
+            *place, visit.filters, asked.get("since"), asked.get("until"), asked.get("sort")
+        )
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            source = _source(authority, *place)
+            check_view(view, source.declared)
+            if asked.get("field"):
+                wanted = _added(view, visit)
+                check_view(wanted, source.declared)
+                return self.pages.go(visit, wanted.link)
+            time, names = time_field(source), columns_of(source)
+            ordered = view if view.sort or time is None else replace(view, sort=f"-{time.name}")
+            query = RecordsQuery(
+                source.stream,
+                Selectors(source.connection_id),
+                limit=ROWS_SHOWN,
+                size=PageSize(chars=PAGE_CHARS),
+                cursor=asked.get("cursor"),
+                sort=ordered.sort,
+                filters=view.filters,
+                times=view.times,
+                cut=FieldSelection(names),
+            )
+            answer = read_records(self.reads.ports, snapshot, authority, query)
+            stored = {
+                (s.connection_id, s.stream): s.record_count for s in snapshot.stored_streams()
+            }
+        found = _plain(answer.data)
+        names = told_columns(ordered, names, [each["data"] for each in found])
+        begins = not asked.get("cursor")
+        more = (
+            None if answer.next_cursor is None else _with(view.link, "cursor", answer.next_cursor)
+        )
+        facets = self._facets(view, source)
+        values = {
+            "label": source.declared.label,
+            "account": _account(source),
+            "view": view,
+            "place": records_path(*place),
+            "columns": table_columns(ordered, source, names),
+            "rows": [table_row(source, each["id"], each["data"], names) for each in found],
+            "total": stored.get(source.order, 0) if view.is_whole else self._count(view, source),
+            "conditions": _conditions(view, source),
+            "fields": [
+                (name, field_words(name))
+                for name, each in source.declared.properties.items()
+                if each.kind is not None
+            ],
+            "operators": OPERATORS,
+            "sortable": source.declared.sortable,
+            "has_time": time is not None,
+            "months": self._months(view, source),
+            "facets": facets,
+            "next": more,
+            "begins": begins,
+        }
+        return self.pages.show(visit, "stream.html", values)
+
+    def _count(self, view: RecordsView, source: ReadableSource) -> int | None:
+        """How many records a view has, where that is counted in time."""
+        query = RecordsQuery(
+            source.stream,
+            Selectors(source.connection_id),
+            limit=1,
+            filters=view.filters,
+            times=view.times,
+            cut=FieldSelection(source.declared.primary_key),
+            count=True,
+        )
+        with suppress(QueryTimeout), self.reads.open(FIGURE_SECONDS) as (snapshot, authority):
+            count = read_records(self.reads.ports, snapshot, authority, query).count
+            return None if count is None else count.value
+        return None
+
+    def _facets(self, view: RecordsView, source: ReadableSource) -> list[Facet]:
+        declared = source.declared
+        if not declared.aggregations.count:
+            return []
+        conditions = _with_times(view, source)
+        if conditions is None:
+            return []
+        joining = joining_fields(declared)
+        named = [n for n in declared.aggregations.group_by if n not in joining][:FACETS_TRIED]
+        found = (self._facet(view, source, name, conditions) for name in named)
+        telling = (each for each in found if not each.values or each.values[0].words != NO_VALUE)
+        return list(islice(telling, FACETS_SHOWN))
+
+    def _facet(
+        self,
+        view: RecordsView,
+        source: ReadableSource,
+        name: str,
+        conditions: tuple[FilterText, ...],
+    ) -> Facet:
+        query = _counts(source, conditions, VALUES_SHOWN, group_by=name)
+        found = self._aggregate(query)
+        if found is None:
+            return Facet(field_words(name), ())
+        kind = source.declared.properties[name].kind
+        values = tuple(_facet_value(view, name, kind, group) for group in found.groups or ())
+        return Facet(field_words(name), values, found.other_count or 0)
+
+    def _months(self, view: RecordsView, source: ReadableSource) -> Facet | None:
+        """The records of a view by month, whatever its time; by year where there are too many."""
+        time, declared = time_field(source), source.declared.aggregations
+        if time is None or time.name not in declared.group_by_time or not declared.count:
+            return None
+        for granularity, most in (("month", MONTHS_SHOWN), ("year", YEARS_SHOWN)):
+            query = _counts(
+                source, view.filters, most, group_by_time=time.name, granularity=granularity
+            )
+            found = self._aggregate(query)
+            if found is None:
+                return Facet("month", ())
+            if granularity == "year" or not found.other_count or view.since:
+                break
+        groups = [each for each in found.groups or () if each.start is not None]
+        most = max((each.count for each in groups), default=1)
+        bars = tuple(_bar(view, each, granularity, most) for each in groups)
+        return Facet(granularity, bars, found.other_count or 0)
+
+    def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
+        with suppress(QueryTimeout), self.reads.open(FIGURE_SECONDS) as (snapshot, authority):
+            answer = read_aggregate(self.reads.ports, snapshot, authority, query)
+            return cast("ShownAggregation", answer.data)
+        return None
+
+    def show_record(self, visit: PageRequest) -> Response:
+        """One record.  Raises: NotFound, DamagedRecord."""
+        place, key = _place(visit), visit.path["record_key"]
+        first = parse_number(visit.query.get("from")) or 0
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            source = _source(authority, *place)
+            answer = read_record(
+                snapshot, authority, RecordQuery(place[1], key, Selectors(place[0]))
+            )
+            declared = self.reads.declarations.current(snapshot.declarations())
+            collected = snapshot.collections().get(source.connection_id)
+        (record,) = _plain([answer.data])
+        data: dict[str, object] = record["data"]
+        fields = record_fields(source, key, dict(list(data.items())[first : first + FIELDS_SHOWN]))
+        following = first + FIELDS_SHOWN
+        given = self.disclosures.disclosures_of(*place, key, LOOKED_AT)
+        with self.authorization.read() as reader:
+            names = client_names(reader, (entry.client_id for _, entry in given[:READS_SHOWN]))
+        of = declared.get(source.connector_key)
+        values = {
+            "title": title_of(source, key, data),
+            "label": source.declared.label,
+            "account": _account(source),
+            "place": records_path(*place),
+            "own": records_path(*place, key),
+            "fields": fields,
+            "empty": [field_words(n) for n, v in data.items() if v is None or v in ("", [], {})],
+            "next": following if following < len(data) else None,
+            "related": related_to(source, key, data),
+            "key": cut(key, VALUE_CHARS),
+            "source_name": source.connector_key if of is None else of.display_name,
+            "version": source.declaration_version,
+            "written_ns": instant_ns(record["emitted_at"]),
+            "collected_ns": None if collected is None else collected.last_succeeded_at_ns,
+            "imports": self._imports(source),
+            "planted": (*place, key) in self.reads.ports.planted(),
+            "reads": disclosure_lines(given[:READS_SHOWN], names),
+            "read_count": len(given),
+            "looked_at": LOOKED_AT,
+        }
+        return self.pages.show(visit, "record.html", values)
+
+    def _imports(self, source: ReadableSource) -> list[tuple[str, int | None]]:
+        """The last files that brought records of the stream: name and time."""
+        store, connection_id = self.reads.ports.store, source.connection_id
+        found: list[Mapping[str, Any]] = []
+        for each in store.state(connection_id).state:
+            receipts = ImportMemory(store, connection_id, each).receipts()
+            found += [one for one in receipts if source.stream in one.get("streams", {})]
+        found.sort(key=lambda one: str(one.get("imported_at")), reverse=True)
+        return [
+            (str(one.get("name", "")), instant_ns(str(one.get("imported_at"))))
+            for one in found[:IMPORTS_SHOWN]
+        ]
+
+    def show_text(self, visit: PageRequest) -> Response:
+        """A long text, a stretch at a time.  Raises: NotFound, FieldNotText, InvalidRequest."""
+        place, key = _place(visit), visit.path["record_key"]
+        offset = parse_number(visit.query.get("offset")) or 0
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            source = _source(authority, *place)
+            name = _declared(source, visit.path["field"])
+            query = FieldWindowQuery(
+                source.stream,
+                key,
+                name,
+                Selectors(source.connection_id),
+                offset_chars=offset,
+                limit_chars=MAX_WINDOW_CHARS,
+            )
+            answer = read_field_window(snapshot, authority, query, "")
+        window = cast("ShownFieldWindow", answer.data).window
+        own = records_path(*place, key)
+        values = {
+            "words": field_words(name),
+            "own": own,
+            "path": f"{own}/text/{quote(name, safe='')}",
+            "text": said(window.text, MAX_WINDOW_CHARS),
+            "window": window,
+        }
+        return self.pages.show(visit, "text.html", values)
+
+    def give_file(self, visit: PageRequest) -> Response:
+        """The bytes of a file, to be kept and never shown here.  Raises: NotFound."""
+        place, key = _place(visit), visit.path["record_key"]
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            source = _source(authority, *place)
+            name = _declared(source, visit.path["field"])
+            query = RecordQuery(place[1], key, Selectors(place[0]), FieldSelection((name,)))
+            (record,) = _plain([read_record(snapshot, authority, query).data])
+            reference = record["data"].get(name)
+            named = cast("dict[str, Any]", reference if isinstance(reference, dict) else {})
+            blob_id = str(named.get("blob_id", ""))
+            read = authorize_blob(authority, BlobQuery(blob_id, Selectors(place[0])))
+            content = None
+            if snapshot.blob(read.plan):
+                content = self.reads.ports.store.open_blob(blob_id)
+        if content is None:
+            raise NotFound("There are no such bytes here.")
+        size_bytes = content.seek(0, 2)
+        part = FilePart(content, range(size_bytes))
+        headers = {
+            **console_headers(visit.origin),
+            "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+            "Content-Disposition": _as_attachment(named.get("filename")),
+            "Content-Length": str(size_bytes),
+        }
+        closing = BackgroundTask(part.close)
+        return StreamingResponse(part, 200, headers, "application/octet-stream", closing)
+
+
+def _place(visit: PageRequest) -> tuple[str, str]:
+    return visit.path["connection_id"], visit.path["stream"]
+
+
+def _source(authority: ReadAuthority, connection_id: str, stream: str) -> ReadableSource:
+    found = (each for each in authority.sources if each.order == (connection_id, stream))
+    source = next(found, None)
+    if source is None:
+        raise NotFound("No such records are kept here.")
+    return source
+
+
+def _declared(source: ReadableSource, name: str) -> str:
+    if name not in source.fields:
+        raise NotFound("These records have no such field.")
+    return name
+
+
+def _account(source: ReadableSource) -> str:
+    return source.display_name or source.source_name or source.connection_id
+
+
+def _plain(records: object) -> list[dict[str, Any]]:
+    """Disclosed records as plain values."""
+    return msgspec.json.decode(msgspec.json.encode(records))
+
+
+def _with(link: str, name: str, value: str) -> str:
+    return f"{link}{'&' if '?' in link else '?'}{name}={value}"
+
+
+def _added(view: RecordsView, visit: PageRequest) -> RecordsView:
+    """The view with the condition of its form."""
+    field, operator = visit.query["field"], visit.query.get("op") or None
+    if operator is not None and operator not in OPERATORS:
+        raise InvalidRequest("There is no such condition.", param="op")
+    return view.having(FilterText(field, operator, visit.query.get("value", "")))
+
+
+def _conditions(view: RecordsView, source: ReadableSource) -> list[ViewCondition]:
+    shown = [
+        ViewCondition(
+            f"{field_words(each.field)} {OPERATORS.get(each.operator or '', each.operator)} "
+            + ", ".join(cut(text, VALUE_CHARS) for text in (each.text, *each.further)),
+            view.lacking(each).link,
+        )
+        for each in view.filters
+    ]
+    time = time_field(source)
+    named = "time" if time is None else field_words(time.name)
+    if view.since:
+        shown.append(ViewCondition(f"{named} from {view.since}", replace(view, since=None).link))
+    if view.until:
+        shown.append(ViewCondition(f"{named} before {view.until}", replace(view, until=None).link))
+    return shown
+
+
+def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
+    """The conditions of a view, its days among them; `None` where those cannot be written so."""
+    time, bounds = time_field(source), (("gte", view.since), ("lt", view.until))
+    asked = [(operator, text) for operator, text in bounds if text]
+    if not asked:
+        return view.filters
+    ranges = () if time is None else source.declared.range_filters.get(time.name, ())
+    if time is None or any(operator not in ranges for operator, _ in asked):
+        return None
+    added = tuple(FilterText(time.name, operator, text) for operator, text in asked)
+    return (*view.filters, *added)
+
+
+def _counts(
+    source: ReadableSource, filters: tuple[FilterText, ...], limit: int, **grouping: str
+) -> AggregateQuery:
+    return AggregateQuery(
+        source.stream,
+        "count",
+        Selectors(source.connection_id),
+        limit=limit,
+        filters=filters,
+        **grouping,
+    )
+
+
+def _facet_value(
+    view: RecordsView, name: str, kind: ValueKind | None, group: ShownGroup
+) -> FacetValue:
+    key: object = msgspec.json.decode(group.key)
+    if key is None:
+        asked, words = FilterText(name, "exists", "false"), NO_VALUE
+    else:
+        text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
+        label = group.label if isinstance(group.label, str) else None
+        asked, words = FilterText(name, None, text), label or brief(key, kind, VALUE_CHARS)
+    link = view.having(asked).link
+    chosen = asked in view.filters
+    fits = len(link) <= MOST_LINK_BYTES
+    shown = cut(words, VALUE_CHARS) or "blank"
+    return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
+
+
+BAR_HEIGHT = 36
+
+
+def _bar(view: RecordsView, group: ShownGroup, granularity: str, most: int) -> FacetValue:
+    """A month or year of a time line, whose link shows it alone."""
+    begin = str(msgspec.json.decode(group.key))
+    year, month = int(begin[:4]), int(begin[5:7])
+    after = (year + 1, 1) if granularity == "year" or month == 12 else (year, month + 1)
+    until = f"{after[0]:04}-{after[1]:02}-01"
+    link = replace(view, since=begin, until=until).link
+    words = str(year) if granularity == "year" else f"{MONTHS[month - 1]} {year}"
+    height = max(1, round(BAR_HEIGHT * group.count / most))
+    chosen = (view.since, view.until) == (begin, until)
+    ends = day_number(until) is not None  # no day follows the last year of the calendar
+    return FacetValue(words, group.count, link if ends else None, height, chosen)
+
+
+def _as_attachment(filename: object) -> str:
+    if not isinstance(filename, str) or not filename:
+        return "attachment"
+    return f"attachment; filename*=UTF-8''{quote(cut(filename, SHORT_CHARS).encode(), safe='')}"

@@ -88,7 +88,8 @@ class PostgresDialect:
         return [
             f"{self.create_table(name, scratch=scratch)} (rowid bigint PRIMARY KEY,"
             f" is_long smallint NOT NULL, words {_TEXT} NOT NULL)",
-            f"CREATE INDEX {name}_words ON {name} USING gin ({LEXEMES.replace('f.', '')})",
+            f"CREATE INDEX {name}_words ON {name} USING gin ({LEXEMES.replace('f.', '')})"
+            " WITH (gin_pending_list_limit = 256)",
         ]
 
     def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:

@@ -80,6 +80,34 @@ def test_months_are_counted_and_open_their_records(browser: Browser) -> None:
         assert len(rows(month)) == int(count)
 
 
+def test_a_chosen_month_stands_among_those_of_its_year(house: Household, browser: Browser) -> None:
+    dates = [(year, month) for year in range(2001, 2005) for month in range(1, 13)]
+    days = [f"{year}-{month:02}-10T00:00:00Z" for year, month in dates]
+    house.fill(HOME, "messages", [mail(f"y{day[:7]}", sent_at=day) for day in days])
+    whole = browser.get(MESSAGES)
+    assert "When, by year" in words(whole)
+    found = re.findall(r'<li><a href="([^"]+)"', whole.text)
+    (year,) = [link for link in found if "since=2002" in link]
+    shown = browser.get(year.replace("&amp;", "&"))
+    months = re.findall(r"<b>(\w+ 2002)</b> 1", shown.text)
+    assert len(months) == 12
+    month = browser.get(f"{MESSAGES}?since=2002-03-01&until=2002-04-01")
+    assert re.findall(r"<b>(\w+ 2002)</b> 1", month.text) == months
+    assert month.text.count('aria-current="true"') == 1
+    assert len(rows(month)) == 1
+
+
+def test_what_takes_too_long_is_counted_when_asked_for(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("personal_server.console.browse.FIGURES_SECONDS", 0.0)
+    page = browser.get(f"{MESSAGES}?filter[is_reply]=true")
+    assert "many records: more than are counted in a moment" in words(page)
+    assert "Not counted" in words(page)
+    (link, *_) = links(page, "Count it")
+    assert "20 records" in words(browser.get(link))
+
+
 def test_values_are_counted_and_open_their_records(browser: Browser) -> None:
     page = browser.get(MESSAGES)
     (link, *_) = links(page, "Grace Hopper</a>")
@@ -176,6 +204,31 @@ def test_a_long_text_is_cut_with_a_mark_and_read_on_elsewhere(
 
 
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe\u2066\x00\x1b'\"><img src=x onerror=a()>"
+
+
+def test_a_file_is_handed_out_to_be_kept_and_never_run(house: Household, browser: Browser) -> None:
+    content = b"<svg onload='alert(1)'></svg>"
+    upload, _ = house.records.receive_blob(HOME, [content], "image/svg+xml", 0, 1_000)
+    reference = {
+        "blob_id": upload.blob_id,
+        "mime_type": "image/svg+xml",
+        "size_bytes": len(content),
+        "filename": "a\u202e\r\nb.svg",
+    }
+    kept = {"id": "a1", "message_id": "m004", "sent_at": "2020-01-02T03:04:05Z"}
+    house.fill(HOME, "attachments", [kept | {"filename": "b.svg", "blob_ref": reference}])
+    page = browser.get(f"/owner/records/{HOME}/attachments/a1")
+    (link,) = links(page, "Download")
+    assert links(page, "Message") == [f"{MESSAGES}/m004"]
+    sent = browser.get(link)
+    assert sent.text.encode() == content
+    assert sent.headers["content-type"] == "application/octet-stream"
+    assert sent.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.svg"
+    assert sent.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert sent.headers["x-content-type-options"] == "nosniff"
+    assert browser.head(link).status == 200
+    stranger = f"/owner/records/{WORK}/attachments/a1/files/blob_ref"
+    assert browser.get(stranger).error == "not_found"
 
 
 def test_hostile_records_are_harmless_in_every_view(house: Household, browser: Browser) -> None:

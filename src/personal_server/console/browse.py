@@ -6,31 +6,32 @@ Source: docs/contract/authorization-server.md 13.5.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
 import msgspec
-from starlette.background import BackgroundTask
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.console.disclosures import disclosure_lines
 from personal_server.console.pages import Templates, console_headers
 from personal_server.console.places import parse_number
+from personal_server.console.record_figures import (
+    FIGURES_SECONDS,
+    WANTED_SECONDS,
+    ViewFigures,
+)
 from personal_server.console.record_view import (
     FIELDS_SHOWN,
-    MOST_LINK_BYTES,
     OPERATORS,
     SHORT_CHARS,
     RecordsView,
     brief,
     check_view,
     columns_of,
-    joining_fields,
     record_fields,
     records_path,
     related_to,
@@ -40,13 +41,12 @@ from personal_server.console.record_view import (
     told_columns,
 )
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.words import MONTHS, cut, field_words, said
+from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.values import ValueKind, day_number, instant_ns
+from personal_server.domain.values import instant_ns
 from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.queries import (
     MAX_WINDOW_CHARS,
-    AggregateQuery,
     BlobQuery,
     FieldSelection,
     FieldWindowQuery,
@@ -57,26 +57,23 @@ from personal_server.enforcement.queries import (
     Selectors,
 )
 from personal_server.enforcement.timeline import time_field
-from personal_server.errors import InvalidRequest, NotFound, QueryTimeout
+from personal_server.errors import InvalidRequest, NotFound
 from personal_server.granting.holdings import client_names
-from personal_server.reading.aggregates import ShownAggregation, ShownGroup, read_aggregate
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.records import read_record, read_records
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
-from personal_server.web.responses import FilePart
+from personal_server.web.responses import ChunkedResponse, FilePart
 
 STREAMS_SHOWN = 40
 ROWS_SHOWN = 25
 PAGE_CHARS = 1_000_000
-PAGE_SECONDS, FIGURE_SECONDS = 10.0, 0.25
+PAGE_SECONDS = 10.0
 LOOKED_AT = 2_000
 READS_SHOWN = 20
 IMPORTS_SHOWN = 5
-MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
 VALUE_CHARS = 60
-NO_VALUE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +87,6 @@ class StreamLine:
     count: int
     oldest: str
     newest: str
-
-
-@dataclass(frozen=True, slots=True)
-class FacetValue:
-    """A value, or a stretch of time, with its records; `link` shows those alone."""
-
-    words: str
-    count: int
-    link: str | None
-    height: int = 0
-    chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A field with its most frequent values; without any, they could not be counted in time."""
-
-    words: str
-    values: tuple[FacetValue, ...]
-    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +110,7 @@ class BrowsePages:
         """Where they stand."""
         stream = "/owner/records/{connection_id}/{stream}"
         record = f"{stream}/{{record_key}}"
-        asked = frozenset({"since", "until", "sort", "cursor", "field", "op", "value"})
+        asked = frozenset({"since", "until", "sort", "cursor", "figures", "field", "op", "value"})
         return (
             PageRoute("GET", "/owner/records", self.show_streams, frozenset({"from"})),
             PageRoute("GET", stream, self.show_stream, asked, filtered=True),
@@ -174,18 +151,18 @@ class BrowsePages:
         self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource, sign: str
     ) -> str:
         """The time of the first record in an order of time: a step into an index."""
-        time = time_field(source)
-        if time is None:
+        dated = time_field(source)
+        if dated is None:
             return ""
         query = RecordsQuery(
             source.stream,
             Selectors(source.connection_id),
             limit=1,
-            sort=f"{sign}{time.name}",
-            cut=FieldSelection((time.name,)),
+            sort=f"{sign}{dated.name}",
+            cut=FieldSelection((dated.name,)),
         )
         answer = read_records(self.reads.ports, snapshot, authority, query)
-        return next((brief(r["data"].get(time.name), time.kind) for r in _plain(answer.data)), "")
+        return next((brief(r["data"].get(dated.name), dated.kind) for r in _plain(answer.data)), "")
 
     def show_stream(self, visit: PageRequest) -> Response:
         """A stream as a table.  Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout."""
@@ -200,8 +177,8 @@ class BrowsePages:
                 wanted = _added(view, visit)
                 check_view(wanted, source.declared)
                 return self.pages.go(visit, wanted.link)
-            time, names = time_field(source), columns_of(source)
-            ordered = view if view.sort or time is None else replace(view, sort=f"-{time.name}")
+            dated, names = time_field(source), columns_of(source)
+            ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
             query = RecordsQuery(
                 source.stream,
                 Selectors(source.connection_id),
@@ -223,7 +200,9 @@ class BrowsePages:
         more = (
             None if answer.next_cursor is None else _with(view.link, "cursor", answer.next_cursor)
         )
-        facets = self._facets(view, source)
+        counts_all = asked.get("figures") == "all"
+        seconds = WANTED_SECONDS if counts_all else FIGURES_SECONDS
+        figures = ViewFigures(self.reads, view, source, time.monotonic() + seconds)
         values = {
             "label": source.declared.label,
             "account": _account(source),
@@ -231,7 +210,7 @@ class BrowsePages:
             "place": records_path(*place),
             "columns": table_columns(ordered, source, names),
             "rows": [table_row(source, each["id"], each["data"], names) for each in found],
-            "total": stored.get(source.order, 0) if view.is_whole else self._count(view, source),
+            "total": stored.get(source.order, 0) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source),
             "fields": [
                 (name, field_words(name))
@@ -240,82 +219,14 @@ class BrowsePages:
             ],
             "operators": OPERATORS,
             "sortable": source.declared.sortable,
-            "has_time": time is not None,
-            "months": self._months(view, source),
-            "facets": facets,
+            "has_time": dated is not None,
+            "months": figures.months(),
+            "facets": figures.facets(),
+            "counting": None if counts_all else _with(view.link, "figures", "all"),
             "next": more,
             "begins": begins,
         }
         return self.pages.show(visit, "stream.html", values)
-
-    def _count(self, view: RecordsView, source: ReadableSource) -> int | None:
-        """How many records a view has, where that is counted in time."""
-        query = RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=1,
-            filters=view.filters,
-            times=view.times,
-            cut=FieldSelection(source.declared.primary_key),
-            count=True,
-        )
-        with suppress(QueryTimeout), self.reads.open(FIGURE_SECONDS) as (snapshot, authority):
-            count = read_records(self.reads.ports, snapshot, authority, query).count
-            return None if count is None else count.value
-        return None
-
-    def _facets(self, view: RecordsView, source: ReadableSource) -> list[Facet]:
-        declared = source.declared
-        if not declared.aggregations.count:
-            return []
-        conditions = _with_times(view, source)
-        if conditions is None:
-            return []
-        joining = joining_fields(declared)
-        named = [n for n in declared.aggregations.group_by if n not in joining][:FACETS_TRIED]
-        found = (self._facet(view, source, name, conditions) for name in named)
-        telling = (each for each in found if not each.values or each.values[0].words != NO_VALUE)
-        return list(islice(telling, FACETS_SHOWN))
-
-    def _facet(
-        self,
-        view: RecordsView,
-        source: ReadableSource,
-        name: str,
-        conditions: tuple[FilterText, ...],
-    ) -> Facet:
-        query = _counts(source, conditions, VALUES_SHOWN, group_by=name)
-        found = self._aggregate(query)
-        if found is None:
-            return Facet(field_words(name), ())
-        kind = source.declared.properties[name].kind
-        values = tuple(_facet_value(view, name, kind, group) for group in found.groups or ())
-        return Facet(field_words(name), values, found.other_count or 0)
-
-    def _months(self, view: RecordsView, source: ReadableSource) -> Facet | None:
-        """The records of a view by month, whatever its time; by year where there are too many."""
-        time, declared = time_field(source), source.declared.aggregations
-        if time is None or time.name not in declared.group_by_time or not declared.count:
-            return None
-        for granularity, most in (("month", MONTHS_SHOWN), ("year", YEARS_SHOWN)):
-            query = _counts(
-                source, view.filters, most, group_by_time=time.name, granularity=granularity
-            )
-            found = self._aggregate(query)
-            if found is None:
-                return Facet("month", ())
-            if granularity == "year" or not found.other_count or view.since:
-                break
-        groups = [each for each in found.groups or () if each.start is not None]
-        most = max((each.count for each in groups), default=1)
-        bars = tuple(_bar(view, each, granularity, most) for each in groups)
-        return Facet(granularity, bars, found.other_count or 0)
-
-    def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
-        with suppress(QueryTimeout), self.reads.open(FIGURE_SECONDS) as (snapshot, authority):
-            answer = read_aggregate(self.reads.ports, snapshot, authority, query)
-            return cast("ShownAggregation", answer.data)
-        return None
 
     def show_record(self, visit: PageRequest) -> Response:
         """One record.  Raises: NotFound, DamagedRecord."""
@@ -422,10 +333,9 @@ class BrowsePages:
             **console_headers(visit.origin),
             "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
             "Content-Disposition": _as_attachment(named.get("filename")),
-            "Content-Length": str(size_bytes),
+            "Content-Type": "application/octet-stream",
         }
-        closing = BackgroundTask(part.close)
-        return StreamingResponse(part, 200, headers, "application/octet-stream", closing)
+        return ChunkedResponse(part, size_bytes, 200, headers)
 
 
 def _place(visit: PageRequest) -> tuple[str, str]:
@@ -476,73 +386,13 @@ def _conditions(view: RecordsView, source: ReadableSource) -> list[ViewCondition
         )
         for each in view.filters
     ]
-    time = time_field(source)
-    named = "time" if time is None else field_words(time.name)
+    dated = time_field(source)
+    named = "time" if dated is None else field_words(dated.name)
     if view.since:
         shown.append(ViewCondition(f"{named} from {view.since}", replace(view, since=None).link))
     if view.until:
         shown.append(ViewCondition(f"{named} before {view.until}", replace(view, until=None).link))
     return shown
-
-
-def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
-    """The conditions of a view, its days among them; `None` where those cannot be written so."""
-    time, bounds = time_field(source), (("gte", view.since), ("lt", view.until))
-    asked = [(operator, text) for operator, text in bounds if text]
-    if not asked:
-        return view.filters
-    ranges = () if time is None else source.declared.range_filters.get(time.name, ())
-    if time is None or any(operator not in ranges for operator, _ in asked):
-        return None
-    added = tuple(FilterText(time.name, operator, text) for operator, text in asked)
-    return (*view.filters, *added)
-
-
-def _counts(
-    source: ReadableSource, filters: tuple[FilterText, ...], limit: int, **grouping: str
-) -> AggregateQuery:
-    return AggregateQuery(
-        source.stream,
-        "count",
-        Selectors(source.connection_id),
-        limit=limit,
-        filters=filters,
-        **grouping,
-    )
-
-
-def _facet_value(
-    view: RecordsView, name: str, kind: ValueKind | None, group: ShownGroup
-) -> FacetValue:
-    key: object = msgspec.json.decode(group.key)
-    if key is None:
-        asked, words = FilterText(name, "exists", "false"), NO_VALUE
-    else:
-        text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
-        label = group.label if isinstance(group.label, str) else None
-        asked, words = FilterText(name, None, text), label or brief(key, kind, VALUE_CHARS)
-    link = view.having(asked).link
-    chosen = asked in view.filters
-    fits = len(link) <= MOST_LINK_BYTES
-    shown = cut(words, VALUE_CHARS) or "blank"
-    return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
-
-
-BAR_HEIGHT = 36
-
-
-def _bar(view: RecordsView, group: ShownGroup, granularity: str, most: int) -> FacetValue:
-    """A month or year of a time line, whose link shows it alone."""
-    begin = str(msgspec.json.decode(group.key))
-    year, month = int(begin[:4]), int(begin[5:7])
-    after = (year + 1, 1) if granularity == "year" or month == 12 else (year, month + 1)
-    until = f"{after[0]:04}-{after[1]:02}-01"
-    link = replace(view, since=begin, until=until).link
-    words = str(year) if granularity == "year" else f"{MONTHS[month - 1]} {year}"
-    height = max(1, round(BAR_HEIGHT * group.count / most))
-    chosen = (view.since, view.until) == (begin, until)
-    ends = day_number(until) is not None  # no day follows the last year of the calendar
-    return FacetValue(words, group.count, link if ends else None, height, chosen)
 
 
 def _as_attachment(filename: object) -> str:

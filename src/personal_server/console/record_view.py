@@ -82,6 +82,11 @@ class RecordsView:
         """Whether nothing is left out."""
         return not (self.filters or self.since or self.until)
 
+    @property
+    def undated(self) -> RecordsView:
+        """The same at any time."""
+        return replace(self, since=None, until=None)
+
     def having(self, *added: FilterText) -> RecordsView:
         """With conditions in the place of those with the same field and operator."""
         places = {(each.field, each.operator) for each in added}

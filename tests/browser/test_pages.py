@@ -75,7 +75,7 @@ def skipped_levels(owner: Owner) -> list[str]:
 def test_the_keyboard_reaches_every_control_in_reading_order_and_shows_where_it_is(
     owner: Owner, running: Site
 ) -> None:
-    for name in ("consent", "device", "access"):
+    for name in ("consent", "device", "access", "stream", "record", "search"):
         owner.open(prepare(running)[name])
         places, outlines = walk_by_tab(owner)
         assert places == sorted(places), name

@@ -4,9 +4,13 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+import msgspec
 import pytest
 
 from personal_server.domain.disclosure import AskedDetail
+from personal_server.enforcement.queries import RecordsQuery, Selectors
+from personal_server.reading.owner import OwnerReads
+from personal_server.reading.records import read_records
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, Page, words
 from tests.console.household import CHECKING, HOME, WORK, Household
@@ -287,3 +291,15 @@ def test_a_search_that_cannot_be_is_explained_on_its_page(browser: Browser) -> N
     page = browser.get("/owner/search?q=%22%22")
     assert page.status == 200
     assert 'class="problem"' in page.text
+
+
+def test_a_table_shows_what_a_list_of_the_owner_holds(house: Household, browser: Browser) -> None:
+    owner = OwnerReads(house.reads, house.store.declarations)
+    query = RecordsQuery("messages", Selectors(HOME), limit=100, sort="-sent_at")
+    with owner.open(10.0) as (snapshot, authority):
+        answer = read_records(house.reads, snapshot, authority, query)
+    listed = [each["id"] for each in msgspec.json.decode(msgspec.json.encode(answer.data))]
+    first = browser.get(MESSAGES)
+    (further,) = links(first, "Further records")
+    shown = [link.rpartition("/")[2] for link in rows(first) + rows(browser.get(further))]
+    assert shown == listed

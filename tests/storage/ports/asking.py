@@ -46,7 +46,7 @@ def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **
 
 def count_terms(
     store: RecordStore, *terms: str, scopes: tuple[Scope, ...], limit: int
-) -> tuple[int, ...]:
+) -> tuple[int, ...] | None:
     plan = SearchPlan(scopes, WordQuery(tuple(map(_term, terms))), frequency_limit=limit)
     with store.snapshot() as snapshot:
         return snapshot.count_terms(plan)

@@ -194,7 +194,7 @@ def all_in_any(
     which is sought `among` others, if so asked.
     """
     sought = [term for term in words.terms if term.tokens]
-    found = f"({' AND '.join(_in_any(term, places) for term in sought)})"
+    found = f"({' AND '.join(_in_any(term, places) for term in sought) or _NO_WORD})"
     return " NOT ".join([found, *(_in_any(term, among or places) for term in words.excluded)])
 
 

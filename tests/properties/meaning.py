@@ -139,6 +139,8 @@ def wanted_of(text: str) -> Wanted:
     found = [_term_of(piece) for piece in pieces if piece[0] != "-"]
     excluded = [_term_of(piece[1:]) for piece in pieces if piece[0] == "-"]
     terms = list(dict.fromkeys(term for term in found if term.words))
+    if not terms:  # then nothing is left out of nothing
+        terms, excluded = excluded, []
     said = [term for term in terms if not _says_nothing(term, text)]
     if not said:
         return Wanted(terms, excluded)

@@ -41,6 +41,7 @@ REMEMBERED = frozenset(
 OWNED = frozenset(
     {"blob_references", "introspection_clients", "passkeys", "rebuilds", "thread_marks"}
     | {"rankings", "owner", "gone", "canaries", "reading_limits", "person_corrections"}
+    | {"passages", "passage_indexes", "passage_signs"}  # with a model only
 )
 KEPT = Retention(history_days=45, disclosure_days=45, audit_days=45, detail_days=30)
 NO_PROCESS = 2**22 + 1

@@ -9,6 +9,7 @@ from typing import Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.errors import InvalidDeclaration, StorageUnavailable
 from personal_server.storage.ports import Snapshots, StoredDeclaration
 
 # Beyond twice the current declarations, so many parsed ones are kept before old ones are dropped.
@@ -48,9 +49,19 @@ class KnownDeclarations:
         """The parsed form of one revision."""
         known = self._parsed.get(revision.digest)
         if known is None:
-            known = parse_declaration(revision.raw)
+            known = kept_declaration(revision.raw)
             self._parsed[revision.digest] = known
         return known
+
+
+def kept_declaration(raw: bytes) -> SourceDeclaration:
+    """The parsed form of what was accepted once.  Raises: StorageUnavailable if it is damaged."""
+    try:
+        return parse_declaration(raw)
+    except InvalidDeclaration:
+        raise StorageUnavailable(
+            "The database file is damaged. Restore it from a backup."
+        ) from None
 
 
 class StoredCatalogs:

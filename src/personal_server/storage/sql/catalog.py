@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple
 
-import orjson
-
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.declaration_document import parse_declaration
 from personal_server.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
+from personal_server.storage.catalog import kept_declaration
 from personal_server.storage.ports import Rebuild, StoredDeclaration
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -179,7 +177,7 @@ class CatalogPart(StorePart):
             lines = session.rows(_CURRENT, (self.subject_id,))
         for (raw,) in lines:
             with self._database.write() as session:
-                self._lay_out(session, parse_declaration(orjson.loads(raw)))
+                self._lay_out(session, kept_declaration(raw))
 
     def rebuild_slice(self) -> bool:
         """One transaction."""

@@ -61,7 +61,7 @@ def overheard(app: App) -> App:
 
         async def hearing(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answer.status = message["status"]
+                answer.status = int(message["status"])
                 answer.headers = {n.lower(): v for n, v in message.get("headers", ())}
             elif message["type"] == "http.response.body" and answer.counts:
                 parts.extend(message.get("body", b""))

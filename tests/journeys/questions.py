@@ -831,7 +831,7 @@ def selection(folder: Path, held: Mapping[str, list[str]]) -> Path:
 @contextmanager
 def served(folder: Path, *, with_mail: bool) -> Generator[Home]:
     """A server with the archives and a client that was granted them."""
-    home = Home(folder, free_port(), Story())
+    home = Home(folder, free_port(), Story(), ())
     held: dict[str, list[str]] = defaultdict(list)
     for name, sample in archives(with_mail=with_mail):
         told = home.pdpp("import", sample.path, "--connection", name, "--zone", "UTC", "--json")

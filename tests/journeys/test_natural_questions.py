@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -19,14 +20,19 @@ SINCE = "2002-10-01"
 
 @pytest.fixture(scope="module")
 def callers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, RestCaller]]:
-    site = Site(tmp_path_factory.mktemp("owner"))
+    folder = tmp_path_factory.mktemp("owner")
+    site = Site(folder)
     run(site, "import", str(mailbox().path), str(statement().path))
     tokens = {
         "mail": site.grant("mail", "--source", "mail", "--since", SINCE)[0],
         "bank": site.grant("bank", "--source", "bank")[0],
     }
     with site.serving():
-        yield {source: RestCaller(site.origin, token) for source, token in tokens.items()}
+        found = {source: RestCaller(site.origin, token) for source, token in tokens.items()}
+        yield found
+        for caller in found.values():
+            caller.close()
+    rmtree(folder)  # strangers' mail, in which anything may stand
 
 
 def records(caller: RestCaller, stream: str) -> list[dict[str, Any]]:

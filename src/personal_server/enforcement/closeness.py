@@ -17,7 +17,13 @@ from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import TextWords, tokens
 from personal_server.domain.word_forms import language_of
 from personal_server.enforcement.named_fields import words_in
-from personal_server.enforcement.search import Ranked, place_of, searchable_fields, term_weight
+from personal_server.enforcement.search import (
+    SCORE_DECIMALS,
+    Ranked,
+    place_of,
+    searchable_fields,
+    term_weight,
+)
 
 # So many of the best hits are looked at, until their fields come to so much text.
 LOOKED_AT_HITS = 50
@@ -114,7 +120,7 @@ def refined(
         if known is not None and known.gaps:
             near = zip(shared, known.gaps, strict=True)
             bonus = sum(weight / gap for weight, gap in near if gap)
-            each = each._replace(score=round(each.score - bonus, 6))
+            each = each._replace(score=round(each.score - bonus, SCORE_DECIMALS))
         scored.append(each)
     scored.sort(key=_rank)
     return _folded(scored, seen)

@@ -15,7 +15,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.enforcement.queries import SearchMode
 from personal_server.enforcement.rows import Nearest
-from personal_server.enforcement.search import SCORE_DECIMALS, Ranked
+from personal_server.enforcement.search import SCORE_DECIMALS, Ranked, place_of
 
 FUSED_HITS = 200
 FUSION_DEPTH = 60
@@ -75,8 +75,7 @@ def fused(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:
     scores: dict[tuple[str, str, str], float] = {}
     for ranked in (words[:FUSED_HITS], meant[:FUSED_HITS]):
         for rank, each in enumerate(ranked, 1):
-            candidate = each.candidate
-            place = (candidate.connection_id, candidate.stream, candidate.key)
+            place = place_of(each.candidate)
             scores[place] = scores.get(place, 0.0) + 1 / (FUSION_DEPTH + rank)
             found[place] = found.get(place, each)._replace(near=each.near)
     score = {place: round(total, SCORE_DECIMALS) for place, total in scores.items()}

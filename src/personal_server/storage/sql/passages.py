@@ -18,11 +18,9 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from personal_server.domain.record import FieldChange
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.domain.vectors import DISTANCE_DECIMALS, Passage, signs_of
 from personal_server.enforcement.plans import MeaningPlan, Scope
-from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
-from personal_server.storage.meaning import latest_change
+from personal_server.enforcement.rows import Nearest, NearRecord
 from personal_server.storage.ports import EmbeddingProgress, Unembedded, WaitingRecord
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Line, Session
@@ -41,7 +39,6 @@ from personal_server.storage.sql.source_tables import (
     SourceTables,
     StorePart,
     find_source,
-    parse_changes,
 )
 from personal_server.storage.sql.statements import delete, insert, select, update
 from personal_server.storage.tables import ColumnKind
@@ -350,7 +347,7 @@ def nearest(reader: Reader, plan: MeaningPlan) -> Nearest:
     for number, part in enumerate(parts if is_known else ()):
         found = part.within_time(part.signs)
         if found is None:
-            lost.add(part.name)
+            lost.add(part.place.name)
         else:
             near += [(apart, number, field, row_id) for apart, field, row_id in found]
     # of equal signs those of the first source, and its newest: `signs` gives them in that order
@@ -416,25 +413,17 @@ class _NearPart:
 
     def __init__(self, reader: Reader, place: ScopedSource, plan: MeaningPlan) -> None:
         self._reader = reader
-        self._place = place
+        self.place = place
         self._plan = plan
         made = embedded_fields(reader.session, place.source.tables)
         scope = place.scope
         self._fields = [
             name for name in scope.stream.semantic_fields if name in scope.fields and name in made
         ]
-        layout = place.compiler.layout
-        event = layout.column(layout.event)
-        self._event = event if event is not None and event.field in scope.fields else None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Connection and stream."""
-        return (self._place.source.connection_id, self._place.source.stream)
 
     def signs(self) -> list[tuple[int, str, int]]:
         """How far, in which field, of which record: the passages whose signs are nearest."""
-        session, tables = self._reader.session, self._place.source.tables
+        session, tables = self._reader.session, self.place.source.tables
         where = self._seen()
         found: list[tuple[int, str, int]] = []
         for field in self._fields:
@@ -456,11 +445,18 @@ class _NearPart:
                 found = (round(apart, DISTANCE_DECIMALS), field, start, stop)
                 if row_id not in best or found < best[row_id]:
                     best[row_id] = found
-        event = "NULL" if self._event is None else f"r.{self._event.name}"
+        place = self.place
+        event = "NULL" if place.event is None else f"r.{place.event.name}"
         columns = f"r.id, r.k, {event}, r.cs, r.ce, r.fc"
-        where = self._place.compiler.with_ids(list(best))
-        lines = self._reader.lines(self._place.source, self._place.compiler.select(columns, where))
-        return [NearRecord(self._candidate(*line[1:]), *best[line[0]]) for line in lines]
+        where = place.compiler.with_ids(list(best))
+        lines = self._reader.lines(place.source, place.compiler.select(columns, where))
+        return [
+            NearRecord(
+                place.candidate(key, place.event_ns(at), FieldChange(created, created_at), changes),
+                *best[row_id],
+            )
+            for row_id, key, at, created, created_at, changes in lines
+        ]
 
     def within_time(self, read: Callable[[], T]) -> T | None:
         """What the source gives, `None` past its time."""
@@ -469,35 +465,21 @@ class _NearPart:
 
     def _seen(self) -> Where:
         """The passages of records that are visible and satisfy the conditions."""
-        conditions = self._plan.conditions_on(self._place.scope)
-        if not conditions and self._place.is_whole:
+        conditions = self._plan.conditions_on(self.place.scope)
+        if not conditions and self.place.is_whole:
             return Where()
-        compiler = self._place.compiler
-        stretch = None if conditions else compiler.seen_stretch(self._place.scope, "b.id")
+        compiler = self.place.compiler
+        stretch = None if conditions else compiler.seen_stretch(self.place.scope, "b.id")
         if stretch is not None:
             return stretch
-        matching = compiler.select("r.id", self._place.matching(conditions))
+        matching = compiler.select("r.id", self.place.matching(conditions))
         return Where((f"b.id IN ({matching.sql})",), matching.params)
 
     def _compared(self, field: str, ids: Sequence[int]) -> list[Line]:
-        dialect, tables = self._reader.session.dialect, self._place.source.tables
+        dialect, tables = self._reader.session.dialect, self.place.source.tables
         return self._reader.session.rows(
             f"SELECT p.id, p.start, p.stop, {dialect.vector_distance('p.vector')}"  # noqa: S608
             f" FROM {PassageRow.table} p WHERE p.tables = ? AND p.field = ?"
             f" AND p.id IN {dialect.values('?', ColumnKind.INTEGER)}",
             (self._plan.vector, tables, field, orjson.dumps(list(ids)).decode()),
         )
-
-    def _candidate(
-        self, key: str, event: int | None, created: int, created_at: int, changes: str | None
-    ) -> Candidate:
-        """Without an event, creation and changes date it."""
-        place = self._place
-        if event is None:
-            dated = FieldChange(created, created_at)
-            at = latest_change(dated, parse_changes(changes), place.scope.fields).emitted_at_ns
-        else:
-            is_day = self._event is not None and self._event.kind is ValueKind.DATE
-            at = int(event) * (DAY_NANOSECONDS if is_day else 1)
-        source = place.source
-        return Candidate(source.connection_id, source.stream, key, (), 0, at)

@@ -16,18 +16,17 @@ from typing import NamedTuple, TypeVar
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.domain.search_words import text_words
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
+from personal_server.domain.values import event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,
     holds_words,
-    latest_change,
 )
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.sql.word_index import sought_entries, word_count
 
 T = TypeVar("T")
@@ -54,8 +53,8 @@ def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matc
     return Matches(
         tuple(candidate for finds in found.values() for candidate in finds.candidates),
         tuple(frequencies),
-        frozenset(part.name for part, finds in found.items() if finds.truncated),
-        frozenset(part.name for part in parts if part not in found),
+        frozenset(part.place.name for part, finds in found.items() if finds.truncated),
+        frozenset(part.place.name for part in parts if part not in found),
         sum(finds.pending for finds in found.values()),
     )
 
@@ -93,17 +92,11 @@ class _Part:
         self.place = found
         self._reader = reader
         self._plan = plan
-        layout, scope = found.compiler.layout, found.scope
+        scope = found.scope
         self._conditions = plan.conditions_on(scope)
         self._words = plan.words_in(scope)
         self.fields = granted_lexical_fields(scope)
-        event = layout.column(layout.event)
-        self._event = event if event is not None and event.field in scope.fields else None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Connection and stream."""
-        return (self.place.source.connection_id, self.place.source.stream)
+        self._event = found.event
 
     def within_time(self, read: Callable[[], T]) -> T | None:
         """What the source gives, `None` past half of its time: it is asked twice."""
@@ -122,22 +115,6 @@ class _Part:
         """How many visible records hold each term, up to the limit for each."""
         raise NotImplementedError
 
-    def _candidate(
-        self,
-        key: str,
-        counts: tuple[int, ...],
-        length: int,
-        event: int | None,
-        created: FieldChange,
-        changes: str | Mapping[str, FieldChange] | None,
-    ) -> Candidate:
-        """Without an event, creation and changes date it."""
-        if event is None:
-            dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
-            event = latest_change(created, dated, self.place.scope.fields).emitted_at_ns
-        source = self.place.source
-        return Candidate(source.connection_id, source.stream, key, counts, length, event)
-
 
 class IndexedPart(_Part):
     """By the word index."""
@@ -149,8 +126,6 @@ class IndexedPart(_Part):
         self._places = {f: n for n, f in enumerate(layout.lexical) if f in self.fields}
         self._weighty = scope.stream.weighty_fields
         self._stretch = found.compiler.stretch(scope)
-        is_day = self._event is not None and self._event.kind is ValueKind.DATE
-        self._event_unit = DAY_NANOSECONDS if is_day else 1
 
     def finds(self) -> _Finds:
         """The newest matches."""
@@ -254,15 +229,15 @@ class IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, unit = tuple(self._places.values()), self._event_unit
+        columns, place = tuple(self._places.values()), self.place
         return [
-            self._candidate(
+            place.candidate(
                 key,
-                tuple(map(int, hits.split())),
-                word_count(counts, columns),
-                None if event is None else int(event) * unit,
+                place.event_ns(event),
                 FieldChange(created, created_at),
                 changes,
+                tuple(map(int, hits.split())),
+                word_count(counts, columns),
             )
             for key, hits, counts, event, created, created_at, changes in lines
         ]
@@ -310,8 +285,8 @@ class _ReadPart(_Part):
             if meets and holds_words(data, self.fields, self._words):
                 event = self._own_event_time(data)
                 created = row.created
-                candidate = self._candidate(
-                    row.key, counts, length, event, created, row.field_changes
+                candidate = self.place.candidate(
+                    row.key, event, created, row.field_changes, counts, length
                 )
                 recency = created.emitted_at_ns if event is None else event
                 found.append((event is not None, recency, candidate))

@@ -14,9 +14,12 @@ from personal_server.domain import persons
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, StoredRecord
+from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.rows import Candidate
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
 from personal_server.storage.damage import DamagedLine, DamageNotes
+from personal_server.storage.meaning import latest_change
 from personal_server.storage.ports import Derived, once
 from personal_server.storage.sql.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
@@ -31,6 +34,7 @@ from personal_server.storage.sql.fixed_tables import (
 from personal_server.storage.sql.layout import (
     CHECKED_FORM,
     FORM,
+    Column,
     Layout,
     between,
     create_tables,
@@ -196,6 +200,37 @@ class ScopedSource:
         """Whether every stored record is visible."""
         return self.scope.window is None and self.scope.resources is None
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Connection and stream."""
+        return (self.source.connection_id, self.source.stream)
+
+    @property
+    def event(self) -> Column | None:
+        """The column of the event time, if that may be seen."""
+        found = self.compiler.layout.column(self.compiler.layout.event)
+        return found if found is not None and found.field in self.scope.fields else None
+
+    def event_ns(self, value: int | None) -> int | None:
+        """What the column of the event time holds, as an instant."""
+        is_day = self.event is not None and self.event.kind is ValueKind.DATE
+        return None if value is None else int(value) * (DAY_NANOSECONDS if is_day else 1)
+
+    def candidate(
+        self,
+        key: str,
+        event_ns: int | None,
+        created: FieldChange,
+        changes: str | Mapping[str, FieldChange] | None,
+        counts: tuple[int, ...] = (),
+        length: int = 0,
+    ) -> Candidate:
+        """A record that was found; without an event, creation and changes date it."""
+        if event_ns is None:
+            dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
+            event_ns = latest_change(created, dated, self.scope.fields).emitted_at_ns
+        return Candidate(*self.name, key, counts, length, event_ns)
+
 
 def whole_row(source: SourceTables, line: Line) -> StoredRecord | DamagedRow:
     """A record of a source from a line of `Compiler.rows`, if its bytes are those written."""
@@ -276,7 +311,7 @@ class Reader:
             known = self._place(scope)
             if known is not None:
                 found.append(ScopedSource(scope, *known))
-        return sorted(found, key=lambda place: (place.source.connection_id, place.source.stream))
+        return sorted(found, key=lambda place: place.name)
 
     def rows(self, place: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
         """Whole records."""

@@ -61,3 +61,18 @@ def test_the_filter_is_whole_instructions_that_end_in_allowing(column: int, mach
     assert len(program) % 8 == 0
     assert program[-8:] == bytes.fromhex("06 00 00 00 00 00 ff 7f")
     assert machine.to_bytes(4, "little") in program
+
+
+ASKED_OF_IMAGES = """
+import ctypes, resource
+from personal_server.confinement import forbid_core_dumps
+forbid_core_dumps()
+print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked")
+def test_neither_a_file_nor_a_program_gets_the_memory() -> None:
+    asked = [sys.executable, "-c", ASKED_OF_IMAGES]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.strip() == "(0, 0) 0"

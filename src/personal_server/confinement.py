@@ -1,9 +1,11 @@
-"""What a process that reads strangers' files gives up for good, before it opens the first of them.
+"""What processes give up for good.
 
-Everywhere: the time that one entry may take. On Linux: memory beyond a bound, and by a filter of
-system calls the network, new processes, and every change to files; the filter is the kernel's own
-(seccomp), needs no rights, and cannot be taken off again. macOS counts no memory against a process
-and has no such filter.
+The server gives up an image of its memory, which holds records, passwords and tokens in clear.  A
+process that reads strangers' files gives up more, before it opens the first of them.  Everywhere:
+the time that one entry may take.  On Linux: memory beyond a bound, and by a filter of system calls
+the network, new processes, and every change to files; the filter is the kernel's own (seccomp),
+needs no rights, and cannot be taken off again.  macOS counts no memory against a process and has no
+such filter.
 """
 
 from __future__ import annotations
@@ -43,6 +45,20 @@ def confine(limits: Limits) -> list[str]:
         return ["memory", "network"]
     _lower(resource.RLIMIT_DATA, limits.memory_bytes)
     return [] if _filtered() else ["network"]
+
+
+_DUMPABLE = 4  # PR_SET_DUMPABLE of linux/prctl.h
+
+
+def forbid_core_dumps() -> None:
+    """Write no image of this process, nor of those it starts; on Linux no other program reads it.
+
+    Source: docs/contract/authorization-server.md 16.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        # Where a program collects dumps (systemd-coredump), the kernel pays no heed to the limit.
+        ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
 
 
 def _lower(kind: int, most: int) -> None:

@@ -19,12 +19,12 @@ from personal_server.app.connections import (
     connections_within,
     raise_descriptor_limit,
 )
-from personal_server.app.core_dumps import forbid_core_dumps
 from personal_server.app.http_server import HttpServer, SecondListener, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.app.stores import command_origin
 from personal_server.cli import garbage
 from personal_server.cli.exits import CommandError, settings_or_exit
+from personal_server.confinement import forbid_core_dumps
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import has_passkey

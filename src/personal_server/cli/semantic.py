@@ -33,7 +33,7 @@ from personal_server.semantics.chosen import (
 from personal_server.semantics.download import HUB, MULTILINGUAL, DownloadFailed, fetch_model
 from personal_server.semantics.embedder import EmbedderFailed
 from personal_server.semantics.endpoint import is_of_this_machine
-from personal_server.semantics.index import percent_done
+from personal_server.semantics.index import percent_embedded
 
 Flag = Annotated[bool, Parameter(negative="")]
 COLUMNS = ("stream", "connection", "records", "embedded")
@@ -104,7 +104,7 @@ def semantic_app() -> cyclopts.App:
             "model": None if chosen is None else chosen.name,
             "identity": None if chosen is None else chosen.identity,
             "missing_packages": missing_packages(),
-            "percent": percent_done(progress) if progress else 0,
+            "percent": percent_embedded(progress) if progress else 0,
             "streams": [
                 {
                     "connection_id": each.connection_id,

@@ -123,9 +123,7 @@ class BrowsePages:
         """Every stream that holds records."""
         first = parse_number(visit.query.get("from")) or 0
         with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            stored = {
-                (s.connection_id, s.stream): s.record_count for s in snapshot.stored_streams()
-            }
+            stored = _record_counts(snapshot)
             held = [source for source in authority.sources if stored.get(source.order)]
             held.sort(key=lambda s: (_account(s).lower(), s.connection_id, -stored[s.order]))
             shown = held[first : first + STREAMS_SHOWN]
@@ -191,9 +189,7 @@ class BrowsePages:
                 cut=FieldSelection(names),
             )
             answer = read_records(self.reads.ports, snapshot, authority, query)
-            stored = {
-                (s.connection_id, s.stream): s.record_count for s in snapshot.stored_streams()
-            }
+            stored = _record_counts(snapshot)
         found = _plain(answer.data)
         names = told_columns(ordered, names, [each["data"] for each in found])
         begins = not asked.get("cursor")
@@ -348,6 +344,12 @@ def _source(authority: ReadAuthority, connection_id: str, stream: str) -> Readab
     if source is None:
         raise NotFound("No such records are kept here.")
     return source
+
+
+def _record_counts(snapshot: ReadSnapshot) -> dict[tuple[str, str], int]:
+    """By connection and stream."""
+    stored = snapshot.stored_streams()
+    return {(each.connection_id, each.stream): each.record_count for each in stored}
 
 
 def _declared(source: ReadableSource, name: str) -> str:

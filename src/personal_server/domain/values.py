@@ -173,6 +173,11 @@ def exact_number(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
+def percent_of(done: int, total: int) -> int:
+    """Whole percent; not a hundred before the end."""
+    return min(99, 100 * max(0, done) // max(1, total))
+
+
 def render_number(value: Fraction) -> int | float:
     """An exact number as JSON: an integer where it is one, else the nearest double."""
     if value.denominator == 1 and abs(value) <= MAX_INTEGER:

@@ -33,11 +33,6 @@ class QueryEmbedder(Protocol):
         ...
 
 
-def share_of(done: int, records: int) -> int:
-    """How many percent; not a hundred before the end."""
-    return min(99, 100 * max(0, done) // max(1, records))
-
-
 def asked_meaning(
     embedder: QueryEmbedder | None, snapshot: ReadSnapshot, query: SearchQuery
 ) -> AskedMeaning | None:

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.domain.values import NANOSECONDS, percent_of, render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
 from personal_server.enforcement.capabilities import WHOLE
 from personal_server.enforcement.meaning import meaning_fields
@@ -27,7 +27,6 @@ from personal_server.reading.freshness import (
     least_of,
     source_freshness,
 )
-from personal_server.reading.meaning import share_of
 from personal_server.reading.ports import ReadPorts, model_of
 from personal_server.storage.ports import Collection, ReadSnapshot
 
@@ -210,7 +209,7 @@ def _with_share(ports: ReadPorts, snapshot: ReadSnapshot, entry: StreamEntry) ->
     if not waiting:
         return replace(entry, embedded=WHOLE)
     records = sum(snapshot.summary(scope).record_count for scope in scopes)
-    return replace(entry, embedded=share_of(records - waiting, records))
+    return replace(entry, embedded=percent_of(records - waiting, records))
 
 
 def _collected_at(entry: StreamEntry, collections: Mapping[str, Collection]) -> int | None:

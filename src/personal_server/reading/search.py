@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import HitOrder, WordQuery
+from personal_server.domain.criteria import Condition, HitOrder, WordQuery
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
@@ -302,7 +302,8 @@ def search(
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     emptiness = Emptiness()
     if query.cursor is None and not turn.hits and read.sources:
-        emptiness = _explained(snapshot, read, freshness)
+        conditions = [read.plan.conditions.get(source.order, ()) for source in read.sources]
+        emptiness = _explained(snapshot, read, conditions, freshness)
     if any(source.time_constraint for source in read.sources):
         _wait_for_grid(begun, GRID_SECONDS if turn.relaxed is None else RELAXED_GRID_SECONDS)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
@@ -331,10 +332,12 @@ def search(
 
 
 def _explained(
-    snapshot: ReadSnapshot, read: AuthorizedSearch, freshness: ShownFreshness | None
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[Any],
+    asked: Sequence[tuple[Condition, ...]],
+    freshness: ShownFreshness | None,
 ) -> Emptiness:
     """Sources that meet the conditions of the first one speak for the search."""
-    asked = [read.plan.conditions.get(source.order, ()) for source in read.sources]
     alike = [s for s, conditions in zip(read.sources, asked, strict=True) if conditions == asked[0]]
     return explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
 
@@ -765,10 +768,8 @@ def _search_in_time(
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     emptiness = Emptiness()
     if query.cursor is None and not page.rows and read.sources:
-        asked = [timed.conditions for timed in read.plan.scopes]
-        pairs = zip(read.sources, asked, strict=True)
-        alike = [source for source, conditions in pairs if conditions == asked[0]]
-        emptiness = explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
+        conditions = [timed.conditions for timed in read.plan.scopes]
+        emptiness = _explained(snapshot, read, conditions, freshness)
     if any(source.time_constraint for source in read.sources):
         _wait_for_grid(begun, GRID_SECONDS)
     searched = SearchCoverage(0, 0, len(read.sources))

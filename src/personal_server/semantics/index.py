@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from personal_server.domain.values import percent_of
 from personal_server.domain.vectors import Passage
 from personal_server.semantics.embedder import Embedder
 from personal_server.semantics.passages import passages_of
@@ -26,12 +27,10 @@ WHOLE = 100
 _log = logging.getLogger(__name__)
 
 
-def percent_done(progress: Sequence[EmbeddingProgress]) -> int:
+def percent_embedded(progress: Sequence[EmbeddingProgress]) -> int:
     """Of all records together; not a hundred before the end."""
     records, waiting = sum(p.records for p in progress), sum(p.waiting for p in progress)
-    if not waiting:
-        return WHOLE
-    return min(99, 100 * max(0, records - waiting) // max(1, records))
+    return percent_of(records - waiting, records) if waiting else WHOLE
 
 
 class PassageIndex:
@@ -66,7 +65,7 @@ class PassageIndex:
                 self._share = WHOLE
                 embedder.close()  # until there is more to do
                 return
-        self._share = percent_done(self._store.embedding_progress())
+        self._share = percent_embedded(self._store.embedding_progress())
 
     def progress(self) -> dict[str, int]:
         """How many percent of the records are embedded, while some are not."""

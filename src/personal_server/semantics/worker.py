@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from personal_server.confinement import Limits, confine
 from personal_server.semantics.model import FolderModel
@@ -42,10 +42,9 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _reply(replies: object, told: dict[str, object], content: bytes = b"") -> None:
-    with memoryview(json.dumps(told).encode() + b"\n" + content) as whole:
-        replies.write(whole)  # type: ignore[attr-defined]
-        replies.flush()  # type: ignore[attr-defined]
+def _reply(replies: IO[bytes], told: dict[str, object], content: bytes = b"") -> None:
+    replies.write(json.dumps(told).encode() + b"\n" + content)
+    replies.flush()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
+from personal_server.domain.values import percent_of
 from personal_server.storage.ports import Rebuild, RebuildStore
 
 EVERY_SECONDS = 2.0
@@ -23,7 +24,7 @@ def percent_done(under_way: Iterable[Rebuild]) -> int:
     """Of all their records together; not a hundred before the end."""
     found = list(under_way)
     copied, records = sum(each.copied for each in found), sum(each.records for each in found)
-    return min(99, 100 * copied // max(1, records))
+    return percent_of(copied, records)
 
 
 class RebuildWork:

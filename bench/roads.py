@@ -1,8 +1,10 @@
-"""`python -m bench.roads [--modules]`: how much of the server three roads enter.
+"""`python -m bench.roads [--modules] [--moves]`: how much of the server three roads enter.
 
 The roads are a list of three records over REST, the same list through the hosted adapter, and the
 import of one mail.  Each is gone twice before it is traced, so that nothing counts which is loaded
 or kept on a first call.
+
+`--modules` names what was entered, `--moves` who called whom in another module.
 
 How it counts, on all threads, and only in `src/personal_server`:
   calls      functions entered; a coroutine or generator that goes on is not entered again
@@ -10,7 +12,7 @@ How it counts, on all threads, and only in `src/personal_server`:
   modules    distinct files of those; the bodies of modules and classes are not counted
   moves      calls whose nearest caller in the package lies in another module; a call from outside
              (the event loop, a new thread) is none
-  rooms      first parts of the modules' paths; moves between rooms are counted likewise
+  rooms      first parts of module paths; moves between rooms are counted likewise
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import os
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from inspect import CO_OPTIMIZED
@@ -57,9 +60,8 @@ class Road:
     name: str
     calls: int = 0
     functions: set[CodeType] = field(default_factory=set[CodeType])
-    modules: dict[str, None] = field(default_factory=dict[str, None])
-    moves: int = 0
-    room_moves: int = 0
+    modules: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    moves: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     @property
     def rooms(self) -> list[str]:
@@ -70,18 +72,35 @@ class Road:
     def figures(self) -> tuple[int, ...]:
         """In the order of `HEADINGS`."""
         modules, rooms = len(self.modules), len(self.rooms)
-        return (self.calls, len(self.functions), modules, self.moves, rooms, self.room_moves)
+        between_rooms = sum(
+            times for (caller, callee), times in self.moves.items() if room(caller) != room(callee)
+        )
+        moves = self.moves.total()
+        return (self.calls, len(self.functions), modules, moves, rooms, between_rooms)
 
-    def enter(self, code: CodeType, caller: str | None) -> None:
+    def enter(self, code: CodeType, caller: CodeType | None) -> None:
         """Count one call."""
         module = module_of(code)
         self.calls += 1
         if not code.co_name.startswith("<"):
             self.functions.add(code)
-        self.modules.setdefault(module)
-        if caller is not None and caller != module:
-            self.moves += 1
-            self.room_moves += room(caller) != room(module)
+        self.modules.setdefault(module, Counter())[code.co_qualname] += 1
+        if caller is not None and module_of(caller) != module:
+            self.moves[name_of(caller), name_of(code)] += 1
+
+    def entered(self) -> str:
+        """Every module in order of first entry, with the calls of its functions."""
+        return "\n".join(
+            f"  {module}: " + ", ".join(f"{name} {times}" for name, times in calls.most_common())
+            for module, calls in self.modules.items()
+        )
+
+    def moved(self) -> str:
+        """Every pair of functions in two modules, the most often called first."""
+        return "\n".join(
+            f"  {times:4}  {caller} > {callee}"
+            for (caller, callee), times in self.moves.most_common()
+        )
 
 
 HEADINGS = ("road", "calls", "functions", "modules", "moves", "rooms", "moves between rooms")
@@ -90,6 +109,11 @@ HEADINGS = ("road", "calls", "functions", "modules", "moves", "rooms", "moves be
 def module_of(code: CodeType) -> str:
     """The path of a module below the package, without its ending."""
     return code.co_filename.removeprefix(PACKAGE).removesuffix(".py")
+
+
+def name_of(code: CodeType) -> str:
+    """A function with the module that it stands in."""
+    return f"{module_of(code)}:{code.co_qualname}"
 
 
 def room(module: str) -> str:
@@ -137,11 +161,11 @@ def begins(frame: FrameType) -> bool:
     return frame.f_lasti < 0 or frame.f_code.co_code[frame.f_lasti + 1] & 3 == ENTERED
 
 
-def _caller(frame: FrameType) -> str | None:
+def _caller(frame: FrameType) -> CodeType | None:
     above = frame.f_back
     while above is not None and not ours(above):
         above = above.f_back
-    return None if above is None else module_of(above.f_code)
+    return None if above is None else above.f_code
 
 
 def main() -> None:
@@ -149,9 +173,11 @@ def main() -> None:
     options = _options()
     roads = measured()
     print(table(roads))
-    if options.modules:
-        for road in roads:
-            print(f"\n{road.name}", *road.modules, sep="\n  ")
+    for road in roads:
+        if options.modules:
+            print(f"\n{road.name}", road.entered(), sep="\n")
+        if options.moves:
+            print(f"\n{road.name}: moves", road.moved(), sep="\n")
 
 
 def measured() -> list[Road]:
@@ -268,7 +294,8 @@ def table(roads: Sequence[Road]) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.roads", description=__doc__)
-    parser.add_argument("--modules", action="store_true", help="list the modules entered, in order")
+    parser.add_argument("--modules", action="store_true", help="list what was entered, in order")
+    parser.add_argument("--moves", action="store_true", help="list who called whom elsewhere")
     return parser.parse_args()
 
 

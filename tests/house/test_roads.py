@@ -11,13 +11,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_each_road_has_figures() -> None:
-    command = [sys.executable, "-m", "bench.roads", "--modules"]
+    command = [sys.executable, "-m", "bench.roads", "--modules", "--moves"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    table, *lists = done.stdout.split("\n\n")
+    table, *lists = done.stdout.strip().split("\n\n")
     headings, *rows = [re.split(r" {2,}", line) for line in table.splitlines()]
-    assert len(rows) == len(lists) == 3
-    for row, listed in zip(rows, lists, strict=True):
+    assert len(rows) == 3
+    for row, entered, moved in zip(rows, lists[::2], lists[1::2], strict=True):
         figures = dict(zip(headings, row, strict=True))
-        name, *modules = listed.splitlines()
+        name, *modules = entered.splitlines()
+        moves = [int(line.split()[0]) for line in moved.splitlines()[1:]]
         assert all(int(figures[heading]) > 0 for heading in headings[1:])
         assert (name, str(len(modules))) == (figures["road"], figures["modules"])
+        assert str(sum(moves)) == figures["moves"]

@@ -47,7 +47,10 @@ def as_text(value: object) -> str | None:
 
 def first_text(*values: object) -> str | None:
     """The first value that is a non-empty string."""
-    return next((value for value in values if isinstance(value, str) and value), None)
+    for value in values:
+        if isinstance(value, str) and value:
+            return value
+    return None
 
 
 def as_count(value: object) -> int | None:

@@ -18,7 +18,7 @@ from personal_server.mcp_adapter.faces.record_identity import (
     holder_of,
     payload_of,
 )
-from personal_server.mcp_adapter.faces.truncation import members_of
+from personal_server.mcp_adapter.faces.truncation import PayloadMember, members_of
 from personal_server.mcp_adapter.safe_text import BREAKS, clean, clean_json, one_line
 from personal_server.rs_client.answers import record_key_of
 from personal_server.rs_client.json_values import Json, as_text, compact, is_list, is_object
@@ -28,6 +28,11 @@ PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
 BARE_CELL = re.compile(r'[^\s",\\](?:[^",\\\n\r]*[^\s",\\])?')
 READ_AS_VALUE = re.compile(r"true|false|null|NaN|-?Infinity|[-+]?(?:\d|\.\d).*")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.+Z-]+)?")
+PLAIN_CELL = re.compile(
+    rf"(?a:{DATE.pattern})|(?!(?:true|false|null|NaN|Infinity)$)"
+    r"[A-Za-z](?:[ !#-+\--\[\]-~]*[!#-+\--\[\]-~])?"
+)
+"""Most texts by far: ASCII that stands in a cell as it is."""
 SHARED_MEMBERS = IDENTITY_MEMBERS - {
     "id",
     "record_id",
@@ -106,9 +111,10 @@ class PageTable:
             if name not in self.members and not (is_twice and name in {"record_id", "record_key"})
         }
 
-    def is_own(self, name: str) -> bool:
-        """Whether a member of a payload stands with its record."""
-        return name not in self.data and name != self.id_field
+    def own(self, members: Iterable[PayloadMember]) -> list[PayloadMember]:
+        """The members of a payload that stand with its record."""
+        at_page = {*self.data, self.id_field}
+        return [member for member in members if member.name not in at_page]
 
     def line(self, row: Json, shown: Json) -> str:
         """One row of the table."""
@@ -132,10 +138,12 @@ def cell(value: object) -> str:
     """One cell: strings that could be read as something else are quoted, null is empty."""
     if value is None:
         return ""
-    if is_object(value) or is_list(value):
-        return _quoted(clean_json(value))
-    if not isinstance(value, str):
-        return compact(value)
+    if isinstance(value, str):
+        return value if PLAIN_CELL.fullmatch(value) else _text_cell(value)
+    return _quoted(clean_json(value)) if is_object(value) or is_list(value) else compact(value)
+
+
+def _text_cell(value: str) -> str:
     text = clean(value).replace("\\", "\\\\")
     text = BREAKS.sub(lambda found: "\\r" if found[0] == "\r" else "\\n", text)
     if text.startswith(("[", "{")):
@@ -168,22 +176,22 @@ def _alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Js
     first, *others = objects
     found: Json = {}
     for name, value in first.items():
-        if not may_stand_once(name):
-            continue
-        text = compact(value)
-        if len(text) < contract.MEMBER_CHARS and all(
-            name in other and compact(other[name]) == text for other in others
+        if not may_stand_once(name) or not all(
+            name in other and other[name] == value for other in others
         ):
+            continue
+        # what is equal here may be written in two ways: 1 and true, 1 and 1.0
+        written = {compact(each[name]) for each in objects}
+        if len(written) == 1 and len(written.pop()) < contract.MEMBER_CHARS:
             found[name] = value
     return found
 
 
 def _id_field(rows: Sequence[Json]) -> str | None:
     """The member of the payload that holds the key of every record."""
-    for name in rows[0]["data"]:
-        if all(row["data"].get(name) == record_key_of(row) for row in rows):
-            return name
-    return None
+    held = [(row["data"], record_key_of(row)) for row in rows]
+    named = (n for n in rows[0]["data"] if all(data.get(n) == key for data, key in held))
+    return next(named, None)
 
 
 def _is_tabular(payloads: Sequence[Json], left: Mapping[str, None]) -> bool:

@@ -57,8 +57,7 @@ class RowItem:
     @cached_property
     def payload(self) -> list[PayloadMember]:
         """The members of the record's own payload that do not stand above the page."""
-        members = members_of(payload_of(self.row), self.scope.binary_fields)
-        return [member for member in members if self.table.is_own(member.name)]
+        return self.table.own(members_of(payload_of(self.row), self.scope.binary_fields))
 
     @cached_property
     def relations(self) -> tuple["Relation", ...]:

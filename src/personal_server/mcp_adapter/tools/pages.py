@@ -14,6 +14,7 @@ from personal_server.mcp_adapter.arguments import Arguments
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces import text
+from personal_server.mcp_adapter.faces.near_values import near_in
 from personal_server.mcp_adapter.faces.page_layout import (
     Block,
     Fitting,
@@ -65,6 +66,11 @@ class RecordPage:
             *text.recall_lines(self.body),
             *text.freshness_lines(self.body),
         ]
+
+    @cached_property
+    def near(self) -> list[Json]:
+        """The near values that the server stated."""
+        return near_in(self.body)
 
     @cached_property
     def bookmark(self) -> str | None:

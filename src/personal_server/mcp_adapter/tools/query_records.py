@@ -23,7 +23,6 @@ from personal_server.mcp_adapter.faces.content_ladder import links_of, without_t
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
     near_calls,
-    near_in,
     near_lines,
     without_near,
 )
@@ -134,7 +133,7 @@ def check_shape(arguments: Arguments) -> Query:
 
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
-    near = near_in(page.body)
+    near = page.near
     following = _next_calls(arguments, page) or near_calls("query_records", arguments, near)
     stream = arguments.get("stream")
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]

@@ -27,7 +27,6 @@ from personal_server.mcp_adapter.faces.hits import HitItem
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
     near_calls,
-    near_in,
     near_lines,
     without_near,
 )
@@ -121,7 +120,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     following: list[NextCall] = []
     if page.cursor is not None:
         following.append(text.next_page("search", arguments, page.cursor))
-    near = near_in(page.body)
+    near = page.near
     following += near_calls("search", arguments, near)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)

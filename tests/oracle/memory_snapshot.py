@@ -105,6 +105,10 @@ class MemorySnapshot:
         later = (h for h in self._state.history if h.written_at_ns > instant_ns)
         return min((h.sequence for h in later if h.place in places), default=None)
 
+    def changed_after(self, sequence: int) -> list[tuple[str, str]]:
+        later = {h.place for h in self._state.history if h.sequence > sequence}
+        return sorted(later & set(self._state.rows))
+
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         current = [each for each in self._state.declarations.values() if each.current]
         return tuple(sorted(current, key=lambda each: each.connector_key))

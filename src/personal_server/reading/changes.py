@@ -31,14 +31,16 @@ from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, ChangesPlan
-from personal_server.enforcement.queries import ChangesQuery, PageSize
+from personal_server.enforcement.queries import ChangesQuery, PageSize, Selectors
 from personal_server.enforcement.rows import Change
-from personal_server.errors import CursorExpired, InvalidCursor
+from personal_server.errors import CursorExpired, InvalidCursor, PersonalServerError
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING, NOW = "beginning", "now"
+# A hint of how much changed is counted no further.
+COUNTED_NEWS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,49 @@ def follow(
         meta=unavailable_meta(authority, query.selectors),
         disclosed=_disclosed(read, shown),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """That a feed has items, for who may be told so and no more.
+
+    Shapes: `bookmark` is the `changes_since` of that feed, `count` how many items it has, counted
+        up to `COUNTED_NEWS`.
+    """
+
+    bookmark: str
+    count: int
+
+
+def news_after(
+    ports: ReadPorts,
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    place: tuple[str, str],
+    number: int,
+) -> News | None:
+    """What may be told of a (connection, stream) since change `number`; `None` is silence.
+
+    Something may be told exactly if the feed itself, read with this authority from the bookmark
+    that is told, has an item; so it is that feed that is read here, and nothing else is asked.
+    Where the changes since `number` are not all known any more, it is the feed from `beginning`.
+    Source: docs/contract/resource-server.md 15.2.
+    Raises: what is no refusal, as QueryTimeout.
+    """
+    connection_id, stream = place
+    query = ChangesQuery(stream, Selectors(connection_id), limit=COUNTED_NEWS)
+    try:
+        bookmark = BEGINNING
+        if number >= snapshot.retained_from:
+            read = authorize_changes(authority, query)
+            bookmark = _seal_bookmark(ports, read, _history(read, snapshot, number), number)
+        feed = follow(ports, snapshot, authority, replace(query, changes_since=bookmark))
+    except PersonalServerError as refusal:
+        if refusal.status >= 500:
+            raise
+        return None
+    count = sum(part.record_count for part in feed.disclosed)
+    return News(bookmark, count) if count else None
 
 
 def _feed(

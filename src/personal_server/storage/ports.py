@@ -400,6 +400,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """
         ...
 
+    def changed_after(self, sequence: int) -> Sequence[tuple[str, str]]:
+        """Each (connection, stream) with a later change, whoever may see it; in order."""
+        ...
+
     def era(self, sequence: int) -> str:
         """The era in which a change was written; a copy put back goes on in another one."""
         ...

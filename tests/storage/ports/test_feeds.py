@@ -190,3 +190,15 @@ def _follow(
 
 def _shown(row: StoredRecord) -> dict[str, object]:
     return {name: row.data.get(name) for name in ("id", "at", "words")}
+
+
+def test_what_changed_after_a_number_is_told_by_connection_and_stream(store: RecordStore) -> None:
+    write(store, "cin_b", [note("n1")])
+    write(store, "cin_a", [note("n1")])
+    since = horizon(store)
+    write(store, "cin_b", ["n1"])
+    write(store, "cin_a", [note("n1")])
+    with store.snapshot() as snapshot:
+        told_after = {n: list(snapshot.changed_after(n)) for n in (0, since, since + 1)}
+    a, b = ("cin_a", "notes"), ("cin_b", "notes")
+    assert told_after == {0: [a, b], since: [b], since + 1: []}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -37,6 +37,7 @@ from personal_server.storage.sql.collection_runs import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
+    ChangeRow,
     ConnectionRow,
     DeclarationRow,
     EraRow,
@@ -81,6 +82,12 @@ _STORED_STREAMS = (
     f" s.{SourceRow.records} FROM {SourceRow.table} s JOIN {ConnectionRow.table} c"
     f" USING ({ConnectionRow.subject_id}, {ConnectionRow.connection_id})"
     f" WHERE s.{SourceRow.subject_id} = ?"
+    f" ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
+)
+_CHANGED_AFTER = (
+    f"SELECT s.{SourceRow.connection_id}, s.{SourceRow.stream} FROM {SourceRow.table} s"  # noqa: S608
+    f" WHERE s.{SourceRow.subject_id} = ? AND EXISTS (SELECT 1 FROM {ChangeRow.table} c"
+    f" WHERE c.{ChangeRow.source} = s.{SourceRow.source} AND c.{ChangeRow.sequence} > ?)"
     f" ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
 )
 _RUNS = select(
@@ -197,6 +204,16 @@ class SqlSnapshot(Reader):
         if known is not None:
             return int(str(known))
         return MAX_INTEGER if self.retained_from else 0
+
+    def changed_after(self, sequence: int) -> Sequence[tuple[str, str]]:
+        """By looking behind that number in the changes of each."""
+        key = ("changed", self.subject_id, sequence)
+        params = key[1:]
+        return once(
+            self.derived,
+            key,
+            lambda: [(line[0], line[1]) for line in self.session.rows(_CHANGED_AFTER, params)],
+        )
 
     def era(self, sequence: int) -> str:
         """Files of before eras were written have none for their first changes."""

@@ -65,6 +65,7 @@ class Settings:
     data_dir: Path = Path("~/.pdpp/data")
     database_url: str | None = field(default=None, repr=False)
     database_schema: str = "pdpp"
+    database_listen_url: str | None = field(default=None, repr=False)
     server_name: str = "Personal server"
     time_zone: str | None = None
     trusted_proxies: tuple[Network, ...] = ()
@@ -148,6 +149,7 @@ def from_env(
         data_dir=(data_dir or Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data")).expanduser(),
         database_url=read.parsed("PDPP_DATABASE_URL", _parse_database_url, None),
         database_schema=read.parsed("PDPP_DATABASE_SCHEMA", _parse_schema, "pdpp"),
+        database_listen_url=read.parsed("PDPP_DATABASE_LISTEN_URL", _parse_database_url, None),
         server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
         time_zone=read.parsed("PDPP_TIME_ZONE", _parse_zone, None),
         trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),

@@ -97,7 +97,12 @@ def _open_postgres(url: str, settings: Settings) -> ServerDatabase:
         raise StorageUnavailable(
             "The data directory cannot be used. Check that it is yours and writable."
         ) from None
-    return PostgresDatabase(url, settings.data_dir, settings.database_schema)
+    return PostgresDatabase(
+        url,
+        settings.data_dir,
+        settings.database_schema,
+        listen_url=settings.database_listen_url,
+    )
 
 
 def _copy_before_migration(settings: Settings) -> None:

@@ -29,8 +29,14 @@ from personal_server.settings import (
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.damage import DamageNotes
-from personal_server.storage.ports import BackupSchedule, DisclosureStore, RecordStore
+from personal_server.storage.ports import (
+    BackupSchedule,
+    ChangeSignal,
+    DisclosureStore,
+    RecordStore,
+)
 from personal_server.storage.sql import authorization, disclosures
+from personal_server.storage.sql.change_signal import DatabaseSignal
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
@@ -113,6 +119,7 @@ class Stores:
     integrity: IntegrityChecks
     copy_database: Callable[[Path], None]
     database: ServerDatabase
+    changed: ChangeSignal
     data_dir: Path
 
     @property
@@ -143,6 +150,7 @@ def open_stores(
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
     database = open_database(settings, serving=serving, configured=configured)
+    changed = DatabaseSignal(database)
     try:
         upkeep = SqlUpkeepStore(database)
         require_filled(upkeep, settings, configured)
@@ -176,9 +184,11 @@ def open_stores(
             IntegrityChecks(database, subject_id, settings.data_dir / "blobs"),
             database.copy_to,
             database,
+            changed,
             settings.data_dir,
         )
     finally:
+        changed.close()
         database.close()
 
 

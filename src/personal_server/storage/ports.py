@@ -291,6 +291,29 @@ class PastBudget(Exception):
     """A brief read took more than it may.  It is asked again where it may take its time."""
 
 
+class ChangeSignal(Protocol):
+    """Tells whoever waits that something changed: a record, or anything that is audited.
+
+        seen = signal.count
+        while is_serving:
+            do_what_is_due()  # reads for itself what changed
+            seen = signal.wait(seen, timeout_seconds=60)
+
+    Rule: whichever process wrote.  It tells after the write is committed, at once or within about
+    a second; several changes may be told as one.  Nothing is missed between `count` and `wait`.
+    While the database does not answer nothing is told, and what changed meanwhile afterwards.
+    """
+
+    @property
+    def count(self) -> int:
+        """How often something was told since the store was opened."""
+        ...
+
+    def wait(self, seen: int, timeout_seconds: float) -> int:
+        """Block this worker thread until the count is beyond `seen`, or so long; the count then."""
+        ...
+
+
 # Reading --------------------------------------------------------------------------------------
 class CatalogReads(Protocol):
     """What exists: declarations, connections, streams, runs."""

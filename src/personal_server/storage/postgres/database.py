@@ -32,7 +32,12 @@ from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
 from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FUNCTIONS
 from personal_server.storage.postgres.search import GinPart
-from personal_server.storage.postgres.session import Connection, PostgresSession, connect_with
+from personal_server.storage.postgres.session import (
+    Connection,
+    PostgresSession,
+    WriteListener,
+    connect_with,
+)
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.schema import Step, known_steps, missing_steps, take_steps
 from personal_server.storage.sql.search import count_terms, search
@@ -71,7 +76,11 @@ class ForeignSchema(StorageUnavailable):
 
 
 class PostgresDatabase:
-    """The schema of one owner.  `readers` bounds how many reads run at once, further ones wait."""
+    """The schema of one owner.
+
+    `readers` bounds how many reads run at once, further ones wait; `listen_url` leads to the server
+    without a pooler.
+    """
 
     def __init__(
         self,
@@ -80,6 +89,7 @@ class PostgresDatabase:
         schema: str = DEFAULT_SCHEMA,
         steps: Sequence[Step] | None = None,
         *,
+        listen_url: str | None = None,
         readers: int = 8,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -92,6 +102,11 @@ class PostgresDatabase:
         self._written = 0
         digest = hashlib.sha256(f"pdpp {schema}".encode()).digest()
         self._lock_key = int.from_bytes(digest[:8], "big", signed=True)
+        self._has_written = threading.Event()
+        self._channel = f"pdpp_{digest[:8].hex()}"
+        self._listener: WriteListener | None = None
+        if listen_url is not None:
+            self._listener = WriteListener(listen_url, self._channel, CONNECT_SECONDS)
         name = sql.Identifier(schema).as_string()
         self._settings = (
             f"SET LOCAL search_path TO {name}; SET LOCAL jit TO off;"
@@ -144,6 +159,15 @@ class PostgresDatabase:
         with self._writing() as session:
             yield session
 
+    def await_write(self, timeout_seconds: float) -> bool:
+        """By a notification where one can be heard; else others' writes are looked for."""
+        heard = self._listener.hear(timeout_seconds) if self._listener else None
+        if heard is not None:
+            return heard
+        self._has_written.wait(timeout_seconds)
+        self._has_written.clear()
+        return True
+
     def empty_journal(self) -> None:
         """The journal is the database's own."""
 
@@ -189,6 +213,8 @@ class PostgresDatabase:
 
     def close(self) -> None:
         """End every session."""
+        if self._listener:
+            self._listener.close()
         self._pool.close()
 
     @contextmanager
@@ -201,8 +227,9 @@ class PostgresDatabase:
                 raise standby()
             with self._session("ISOLATION LEVEL READ COMMITTED", None, settings) as session:
                 yield session
-                session.commit()
+                session.commit(self._channel)
                 self._written += session.has_changed
+        self._has_written.set()
 
     @contextmanager
     def _session(

@@ -6,12 +6,13 @@ were given: a `numeric` with a point is a double (`dialect.render_double`).
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import psycopg
@@ -24,6 +25,7 @@ from personal_server.storage.postgres.dialect import DIALECT, parse_number, rend
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T
 
+_log = logging.getLogger(__name__)
 # So many lines are fetched at once where they are read as they come.
 LINES_AT_ONCE = 500
 Connection = psycopg.Connection[Line]
@@ -111,6 +113,41 @@ def translated_sql(sql: str) -> bytes:
     return _TOKEN.sub(token, sql).encode()
 
 
+class WriteListener:
+    """A session of its own that hears of every write.  A pooler would hand nothing on to it."""
+
+    def __init__(self, url: str, channel: str, timeout_seconds: int) -> None:
+        self._connection: Connection | None = None
+        self._listen = f"LISTEN {channel}".encode()
+        self._connect = partial(Connection.connect, url, **connect_with(timeout_seconds))
+        self._has_failed = False
+
+    def hear(self, timeout_seconds: float) -> bool | None:
+        """Whether somebody may have written; `None`, at once, while there is nothing to hear."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+                self._connection.execute(self._listen)
+                self._has_failed = False
+                return True
+            return any(
+                True for _ in self._connection.notifies(timeout=timeout_seconds, stop_after=1)
+            )
+        except psycopg.Error as error:
+            if not self._has_failed:
+                kind = error.sqlstate or type(error).__name__
+                _log.warning("nothing is heard of writes, which are looked for: %s", kind)
+            self.close()
+            self._has_failed = True
+            return None
+
+    def close(self) -> None:
+        """End the session."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
 class PostgresSession:
     """A connection inside a transaction."""
 
@@ -195,9 +232,9 @@ class PostgresSession:
         finally:
             self._end, self._limit = end, limit
 
-    def commit(self) -> None:
-        """End the transaction; what it wrote stays."""
-        self._say(b"COMMIT")
+    def commit(self, channel: str) -> None:
+        """End the transaction; what it wrote stays, and whoever listens hears that it did."""
+        self._say(b"NOTIFY %b; COMMIT" % channel.encode() if self.has_changed else b"COMMIT")
 
     def end(self) -> None:
         """End the transaction, if it is not over; what it wrote is undone."""

@@ -97,6 +97,13 @@ class Database(Protocol):
         """A write whose removed content leaves the journal, too, as it leaves the file."""
         ...
 
+    def await_write(self, timeout_seconds: float) -> bool:
+        """Return when somebody wrote, or after so long; whether somebody may have.
+
+        Called by one thread at a time; tells of writes since it was called before.
+        """
+        ...
+
     def empty_journal(self) -> None:
         """Take out of the journal what was erased while others read, as soon as that can be."""
         ...

@@ -310,6 +310,7 @@ class SqliteDatabase:
         self.damage = DamageNotes()
         self._claimed: int | None = None
         self._write_lock = threading.Lock()
+        self._has_written = threading.Event()
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
             self._idle.put(None)
@@ -369,6 +370,13 @@ class SqliteDatabase:
                 trouble = self.writability.trouble
                 raise read_only(trouble.reason if trouble else READ_ONLY)
             yield
+        self._has_written.set()
+
+    def await_write(self, timeout_seconds: float) -> bool:
+        """Other processes say nothing: what they wrote is looked for each time."""
+        self._has_written.wait(timeout_seconds)
+        self._has_written.clear()
+        return True
 
     def _written(self) -> int:
         return self._writer.total_changed

@@ -73,6 +73,7 @@ from personal_server.mcp_adapter.http import (
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
+from personal_server.reading.owner import owner_of
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import (
     Identifier,
@@ -151,6 +152,11 @@ def _each(value: object) -> list[object]:
 # Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 
 
+VERSION = version("pdpp-personal-server")
+LOCAL_OWNER = "local-owner"
+"""No token: it names the owner to an application that nobody else can call."""
+
+
 class InProcessTransport:
     """An inner application, told the origin that its in-process caller wrote into `Host`.
 
@@ -167,6 +173,30 @@ class InProcessTransport:
         origin = f"{scope['scheme']}://{host.decode('latin-1')}"
         state = {"origin": origin, "token_states": self._token_states}
         await self._inner({**scope, "state": state}, receive, send)
+
+
+@contextmanager
+def open_owner_reads(settings: Settings) -> Generator[RsClient, None, None]:
+    """`/v1` for a command of the owner, in this process; no server need run.
+
+    Raises: DatabaseTooNew, StorageUnavailable.
+    Source: docs/contract/authorization-server.md 14.4.
+    """
+    with open_stores(settings, serving=False) as stores:
+        meaning = Meaning(stores, settings.data_dir)
+        stores = replace(stores, reads=replace(stores.reads, embedder=meaning))
+        recorder = DisclosureRecorder(stores.disclosures, stores.clock, background=False)
+        origins = origin_policy(settings).origins
+        proofs = Proofs(stores.clock, stores.random_bytes)
+        resolver = TokenResolver(stores.authorization, stores.clock, proofs)
+        v1 = _resource_server(settings, stores, resolver, recorder, origins)
+        owner = TokenState(replace(owner_of(stores.records.subject_id), resource=origins[0]))
+        client = in_process_client(InProcessTransport(v1, {LOCAL_OWNER: owner}))
+        bearer = FixedBearer(LOCAL_OWNER)
+        try:
+            yield RsClient(client, origins[0], bearer, VERSION, encoding="identity")
+        finally:
+            meaning.close()
 
 
 class TokenAdmission:
@@ -215,7 +245,6 @@ class TokenAdmission:
             return None
 
 
-VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
 FIRST_USES_SECONDS = 1
 LEDGER_SECONDS = 60

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import cyclopts
+import httpx2
 from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
@@ -56,6 +57,7 @@ from personal_server.rs_client.discovery import (
     discover,
     network_exchange,
 )
+from personal_server.rs_client.http import network_client
 from personal_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
 
@@ -69,6 +71,7 @@ class CommandContext:
 
     default_cache: Callable[[], Path] = default_cache
     exchange: Callable[[], ProviderExchange] = network_exchange
+    http: Callable[[], httpx2.AsyncClient] = network_client
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
     keys: Callable[[], KeyRing] = own_keys

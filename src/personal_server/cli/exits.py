@@ -85,11 +85,16 @@ def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
 
 
 class CommandError(Exception):
-    """A command that cannot go on; `code` is a word of the exit-code table."""
+    """A command that cannot go on; `code` is a word of the exit-code table, or a server's own.
 
-    def __init__(self, code: str, message: str, next_step: str = "") -> None:
+    Shapes: `status` is that of the answer, where a server's code is passed on.
+    """
+
+    def __init__(
+        self, code: str, message: str, next_step: str = "", status: int | None = None
+    ) -> None:
         super().__init__(message)
-        self.failure = Failure(code, message, next_step)
+        self.failure = Failure(code, message, next_step, status)
 
 
 def unknown_source(keys: Iterable[str]) -> CommandError:

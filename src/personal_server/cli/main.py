@@ -62,6 +62,9 @@ machine; with --against it shows later that not even the whole log was made anew
 
 Every app has to connect again, and every access waits until you let it go on.""",
     ),
+    "records": ("read:records", "List your streams, or the records of one, newest first."),
+    "search": ("read:search", "Find your records that hold words."),
+    "show": ("read:show", "Show one of your records, each of its values whole."),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
     "canary": (
         "canary:canary",
@@ -81,6 +84,7 @@ Every app has to connect again, and every access waits until you let it go on.""
 Without a selection its owner picks in the browser.""",
     ),
     "status": ("status:status", "Show what the cached credentials stand for now."),
+    "read": ("read:read", "Read what you were granted, as any app would."),
     "token": ("status:token", "Print a current access token, for tools that cannot refresh."),
     "disconnect": ("status:disconnect", "Give the access back and forget the credential."),
     "doctor": (

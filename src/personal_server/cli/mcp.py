@@ -67,7 +67,7 @@ def mcp_server(
         raise CommandError("owner_token_refused", OWNER_MESSAGE, "Unset the owner variable.")
     cache = CredentialCache(cache_root or settings.cache_root, warn=_warn)
     named = provider_url or settings.provider_url
-    url = normalize_provider_url(named) if named else _only_provider(cache)
+    url = normalize_provider_url(named) if named else cache.only_provider()
     keys = own_keys()
     cached = CachedCredential(cache, url, NetworkTokenEndpoint(keys), time_ns)
     credential = cached.load_usable()
@@ -89,21 +89,6 @@ def _settings() -> StdioSettings:
         return adapter_from_env()
     except InvalidSetting as error:
         raise CommandError("config", str(error)) from None
-
-
-def _only_provider(cache: CredentialCache) -> str:
-    providers = cache.providers()
-    if len(providers) > 1:
-        raise CommandError(
-            "usage", "Several servers are connected here.", "Name one with --provider-url."
-        )
-    if not providers:
-        raise CommandError(
-            "not_connected",
-            "No server is connected here.",
-            "Run `pdpp connect <provider-url>` in this directory.",
-        )
-    return providers[0]
 
 
 @dataclass(frozen=True, slots=True)

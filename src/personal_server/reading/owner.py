@@ -18,6 +18,18 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, once
 
 
+def owner_of(subject_id: str) -> Resolved:
+    """What an owner's token would stand for, for the owner at the own machine."""
+    return Resolved(
+        kind=TokenKind.OWNER,
+        subject_id=subject_id,
+        client_id="",
+        token_reference="",
+        resource="",
+        expires_at_ns=0,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerReads:
     """Opens states of the store for the signed-in owner."""
@@ -32,13 +44,6 @@ class OwnerReads:
             yield snapshot, once(snapshot.derived, "owner", lambda: self._authority(snapshot))
 
     def _authority(self, snapshot: ReadSnapshot) -> ReadAuthority:
-        owner = Resolved(
-            kind=TokenKind.OWNER,
-            subject_id=self.ports.store.subject_id,
-            client_id="",
-            token_reference="",
-            resource="",
-            expires_at_ns=0,
-        )
+        owner = owner_of(self.ports.store.subject_id)
         declared = self.declarations.current(snapshot.declarations())
         return read_authority(owner, snapshot.connections(), declared)

@@ -29,6 +29,7 @@ from personal_server.rs_client.credentials import (
     InvalidProviderUrl,
     NotConnected,
     ProviderUnavailable,
+    SeveralConnected,
     connect_hint,
     normalize_provider_url,
     parse_credential,
@@ -111,6 +112,18 @@ class CredentialCache:
                 return tuple(_provider_url(directory, name, self.warn) for name in names)
         except FileNotFoundError:
             return ()
+
+    def only_provider(self) -> str:
+        """The one provider with a credential here.  Raises: CredentialError."""
+        found = self.providers()
+        if not found:
+            step = "Run `pdpp connect <provider-url>` in this directory."
+            raise NotConnected("No server is connected here.", step)
+        only, *others = found
+        if others:
+            step = "Name one with --provider-url."
+            raise SeveralConnected("Several servers are connected here.", step)
+        return only
 
     def save(self, document: Document) -> Path:
         """Write a whole credential, making the directories.  Raises: CredentialError."""

@@ -42,6 +42,12 @@ class NotConnected(CredentialError):
     code = "not_connected"
 
 
+class SeveralConnected(CredentialError):
+    """Credentials of several providers are cached here, and none was named."""
+
+    code = "usage"
+
+
 class CredentialInvalid(CredentialError):
     """The file is not a credential document."""
 

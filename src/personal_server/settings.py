@@ -369,7 +369,7 @@ def _parse_network(text: str) -> Network:
 # time zone.
 #
 # Rule: the subject id is made once with the store and never changes; the database says it too, and
-# `upkeep.identity` holds the two together.
+# `upkeep.ownership` holds the two together.
 # Source: docs/contract/authorization-server.md 0, 3.
 
 

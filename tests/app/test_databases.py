@@ -10,7 +10,7 @@ import pytest
 
 from personal_server.app.stores import open_stores, write_lost_configuration
 from personal_server.settings import Settings, read_configuration
-from personal_server.upkeep.identity import DataMismatch
+from personal_server.upkeep.ownership import DataMismatch
 from tests.postgresql import schema, server
 
 

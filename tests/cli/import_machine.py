@@ -28,8 +28,7 @@ from personal_server.cli.receipts import receipts_command
 from personal_server.cli.sources import sources
 from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.source_item import Data
-from personal_server.sources.costly_places import CostlyPlaces
-from personal_server.sources.reader_process import ReaderProcess
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.storage.ports import Batch, RecordStore
 from tests.oracle.memory import MemoryStore
 

@@ -18,9 +18,9 @@ from personal_server.cli.connect import CommandContext
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
 from personal_server.settings import Settings
+from personal_server.storage.damage import line_sum, record_sum
 from personal_server.storage.sql import rebuilds
 from personal_server.storage.sql.blobs import PREFIX, blob_path
-from personal_server.storage.sql.checksums import line_sum, record_sum
 from tests.storage.ports.asking import search
 from tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 

@@ -3,9 +3,8 @@ from contextlib import closing
 from pathlib import Path
 
 from personal_server.domain.source_item import SourceRecord
-from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.live_databases import copies_of_live
-from personal_server.sources.reader_process import ReaderProcess, Wanted
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from tests.sources.specimens import browser
 from tests.sources.specimens.files import as_folder
 

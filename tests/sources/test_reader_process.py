@@ -23,8 +23,7 @@ from personal_server.domain.source_item import (
 )
 from personal_server.sources.common.bookmark import Place
 from personal_server.sources.common.errors import ExportError
-from personal_server.sources.costly_places import CostlyPlaces
-from personal_server.sources.reader_process import ReaderProcess, Wanted
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from tests.sources.reading import check_blobs, read_path
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.documents import DOCX, PDF

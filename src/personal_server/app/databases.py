@@ -14,7 +14,7 @@ from personal_server.storage.sql.integrity import WordIndexes
 from personal_server.storage.sql.store import SearchableDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
 from personal_server.storage.writability import Writability
-from personal_server.upkeep.identity import DataMismatch, OwnedStore, require_database
+from personal_server.upkeep.ownership import DataMismatch, OwnedStore, require_database
 
 BEFORE_MIGRATION = "before-migration"
 KEPT_COPIES = 2
@@ -57,7 +57,7 @@ class ServerDatabase(SearchableDatabase, WordIndexes, Protocol):
 def open_database(settings: Settings, *, serving: bool, configured: str | None) -> ServerDatabase:
     """Open what the settings name, and migrate it if need be.
 
-    Shapes: `configured` as in `upkeep.identity.settle_owner`.
+    Shapes: `configured` as in `upkeep.ownership.settle_owner`.
     Raises: InvalidSetting, DatabaseInUse for a second server of a file, DatabaseTooNew,
         DatabaseTooOld, DataMismatch, StorageUnavailable.
     """

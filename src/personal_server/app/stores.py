@@ -42,9 +42,8 @@ from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.damage import damaged_tables
-from personal_server.upkeep.identity import DataMismatch, settle_owner
 from personal_server.upkeep.logs import ChainedLogs
-from personal_server.upkeep.ownership import require_own_files
+from personal_server.upkeep.ownership import DataMismatch, require_own_files, settle_owner
 
 # The store as commands of the owner use it, beside a running server or without one.
 #

@@ -11,8 +11,7 @@ from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
 from personal_server.cli.exits import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting
-from personal_server.sources.costly_places import CostlyPlaces
-from personal_server.sources.reader_process import ReaderProcess
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.upkeep.logs import ChainedLogs
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Self, cast
 
 import msgspec
+import orjson
 
 from personal_server.confinement import LIMITS, Limits
 from personal_server.domain.source_item import (
@@ -34,7 +35,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     TextState,
 )
-from personal_server.sources.common.bookmark import Place
+from personal_server.sources.common.bookmark import Place, parse_place
 from personal_server.sources.common.errors import (
     BadRecord,
     ExportError,
@@ -46,7 +47,6 @@ from personal_server.sources.common.errors import (
     ExportUnsafe,
 )
 from personal_server.sources.common.export import file_facts
-from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.live_databases import copies_of_live
 from personal_server.sources.reader_messages import (
     SLATE_BYTES,
@@ -73,6 +73,7 @@ from personal_server.sources.reader_messages import (
 
 WORKER = "personal_server.sources.reader_worker"
 MOST_ENDS = 100  # of the process, in one reading
+MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024
 _REFUSALS: Mapping[str, type[ExportError]] = {
     each.code: each
@@ -85,6 +86,41 @@ _REFUSALS: Mapping[str, type[ExportError]] = {
         ExportNotRecognized,
     )
 }
+
+
+class CostlyPlaces:
+    """The places of files that ended the process reading them, so that none is tried twice.
+
+    They are digests of a file's name, size and time with an offset, kept in a file if one is named,
+    which may be deleted at any time; then each costs its time once more.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._places: dict[Place, None] = {}
+
+    def known(self) -> tuple[Place, ...]:
+        """All of them, oldest first."""
+        self._places = dict.fromkeys([*self._stored(), *self._places])
+        return tuple(self._places)
+
+    def add(self, place: Place) -> None:
+        """Keep one more; the oldest are forgotten."""
+        kept = [*self.known(), place][-MOST_PLACES:]
+        self._places = dict.fromkeys(kept)
+        if self._path is not None and self._path.parent.is_dir():
+            scratch = self._path.with_suffix(f".{os.getpid()}")
+            scratch.touch(mode=0o600)
+            scratch.write_bytes(orjson.dumps([str(each) for each in kept]))
+            scratch.replace(self._path)
+
+    def _stored(self) -> list[Place]:
+        """What the file holds; one that cannot be read holds nothing."""
+        if self._path is None:
+            return []
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            return [parse_place(each) for each in orjson.loads(self._path.read_bytes())]
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import pytest
 from personal_server.confinement import Limits
 from personal_server.sources.common.database import DatabaseUnreadable, opened
 from personal_server.sources.common.export import open_export
-from personal_server.sources.costly_places import CostlyPlaces
-from personal_server.sources.reader_process import ReaderProcess, Wanted
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from tests.sources.specimens.files import as_zip
 
 

@@ -21,8 +21,8 @@ from personal_server.domain.record import FieldChange, StoredRecord, TombstoneRo
 from personal_server.domain.values import bound
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
+from personal_server.storage.damage import is_line_of, line_sum
 from personal_server.storage.meaning import holds, latest_change
-from personal_server.storage.sql.checksums import is_line_of, line_sum
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow

@@ -1,21 +1,35 @@
-"""What collectors leave beside records: runs, bookmarks, receipts."""
+"""What collectors leave beside records: runs, bookmarks, receipts, marks of threads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import orjson
 
-from personal_server.storage.ports import CollectionRun, Rejection, RunStatus, StreamState
+from personal_server.storage.ports import (
+    CollectionRun,
+    Rejection,
+    RunStatus,
+    StreamState,
+    ThreadMark,
+)
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import (
     BookmarkRow,
     ConnectionRow,
     RejectionRow,
     RunRow,
+    ThreadMarkRow,
 )
-from personal_server.storage.sql.source_tables import StorePart, require
-from personal_server.storage.sql.statements import delete, insert, select, update, values_of
+from personal_server.storage.sql.source_tables import StorePart, find_source, require
+from personal_server.storage.sql.statements import (
+    delete,
+    ignoring,
+    insert,
+    select,
+    update,
+    values_of,
+)
 
 # the end of the last success stays when a later run fails, and when words arrive out of order
 _SUCCEEDED, _NEWER = f"{RunRow.table}.{RunRow.succeeded_at}", f"excluded.{RunRow.succeeded_at}"
@@ -53,6 +67,16 @@ _REJECTIONS = (
     f" FROM {RejectionRow.table} WHERE {RejectionRow.subject_id} = ?1"
     f" AND {RejectionRow.connection_id} = ?2 AND ({RejectionRow.number} < ?3 OR ?3 IS NULL)"
     f" ORDER BY {RejectionRow.number} DESC LIMIT ?4"
+)
+
+_FIND_MARKS = (
+    select(
+        ThreadMarkRow,
+        ThreadMarkRow.source,
+        ThreadMarkRow.mark,
+        columns=(ThreadMarkRow.mark, ThreadMarkRow.at, ThreadMarkRow.thread),
+    )
+    + f" AND {ThreadMarkRow.at} BETWEEN ? AND ?"
 )
 
 
@@ -100,6 +124,30 @@ class CollectorsPart(StorePart):
             require(session, *place)
             lines = session.rows(_REJECTIONS, (*place, before, limit))
             return tuple((number, Rejection(*members)) for number, *members in lines)
+
+    def thread_marks(
+        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+    ) -> list[ThreadMark]:
+        """Each is found by its place in the key."""
+        with self._database.read() as session:
+            source = find_source(session, self.subject_id, connection_id, stream)
+            if source is None:
+                return []
+            return [
+                ThreadMark(*line)
+                for mark, since, until in wanted
+                for line in session.rows(_FIND_MARKS, (source.source, mark, since, until))
+            ]
+
+    def leave_thread_marks(
+        self, connection_id: str, stream: str, marks: Iterable[ThreadMark]
+    ) -> None:
+        """One that is there already stays."""
+        with self._database.write() as session:
+            source = find_source(session, self.subject_id, connection_id, stream)
+            if source is not None:
+                lines = [(source.source, each.mark, each.at, each.thread) for each in marks]
+                session.many(ignoring(insert(ThreadMarkRow)), lines)
 
     def _state(self, session: Session, connection_id: str) -> StreamState:
         place = (self.subject_id, connection_id)

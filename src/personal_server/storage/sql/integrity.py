@@ -18,8 +18,8 @@ import orjson
 
 from personal_server.domain.record import JsonObject, canonical_key
 from personal_server.errors import PersonalServerError, StorageUnavailable
+from personal_server.storage.damage import line_sum
 from personal_server.storage.sql.blobs import PREFIX, blob_path, digest_of, stray_files
-from personal_server.storage.sql.checksums import line_sum
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (

@@ -19,7 +19,7 @@ from personal_server.domain.persons import (
     persons_of,
 )
 from personal_server.enforcement.plans import Scope
-from personal_server.storage.sql.checksums import line_sum, record_sum
+from personal_server.storage.damage import line_sum, record_sum
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, CorrectionRow, MentionRow
 from personal_server.storage.sql.layout import Layout, create_tables, layout_of

@@ -18,10 +18,15 @@ from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Candidate
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
-from personal_server.storage.damage import DamagedLine, DamageNotes
+from personal_server.storage.damage import (
+    DamagedLine,
+    DamageNotes,
+    is_line_of,
+    line_sum,
+    record_sum,
+)
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.ports import Derived, once
-from personal_server.storage.sql.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (

@@ -59,7 +59,6 @@ from personal_server.storage.sql.source_tables import (
 )
 from personal_server.storage.sql.statements import ignoring, insert, select
 from personal_server.storage.sql.stored_records import StoredRecordsPart
-from personal_server.storage.sql.thread_marks import ThreadMarksPart
 from personal_server.storage.sql.writes import RecordsPart
 
 # the columns of a `SealingKey`, in the order of its members
@@ -283,7 +282,6 @@ class SqlRecordStore(
     BlobsPart,
     ServerPart,
     StoredRecordsPart,
-    ThreadMarksPart,
     PersonsPart,
     PassagesPart,
 ):

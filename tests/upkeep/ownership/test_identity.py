@@ -13,10 +13,10 @@ from personal_server.collecting.declarations import declare
 from personal_server.errors import StorageUnavailable
 from personal_server.settings import Settings
 from personal_server.storage.sqlite.database import SqliteDatabase
-from personal_server.upkeep.identity import DataMismatch
+from personal_server.upkeep.ownership import DataMismatch
 from tests.upkeep.machine import Machine
 
-JOURNAL = (Path(__file__).parents[1] / "samples" / "journal.json").read_bytes()
+JOURNAL = (Path(__file__).parents[2] / "samples" / "journal.json").read_bytes()
 
 
 @pytest.fixture

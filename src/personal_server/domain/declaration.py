@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal
 
-from personal_server.domain.persons import PersonField, person_field
+from personal_server.domain.persons import PERSON_MEMBER, PersonField, person_field
 from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind
 
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
@@ -252,9 +252,15 @@ class Stream:
         return tuple(p.name for p in self.properties.values() if p.is_blob)
 
     @cached_property
+    def caseless_fields(self) -> tuple[str, ...]:
+        """Properties whose strings are equal whatever the case of their letters."""
+        return tuple(p.name for p in self.properties.values() if p.is_caseless)
+
+    @cached_property
     def person_fields(self) -> tuple[PersonField, ...]:
         """The properties whose values name persons."""
-        read = (person_field(each.name, each.schema) for each in self.properties.values())
+        said = (p for p in self.properties.values() if PERSON_MEMBER in p.schema)
+        read = (person_field(each.name, each.schema) for each in said)
         return tuple(each for each in read if each is not None)
 
     def expansion(self, name: str) -> Expansion | None:

@@ -129,7 +129,9 @@ def _is_too_deep(raw: object) -> bool:
     level = [raw]
     for _ in range(MAX_DEPTH):
         level = [member for value in level for member in _members(value)]
-    return bool(level)
+        if not level:
+            return False
+    return True
 
 
 def _members(value: object) -> Iterable[object]:

@@ -19,6 +19,8 @@ from typing import NamedTuple, cast
 CONNECTOR_KEY = "persons"
 STREAM = "persons"
 
+# The member of a property's schema that says what its values say of persons.
+PERSON_MEMBER = "x_pdpp_person"
 MOST_LINKS = 20
 MOST_NAMES = 10
 MAX_NAME_CODE_POINTS = 200
@@ -150,7 +152,7 @@ class PersonField:
 
 def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
     """What a property's schema says of persons; anything that is not understood says nothing."""
-    raw = schema.get("x_pdpp_person")
+    raw = schema.get(PERSON_MEMBER)
     if not isinstance(raw, Mapping):
         return None
     said = cast("Mapping[str, object]", raw)

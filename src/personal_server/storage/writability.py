@@ -71,13 +71,13 @@ class Writability:
     @contextmanager
     def observed(self, written: Callable[[], int]) -> Generator[None, None, None]:
         """Note how a write ends; `written` counts what was written ever."""
-        before = written()
+        before = None if self._refused is None else written()
         try:
             yield
         except StorageReadOnly as refusal:
             self.refused(str(refusal.members["reason"]), refusal)
             raise
-        if written() != before:
+        if before is not None and written() != before:
             self.succeeded()
 
     def refused(self, reason: str, cause: BaseException) -> None:

@@ -180,9 +180,12 @@ def _alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Js
             name in other and other[name] == value for other in others
         ):
             continue
-        # what is equal here may be written in two ways: 1 and true, 1 and 1.0
-        written = {compact(each[name]) for each in objects}
-        if len(written) == 1 and len(written.pop()) < contract.MEMBER_CHARS:
+        text = compact(value)
+        # numbers that are equal may be written in two ways: 1 and true, 1 and 1.0
+        is_plain = value is None or isinstance(value, str)
+        if len(text) < contract.MEMBER_CHARS and (
+            is_plain or all(compact(other[name]) == text for other in others)
+        ):
             found[name] = value
     return found
 

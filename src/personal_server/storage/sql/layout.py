@@ -202,7 +202,8 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
 
 def _folded(stream: Stream) -> tuple[Column, ...]:
     """Keys of records are found by their own index, as they are."""
-    named = [n for n, p in stream.properties.items() if p.is_caseless and n != _single_key(stream)]
+    key = _single_key(stream)
+    named = [name for name in stream.caseless_fields if name != key]
     return tuple(
         Column(name, ValueKind.STRING, f"f{place}", indexed=True)
         for place, name in enumerate(named)
@@ -273,7 +274,8 @@ def create_tables(
         dialect.column_type, (ColumnKind.INTEGER, ColumnKind.TEXT, ColumnKind.BYTES)
     )
     all_columns = (*layout.columns, *layout.folded)
-    columns = "".join(f", {c.name} {dialect.comparable_type(c.kind)}" for c in all_columns)
+    types = {kind: dialect.comparable_type(kind) for kind in {c.kind for c in all_columns}}
+    columns = "".join(f", {c.name} {types[c.kind]}" for c in all_columns)
     table = partial(dialect.create_table, scratch=scratch)
     index = partial(dialect.create_index, scratch=scratch)
     made = [

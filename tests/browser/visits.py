@@ -5,10 +5,12 @@ Pages are reached by their address; states only by doing something, as a person 
 
 from __future__ import annotations
 
+import secrets
 import time
 from dataclasses import replace
 from typing import Any
 
+from personal_server.collecting.connections import create_connection
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
@@ -36,6 +38,7 @@ PAGES = (
     "access",
     "access-one",
     "sources",
+    "account",
     "records",
     "stream",
     "record",
@@ -48,7 +51,7 @@ PAGES = (
 )
 
 
-STATES = ("changed", "impossible", "expired", "allowed", "wrong-code")
+STATES = ("changed", "impossible", "expired", "allowed", "wrong-code", "erased")
 
 
 def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
@@ -62,6 +65,7 @@ def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
         "expired": _come_too_late,
         "allowed": _allow_a_device,
         "wrong-code": _type_a_wrong_code,
+        "erased": _erase_an_account,
     }
     act[name](owner)
 
@@ -91,6 +95,18 @@ def _allow_a_device(owner: Owner) -> None:
 def _type_a_wrong_code(owner: Owner) -> None:
     owner.open(f"{owner.site.origin}/device?user_code=BBBB-CCCC")
     owner.find("button.primary").click()
+
+
+def _erase_an_account(owner: Owner) -> None:
+    site = owner.site
+    assert isinstance(site, Site), "its rows are written beside the server"
+    records = site.server.stores.records
+    declaration = records.declaration("mail", None)
+    made = create_connection(records, declaration, "Old job", time.time_ns(), secrets.token_bytes)
+    owner.open(f"{site.origin}/owner/sources/{made.connection_id}")
+    owner.press(owner.find("details > summary"))
+    owner.press(owner.find('input[name="confirm"]'))
+    owner.press(owner.find("button.danger"))
 
 
 def _open(owner: Owner, details: list[dict[str, object]], **over: Any) -> None:
@@ -123,6 +139,7 @@ def prepare(site: Site) -> dict[str, str]:
         "access": "/owner/access",
         "access-one": f"/owner/access/{held_id}",
         "sources": "/owner/sources",
+        "account": f"/owner/sources/{HOME}",
         "records": "/owner/records",
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
         "record": f"/owner/records/{HOME}/messages/m004",

@@ -472,6 +472,7 @@ def _console_parts(settings: Settings, stores: Stores, sign_in: OwnerSignIn) -> 
         stores.random_bytes,
         sign_in,
         lambda: _backup_standing(settings, stores),
+        lambda: kept_backups(stores),
     )
 
 

@@ -23,6 +23,7 @@ from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
 from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.cli.tables import console, day, minute, plain, print_facts, table, words
+from personal_server.collecting.connections import named_connection
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
 from personal_server.consent.terms import EntryTerms
@@ -330,6 +331,10 @@ def _request(
     *,
     ai_training: bool,
 ) -> LocalRequest:
+    if options.connection:
+        there = store.catalogs().connections
+        named = [named_connection(there, text).connection_id for text in options.connection]
+        options = replace(options, connection=named)
     details = options.details(lambda name: _source_uri(store, name))
     if details is None:
         raise CommandError(

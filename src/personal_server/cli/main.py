@@ -65,6 +65,10 @@ Every app has to connect again, and every access waits until you let it go on.""
     "records": ("read:records", "List your streams, or the records of one, newest first."),
     "search": ("read:search", "Find your records that hold words."),
     "show": ("read:show", "Show one of your records, each of its values whole."),
+    "connection": (
+        "connection:connection",
+        "Name, pause, close and erase the accounts your records came from.",
+    ),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
     "canary": (
         "canary:canary",

@@ -11,7 +11,7 @@ from rich.console import Console
 from personal_server.cli.exits import print_json
 from personal_server.cli.store import ImportOpener, open_imports
 from personal_server.cli.tables import console, table
-from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.source_item import Data
 from personal_server.storage.ports import RecordStore
 
@@ -47,9 +47,8 @@ def _all_receipts(store: RecordStore) -> list[Data]:
     found: list[Data] = []
     for each in connections:
         named = {"connection_id": each.connection_id, "name": each.display_name}
-        for stream in store.state(each.connection_id).state:
-            memory = ImportMemory(store, each.connection_id, stream)
-            found += [{"connection": named, **receipt} for receipt in memory.receipts()]
+        receipts = receipts_of(store, each.connection_id)
+        found += [{"connection": named, **receipt} for receipt in receipts]
     return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
 
 

@@ -6,7 +6,7 @@ Source: docs/contract/resource-server.md 14.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
@@ -139,6 +139,28 @@ def _checked_name(display_name: str | None) -> str | None:
             param="display_name",
         )
     return name
+
+
+def named_connection(connections: Iterable[Connection], text: str) -> Connection:
+    """The connection of that id, or else of that name, whatever its case.
+
+    Raises: ConnectionNotFound, AmbiguousConnection; either names what there is.
+    """
+    there = list(connections)
+    for each in there:
+        if each.connection_id == text:
+            return each
+    wanted = text.strip().casefold()
+    found = [each for each in there if (each.display_name or "").casefold() == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise _ambiguous(found)
+    raise ConnectionNotFound(
+        "No account has that id or name.",
+        param="connection_id",
+        available_connections=[_candidate(each) for each in there[:NAMED_CANDIDATES]],
+    )
 
 
 def write_target(

@@ -56,6 +56,13 @@ class ImportMemory:
         self.store.put_state(self.connection_id, {self.stream: {MEMBER: remembered}}, now_ns)
 
 
+def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
+    """What was imported into a connection so far, oldest first."""
+    streams = store.state(connection_id).state
+    found = [one for name in streams for one in ImportMemory(store, connection_id, name).receipts()]
+    return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
+
+
 def _places(remembered: Data, but: str | None = None) -> Data:
     found = remembered.get("places")
     places = cast("Data", found) if isinstance(found, dict) else {}

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
+from personal_server.console.accounts import AccountPages
 from personal_server.console.apps import ClientPages
 from personal_server.console.browse import BrowsePages
 from personal_server.console.canaries import CanaryPages
@@ -203,6 +204,7 @@ class ConsoleParts:
     random_bytes: Callable[[int], bytes]
     sign_in: OwnerSignIn
     backups: BackupStandings = lambda: None
+    kept_backups: Callable[[], Sequence[str]] = tuple
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -228,6 +230,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *BrowsePages(store, log, owner, pages).routes(),
         *SearchPages(owner, pages).routes(),
+        *AccountPages(store, reads, catalogs, pages, clock, parts.kept_backups).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
     )
     return ConsoleApplication(parts.sign_in, pages, routes)

@@ -7,7 +7,6 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote
@@ -15,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.receipts import receipts_of
 from personal_server.console.disclosures import disclosure_lines
 from personal_server.console.pages import Templates, console_headers
 from personal_server.console.places import parse_number
@@ -268,12 +267,8 @@ class BrowsePages:
 
     def _imports(self, source: ReadableSource) -> list[tuple[str, int | None]]:
         """The last files that brought records of the stream: name and time."""
-        store, connection_id = self.reads.ports.store, source.connection_id
-        found: list[Mapping[str, Any]] = []
-        for each in store.state(connection_id).state:
-            receipts = ImportMemory(store, connection_id, each).receipts()
-            found += [one for one in receipts if source.stream in one.get("streams", {})]
-        found.sort(key=lambda one: str(one.get("imported_at")), reverse=True)
+        brought = reversed(receipts_of(self.reads.ports.store, source.connection_id))
+        found = [one for one in brought if source.stream in one.get("streams", {})]
         return [
             (str(one.get("name", "")), instant_ns(str(one.get("imported_at"))))
             for one in found[:IMPORTS_SHOWN]

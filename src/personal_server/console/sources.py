@@ -33,11 +33,17 @@ class AccountView:
     """One connection."""
 
     connection: Connection
+    source: str
     status_kind: str
     status: str
     streams: tuple[StreamCount, ...]
     collected_at_ns: int | None
     readers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As its owner calls it."""
+        return self.connection.display_name or self.connection.connection_id
 
     @property
     def total(self) -> int:
@@ -80,9 +86,21 @@ def source_views(
     return sorted(views, key=lambda view: view.name)
 
 
+def account_view(
+    connection: Connection,
+    catalog: Catalog,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Holding],
+) -> AccountView:
+    """One connection of the catalog."""
+    declaration = catalog.declarations.get(connection.source_id)
+    return _account(connection, declaration, stored, collections, held)
+
+
 def _account(
     connection: Connection,
-    declaration: SourceDeclaration,
+    declaration: SourceDeclaration | None,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
     held: Sequence[Holding],
@@ -92,6 +110,7 @@ def _account(
     streams = [s for s in stored if s.connection_id == connection.connection_id]
     return AccountView(
         connection=connection,
+        source=connection.connector_key if declaration is None else declaration.display_name,
         status_kind=kind,
         status=status,
         streams=tuple(
@@ -105,8 +124,8 @@ def _account(
     )
 
 
-def _label(declaration: SourceDeclaration, name: str) -> str:
-    stream = declaration.streams.get(name)
+def _label(declaration: SourceDeclaration | None, name: str) -> str:
+    stream = None if declaration is None else declaration.streams.get(name)
     return name if stream is None else stream.label
 
 

@@ -1,0 +1,187 @@
+"""`pdpp connection`: the accounts that records came from, named, paused, closed and erased.
+
+Source: docs/contract/resource-server.md 14.2, docs/contract/authorization-server.md 14.5.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+
+from personal_server.app.backups import kept_backups
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.exits import CommandError, print_json, settings_or_exit
+from personal_server.cli.tables import console, day, plain, table, words
+from personal_server.collecting.connections import (
+    move_connection,
+    named_connection,
+    rename_connection,
+)
+from personal_server.domain.connection import Connection
+from personal_server.domain.values import instant_text
+
+Flag = Annotated[bool, Parameter(negative="")]
+OpenStores = Callable[[], AbstractContextManager[Stores]]
+COLUMNS = ("connection", "name", "source", "status", "records", "since")
+
+
+def connection_app(opened: OpenStores) -> cyclopts.App:
+    """The command group `pdpp connection`."""
+    app = cyclopts.App(
+        name="connection", help="Name, pause, close and erase the accounts your records came from."
+    )
+
+    @app.command(name="list")
+    def list_(*, json: Flag = False) -> None:
+        """List the accounts that records came from.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with opened() as stores, stores.records.snapshot() as snapshot:
+            found = sorted(snapshot.connections(), key=lambda each: each.display_name or "")
+            counts = Counter[str]()
+            for each in snapshot.stored_streams():
+                counts[each.connection_id] += each.record_count
+        if json:
+            print_json([_json(each, counts[each.connection_id]) for each in found])
+        elif found:
+            console().print(table(COLUMNS, [_line(e, counts[e.connection_id]) for e in found]))
+        else:
+            words().print("Nothing yet. Bring in an export: pdpp import FILE")
+
+    @app.command
+    def rename(connection: str, name: str) -> None:
+        """Give an account a name of your own; apps that may read it see it.
+
+        Parameters
+        ----------
+        connection
+            Its id, or the name it has.
+        name
+            Its new name.
+        """
+        with opened() as stores:
+            held = _named(stores, connection)
+            named = rename_connection(stores.records, held.connection_id, name, stores.clock())
+        words().print(plain(f"{held.connection_id} is called {named.display_name}."))
+
+    for action, says in ACTIONS.items():
+        app.command(_moving(opened, action, says), name=says.command)
+    _add_erase(app, opened)
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A change of status: how the command is called, and what it says before and after."""
+
+    command: str
+    does: str
+    done: str
+
+
+ACTIONS = {
+    "pause": Move("pause", "Take no more records in; what is there stays readable.", "paused"),
+    "resume": Move("resume", "Take records in again.", "active again"),
+    "revoke": Move("close", "Close an account to every app, and keep its records.", "closed"),
+    "reactivate": Move("reopen", "Let apps that may read an account read it again.", "open again"),
+}
+
+
+def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
+    def move(connection: str) -> None:
+        with opened() as stores:
+            held = _named(stores, connection)
+            move_connection(stores.records, held.connection_id, action, stores.clock())
+        words().print(f"{held.connection_id} is {says.done}.")
+
+    move.__doc__ = f"""{says.does}
+
+    Parameters
+    ----------
+    connection
+        Its id or its name.
+    """
+    return move
+
+
+def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def erase(connection: str, *, yes: Flag = False, json: Flag = False) -> None:
+        """Erase an account with all its records, files and history, for good.
+
+        Parameters
+        ----------
+        connection
+            Its id or its name.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            held = _named(stores, connection)
+            _ask(held, yes=yes)
+            now_ns = stores.clock()
+            count = stores.records.erase_connection(held.connection_id, now_ns)
+            kept = kept_backups(stores)
+        if json:
+            erased = {"connection_id": held.connection_id, "deleted_count": count}
+            at = {"erased_at": instant_text(now_ns), "kept_backups": list(kept)}
+            print_json({"object": "deletion", **erased, **at})
+            return
+        words().print(f"Erased {count:,} records of {held.connection_id}.")
+        if kept:
+            words().print(plain(f"Backups still hold them: {', '.join(kept)}."))
+
+
+def _ask(held: Connection, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to erase unasked.")
+    called = plain(held.display_name or held.connection_id)
+    words().print("This erases everything that came from", called, "for good. Erase it? [y/N]")
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("approval_denied", "Nothing was erased.")
+
+
+def _named(stores: Stores, text: str) -> Connection:
+    with stores.records.snapshot() as snapshot:
+        return named_connection(snapshot.connections(), text)
+
+
+def _line(held: Connection, count: int) -> tuple[object, ...]:
+    name = held.display_name or "–"
+    since = day(held.created_at_ns)
+    return (held.connection_id, name, held.connector_key, held.status, f"{count:,}", since)
+
+
+def _json(held: Connection, count: int) -> dict[str, object]:
+    return {
+        "connection_id": held.connection_id,
+        "display_name": held.display_name,
+        "connector_key": held.connector_key,
+        "status": held.status,
+        "record_count": count,
+        "created_at": instant_text(held.created_at_ns),
+    }
+
+
+@contextmanager
+def _open_stores() -> Generator[Stores, None, None]:
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield stores
+
+
+connection = connection_app(_open_stores)

@@ -1,0 +1,147 @@
+"""The page of one account: its name, what it holds, what brought it, and an end to it.
+
+Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-server.md 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.collecting.connections import (
+    move_connection,
+    possible_actions,
+    rename_connection,
+)
+from personal_server.collecting.receipts import receipts_of
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.sources import AccountView, account_view
+from personal_server.domain.source_item import Data
+from personal_server.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
+from personal_server.granting.holdings import list_held
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.authorization import AuthorizationStore, HeldQuery
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports import RecordStore
+
+HELD_READ, REFUSED_SHOWN = 200, 20
+ROOT = "/owner/sources"
+BUTTONS = {
+    "pause": ("Take no more in", "Imports and programs can add nothing; apps read on."),
+    "resume": ("Take records in again", "Imports and programs can add to it again."),
+    "revoke": ("Close it to every app", "Nothing of it is given any more; you keep it."),
+    "reactivate": ("Open it again", "Apps that may read it can do so again."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLine:
+    """One import of an account."""
+
+    at: str
+    name: str
+    new: int
+    updated: int
+    earliest: str | None
+    latest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPages:
+    """`/owner/sources/{connection_id}` and what its buttons do."""
+
+    authorization: AuthorizationStore
+    reads: ReadPorts
+    catalogs: Catalogs
+    pages: Templates
+    clock: Callable[[], int]
+    kept_backups: Callable[[], Sequence[str]]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        one = f"{ROOT}/{{connection_id}}"
+        return (
+            PageRoute("GET", one, self.show),
+            PageRoute("POST", f"{one}/name", self.rename),
+            PageRoute("POST", f"{one}/status", self.move),
+            PageRoute("POST", f"{one}/erase", self.erase),
+        )
+
+    def show(self, visit: PageRequest) -> Response:
+        """The account.  Raises: ConnectionNotFound."""
+        view, store = self._view(visit), self.reads.store
+        connection_id = view.connection.connection_id
+        refused = store.rejections(connection_id, REFUSED_SHOWN, None)
+        values = {
+            "account": view,
+            "imports": list(_imports(store, connection_id)),
+            "refused": [rejection for _, rejection in refused],
+            "actions": [(a, *BUTTONS[a]) for a in possible_actions(view.connection.status)],
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "account.html", values)
+
+    def rename(self, visit: PageRequest) -> Response:
+        """Give it a name.  Raises: ConnectionNotFound, InvalidRequest."""
+        connection_id = visit.path["connection_id"]
+        name = (visit.value("name") or "").strip() or None
+        rename_connection(self.reads.store, connection_id, name, self.clock())
+        return self.pages.go(visit, f"{ROOT}/{connection_id}")
+
+    def move(self, visit: PageRequest) -> Response:
+        """Pause, resume, close or open it.  Raises: ConnectionNotFound, InvalidState."""
+        connection_id, action = visit.path["connection_id"], visit.value("action") or ""
+        if action not in BUTTONS:
+            raise InvalidRequest("Choose what to do with it.", param="action")
+        move_connection(self.reads.store, connection_id, action, self.clock())
+        return self.pages.go(visit, f"{ROOT}/{connection_id}")
+
+    def erase(self, visit: PageRequest) -> Response:
+        """Erase it; the page is the receipt.
+
+        Raises: ConnectionNotFound, ConnectionBusy, ConfirmationRequired.
+        """
+        view, now_ns = self._view(visit), self.clock()
+        connection_id = view.connection.connection_id
+        if visit.value("confirm") != connection_id:
+            raise ConfirmationRequired(
+                "Nothing was erased: tick the box that says so first.",
+                param="confirm",
+                next_step="Go back, tick it, and erase again.",
+            )
+        values = {
+            "name": view.name,
+            "connection_id": connection_id,
+            "count": self.reads.store.erase_connection(connection_id, now_ns),
+            "erased_at_ns": now_ns,
+            "kept": list(self.kept_backups()),
+        }
+        return self.pages.show(visit, "account_erased.html", values)
+
+    def _view(self, visit: PageRequest) -> AccountView:
+        connection_id, catalog = visit.path["connection_id"], self.catalogs()
+        found = [c for c in catalog.connections if c.connection_id == connection_id]
+        if not found:
+            raise ConnectionNotFound("There is no such account.")
+        with self.reads.snapshot(None) as snapshot:
+            stored, collections = snapshot.stored_streams(), snapshot.collections()
+        with self.authorization.read() as reader:
+            held = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ)
+        return account_view(found[0], catalog, stored, collections, held)
+
+
+def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
+    """Newest first."""
+    for receipt in reversed(receipts_of(store, connection_id)):
+        streams: list[Data] = list(receipt["streams"].values())
+        yield ImportLine(
+            at=str(receipt["imported_at"])[:16].replace("T", " "),
+            name=str(receipt["name"]),
+            new=sum(each["new"] for each in streams),
+            updated=sum(each["updated"] for each in streams),
+            earliest=receipt["earliest"],
+            latest=receipt["latest"],
+        )

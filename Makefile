@@ -32,13 +32,13 @@ demo: $(VENV)/dev.stamp ## The main job end to end, on real data: make demo [STO
 serve: $(VENV)/run.stamp ## Serve your records (PDPP_DATA_DIR, default ~/.pdpp/data)
 	$(BIN)/pdpp serve
 
-bench: $(VENV)/dev.stamp ## Measure: make bench [RECORDS=100000] [WRITE=--write], or two commits in turn: [COMPARE=COMMIT]
+bench: $(VENV)/dev.stamp ## Measure: make bench [RECORDS=100000] [STORE=postgresql] [WRITE=--write], or two commits in turn: [COMPARE=COMMIT]
 ifdef COMPARE
 	test -d .cache/compare/$(COMPARE) || git worktree add --detach .cache/compare/$(COMPARE) $(COMPARE)
 	$(MAKE) -C .cache/compare/$(COMPARE) install
 	$(BIN)/python -m bench.beside .cache/compare/$(COMPARE) --records $(RECORDS)
 else
-	$(BIN)/python -m bench $(RECORDS) $(WRITE)
+	$(BIN)/python -m bench $(RECORDS) $(if $(STORE),--store $(STORE)) $(WRITE)
 endif
 
 screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screenshots (needs Chromium)

@@ -1,6 +1,7 @@
 """`make bench`: fill an archive, measure every door, say which bounds hold.
 
-Usage: python -m bench [RECORDS …] [--write]   (`--write` keeps page and plot in docs/)
+Usage: python -m bench [RECORDS …] [--store postgresql] [--write]
+`--write` keeps page and plot in docs/; `--store` names another database than the file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench.filling import Filled, fill
 from bench.operations import Read, fan_in, reads_of
 from bench.plot import plot
 from bench.report import Comparison, Figure, ReadRow, Report
-from bench.site import Running, Site
+from bench.site import STORES, Running, Site, database
 from bench.timing import Timing, time_calls
 
 CALLERS = 16
@@ -33,7 +34,7 @@ def main() -> int:
     """Measure each size; 1 when a bound did not hold."""
     options = _options()
     console = Console(highlight=False)
-    reports = [_measured(records, console) for records in sorted(options.records)]
+    reports = [_measured(n, options.store, console) for n in sorted(options.records)]
     broken = [name for report in reports for name in report.broken]
     for report in reports:
         report.show(console)
@@ -50,11 +51,11 @@ def main() -> int:
     return 1 if broken else 0
 
 
-def _measured(records: int, console: Console) -> Report:
-    with tempfile.TemporaryDirectory(prefix="pdpp-bench-") as folder:
-        site = Site(Path(folder))
+def _measured(records: int, store: str | None, console: Console) -> Report:
+    with tempfile.TemporaryDirectory(prefix="pdpp-bench-") as folder, database(store) as url:
+        site = Site(Path(folder), database_url=url)
         console.print(f"filling an archive of {records:,} records …")
-        filled = fill(site.data_dir, records, Console(stderr=True))
+        filled = fill(site.data_dir, records, Console(stderr=True), url)
         return measure(site, filled, console)
 
 
@@ -79,7 +80,7 @@ def measure(site: Site, filled: Filled, console: Console) -> Report:
         chats = RestCaller(site.origin, chat_token)
         one, every = (time_calls([r.over_rest(chats)], REPEATS) for r in fan_in(filled.chats[0]))
         figures.append(_ratio("page over four connections / one", every.p50 / one.p50, 2))
-    return Report(filled.records, figures, rows)
+    return Report(filled.records, figures, rows, site.store)
 
 
 def _timings(
@@ -108,9 +109,11 @@ def _figures(site: Site, filled: Filled, server: Running, rows: list[ReadRow]) -
     ]
     memory = server.peak_bytes / MEBIBYTE
     rate = filled.records / filled.seconds
+    spent = f"{filled.records / filled.processor_seconds:,.0f} records/s"
     bounded = filled.records <= BOUNDED_RECORDS
     return [
         Figure("ingest, search index on", f"{rate:,.0f} records/s", "5,000", rate >= 5_000),
+        Figure("ingest, by processor time of its process", spent),
         Figure("ready to serve", f"{server.ready_seconds:.2f} s", "2 s", server.ready_seconds < 2),
         Figure(
             "memory at its peak",
@@ -138,7 +141,8 @@ def _each(flag: str, values: tuple[str, ...]) -> list[str]:
 
 def write(report: Report) -> None:
     """Keep the section of this size and its plot."""
-    image = f"performance-{report.records}.svg"
+    beside = f"-{report.store}" if report.store else ""
+    image = f"performance-{report.records}{beside}.svg"
     plot(report, DOCS / image)
     section = f"{report.markdown()}\n![medians per read and door]({image})\n"
     replace_section(report.heading, section)
@@ -158,6 +162,7 @@ def replace_section(heading: str, section: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("records", nargs="*", type=int, default=[100_000])
+    parser.add_argument("--store", choices=STORES)
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 

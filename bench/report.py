@@ -42,11 +42,12 @@ class ReadRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All of one run."""
+    """All of one run; `store` names the database, where it is not the file."""
 
     records: int
     figures: Sequence[Figure]
     rows: Sequence[ReadRow]
+    store: str | None = None
 
     @property
     def broken(self) -> list[str]:
@@ -57,7 +58,8 @@ class Report:
     @property
     def heading(self) -> str:
         """How the section of this size begins."""
-        return f"## {self.records:,} records"
+        beside = "" if self.store is None else f" in {self.store}"
+        return f"## {self.records:,} records{beside}"
 
     def show(self, console: Console) -> None:
         """Print the tables."""

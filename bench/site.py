@@ -8,11 +8,16 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter, sleep
+
+import psycopg
+
+from tests.postgresql import PostgresServer, programs
 
 STARTING_SECONDS = 60
 UNLIMITED = (
@@ -25,13 +30,43 @@ UNLIMITED = (
 )
 
 
+POSTGRESQL = "postgresql"
+STORES = (POSTGRESQL,)
+
+
+@contextmanager
+def database(store: str | None) -> Generator[str | None, None, None]:
+    """The address of an empty database, by default none: the file in the data directory.
+
+    Its server is that of the tests, but with the memory of a small one.
+    """
+    if store is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="pdpp-pg-", dir="/tmp") as name:
+        server = PostgresServer(Path(name), programs(), shared_buffers="512MB", fsync="on")
+        server.make()
+        server.start()
+        try:
+            yield server.url()
+        finally:
+            server.stop()
+
+
 class Site:
     """One data directory, one port, and the commands that work on them."""
 
     def __init__(
-        self, folder: Path, programs: Path | None = None, source: Path | None = None
+        self,
+        folder: Path,
+        programs: Path | None = None,
+        source: Path | None = None,
+        database_url: str | None = None,
     ) -> None:
-        """`programs` are those of another checkout, if not this one's; `source` its `src` alone."""
+        """`programs` are those of another checkout, if not this one's; `source` its `src` alone.
+
+        Records lie at `database_url`, if one is given, instead of in the file of the directory.
+        """
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.port = _free_port()
@@ -39,6 +74,9 @@ class Site:
         self.data_dir = folder / "data"
         # The import path of an editable installation comes after this one.
         self._path = [] if source is None else [f"PYTHONPATH={source}"]
+        self.database_url = database_url
+        if database_url is not None:
+            self._path.append(f"PDPP_DATABASE_URL={database_url}")
         self._bin = programs or Path(sysconfig.get_path("scripts"))
 
     def command(self, program: str, *arguments: str) -> list[str]:
@@ -84,8 +122,18 @@ class Site:
 
     @property
     def size_bytes(self) -> int:
-        """What the data directory takes on disk."""
-        return sum(file.stat().st_size for file in self.data_dir.rglob("*") if file.is_file())
+        """What the data directory takes on disk, with the database that lies elsewhere."""
+        files = sum(file.stat().st_size for file in self.data_dir.rglob("*") if file.is_file())
+        if self.database_url is None:
+            return files
+        with psycopg.connect(self.database_url) as connection:
+            line = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        return files + (0 if line is None else int(line[0]))
+
+    @property
+    def store(self) -> str | None:
+        """The name of the database, where it is not the file."""
+        return None if self.database_url is None else POSTGRESQL
 
     def _answers(self) -> bool:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=2)

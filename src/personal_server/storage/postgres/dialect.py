@@ -92,10 +92,14 @@ class PostgresDialect:
             " WITH (gin_pending_list_limit = 256)",
         ]
 
-    def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:
+    def listed(self, array: str) -> str:
+        """Elements of the array, in the order of every column."""
+        return f"{texts_in(f'CAST({array} AS json)')} AS asked"
+
+    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
         """With whether the index holds them all."""
         lines = [(number, int(_is_long(marked)), marked) for number, marked in words]
-        return f"INSERT INTO {index} (rowid, is_long, words) VALUES (?, ?, ?)", lines  # noqa: S608
+        return ("rowid", "is_long", "words"), lines
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """Every table is one."""

@@ -199,6 +199,14 @@ class PostgresSession:
         self._cursor.executemany(translated_sql(sql), params)
         self.has_changed |= self._cursor.rowcount > 0
 
+    def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
+        """As one stream of lines."""
+        statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+        with self._cursor.copy(translated_sql(statement)) as copy:
+            for line in lines:
+                copy.write_row(line)
+                self.has_changed = True
+
     @property
     def changed(self) -> int:
         """How many lines the last statement wrote."""

@@ -71,8 +71,12 @@ class Dialect(Protocol):
         """The statements that make a word index (`word_index`), whose key is `rowid`."""
         ...
 
-    def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:
-        """A statement, and its parameters for each (key, marked words)."""
+    def listed(self, array: str) -> str:
+        """The texts of a JSON array as a table `asked` with a column `value`."""
+        ...
+
+    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
+        """The columns of a word index, and its lines of (key, marked words)."""
         ...
 
     def parts_of(self, table: str) -> tuple[str, ...]:

@@ -52,6 +52,10 @@ class Session(Protocol):
         """Execute once per parameter list."""
         ...
 
+    def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
+        """Insert lines whose keys are free, however many, in few messages."""
+        ...
+
     @property
     def changed(self) -> int:
         """How many lines the last statement wrote."""

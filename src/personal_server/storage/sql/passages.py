@@ -12,7 +12,7 @@ never compared.  Signs are looked at first, then the vectors of the few that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import orjson
@@ -117,11 +117,11 @@ def embedded_fields(session: Session, tables: int) -> tuple[str, ...]:
     return () if found is None else found.fields
 
 
-def forget_passages(session: Session, tables: int, fields: Iterable[str], row_id: int) -> None:
-    """Those of fields of one record."""
-    for field in fields:
+def forget_passages(session: Session, tables: int, places: Collection[tuple[str, int]]) -> None:
+    """Those of fields of records, as (field, id)."""
+    if places:
         for statement in _OF_RECORD:
-            session.run(statement, (tables, field, row_id))
+            session.many(statement, [(tables, *place) for place in places])
 
 
 def forget_all_passages(session: Session, tables: int) -> None:
@@ -307,7 +307,7 @@ def _put(
     record: WaitingRecord,
     made: Mapping[tuple[int, str], Sequence[Passage]],
 ) -> None:
-    forget_passages(session, tables, record.texts, record.id)
+    forget_passages(session, tables, [(field, record.id) for field in record.texts])
     for field in record.texts:
         place = (tables, field, record.id)
         passages = list(enumerate(made.get((record.id, field), ())))

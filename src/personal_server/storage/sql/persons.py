@@ -31,7 +31,7 @@ from personal_server.storage.sql.source_tables import (
     all_sources,
 )
 from personal_server.storage.sql.statements import delete, exists, insert, select
-from personal_server.storage.sql.written_rows import insert_line, insert_words, prepare_one
+from personal_server.storage.sql.written_rows import NewLines, free_places, prepare_one
 
 # The numbers of tables that are made for a snapshot; those of sources never come so far.
 _FIRST_NUMBER = 1 << 52
@@ -136,21 +136,21 @@ def make_persons(reader: Reader, scope: Scope, made_before: int) -> SourceTables
 def _fill(
     session: Session, layout: Layout, number: int, found: list[dict[str, object]], made_at: int
 ) -> None:
-    words: list[tuple[int, str]] = []
-    add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
-    for place, data in enumerate(found):
+    lines = NewLines()
+    places = free_places(session, number, [(n, str(data["id"])) for n, data in enumerate(found)])
+    for place, data in zip(places, found, strict=True):
         if place % _AT_ONCE == 0:
             session.check()
         key = str(data["id"])
         record = prepare_one(key, data, made_at, layout)
         text = record.text or ""
         rest = (key, 0, made_at, made_at, *record.values, record.word_counts, None)
-        chosen = insert_line(session, number, layout, place, rest)
         own = line_sum(key, 0, made_at, None)
-        session.run(add_text, (chosen, record_sum(own, text.encode()), text))
+        lines.lines.append((place, *rest))
+        lines.texts.append((place, record_sum(own, text.encode()), text))
         if record.words:
-            words.append((chosen, record.words))
-    insert_words(session, number, words)
+            lines.words.append((place, record.words))
+    lines.add(session, number, layout)
 
 
 def _mentions(reader: Reader, scope: Scope) -> Iterator[Mention]:

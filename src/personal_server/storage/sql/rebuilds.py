@@ -49,8 +49,8 @@ from personal_server.storage.sql.source_tables import (
 )
 from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
 from personal_server.storage.sql.written_rows import (
-    insert_line,
-    insert_words,
+    NewLines,
+    free_places,
     place_in_time,
     prepare_one,
     put_mentions,
@@ -219,13 +219,13 @@ def erase_copies(session: Session, source: int, key: str) -> None:
         tables = _tables_of(found)
         if not found.emptying:
             _remove(session, tables, _place_of(session, tables, key))
-            put_mentions(session, source, key, tables.layout)
+            put_mentions(session, source, tables.layout, {key: ()})
             continue
         if session.first(session.dialect.find_table, (f"r{found.tables}",)):
             place = _place_of(session, tables, key)
             if place is not None:
                 embedded = embedded_fields(session, found.tables)
-                forget_passages(session, found.tables, embedded, place)
+                forget_passages(session, found.tables, [(each, place) for each in embedded])
         if session.first(session.dialect.find_table, (f"h{found.tables}",)):
             session.run(_text_of(tables), (key,))
 
@@ -298,13 +298,14 @@ def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) 
     record = prepare_one(key, data, created_at, layout)
     at = place_in_time(record.placed_ns, created_at, layout)
     rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
-    chosen = insert_line(session, number, layout, at, rest)
-    add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
-    session.run(add_text, (chosen, record_sum(own, text), text.decode()))
-    insert_words(session, number, [(chosen, record.words)] if record.words else [])
+    [chosen] = free_places(session, number, [(at, key)])
+    lines = NewLines([(chosen, *rest)], [(chosen, record_sum(own, text), text.decode())])
+    if record.words:
+        lines.words.append((chosen, record.words))
+    lines.add(session, number, layout)
     embedded = embedded_fields(session, number)
     copy_passages(session, (old.number, place), (number, chosen), embedded)
-    put_mentions(session, source, key, layout, record.mentions)
+    put_mentions(session, source, layout, {key: record.mentions})
     for field, blob_id in (record.blobs or {}).items():
         refer = ignoring(insert(BlobReferenceRow))
         session.run(refer, (source, key, field, blob_id))
@@ -364,7 +365,7 @@ def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys:
     for key in sorted(keys):
         _remove(session, new, _place_of(session, new, key))
         session.run(_other_references(session), (source, _listed(old.layout.blobs), key))
-        put_mentions(session, source, key, new.layout)
+        put_mentions(session, source, new.layout, {key: ()})
         for (place,) in session.rows(f"SELECT id FROM r{old.number} WHERE k = ?", (key,)):  # noqa: S608
             _add(session, source, old, new, place)
 
@@ -380,7 +381,7 @@ def _remove(session: Session, tables: _Tables, at: int | None) -> None:
         return
     for table in "hr":
         session.run(f"DELETE FROM {table}{number} WHERE id = ?", (at,))  # noqa: S608
-    forget_passages(session, number, embedded_fields(session, number), at)
+    forget_passages(session, number, [(n, at) for n in embedded_fields(session, number)])
     if tables.layout.lexical:
         session.run(f"DELETE FROM w{number} WHERE rowid = ?", (at,))  # noqa: S608
 

@@ -9,11 +9,13 @@ beginning is always complete.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -76,18 +78,21 @@ from personal_server.storage.sql.statements import (
     ignoring,
     insert,
     replacing,
+    select,
     update,
 )
 from personal_server.storage.sql.written_rows import (
     FLUSHED_AT,
+    FLUSHED_BYTES,
+    NewLines,
     Prepared,
-    insert_line,
-    insert_words,
+    free_places,
     place_in_time,
     prepare,
     prepare_again,
     put_mentions,
 )
+from personal_server.storage.tables import ColumnKind
 
 KEPT_REJECTIONS = 1_000
 
@@ -109,19 +114,21 @@ _SET_TABLES = update(
     SourceRow.source,
 )
 _HAS_GONE = f"{exists(GoneRow, GoneRow.source)} LIMIT 1"
-_COME_BACK = f"{delete(GoneRow, GoneRow.source, GoneRow.key)} RETURNING {GoneRow.sequence}"
+_FIND_GONE = (
+    select(GoneRow, GoneRow.source, columns=(GoneRow.key, GoneRow.sequence))
+    + f" AND {GoneRow.key} IN"
+)
+_FORGET_COME_BACK = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.key} IN"
 _FORGET_GONE = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.sequence} <= ?"
-# what follows a change is not known when it is written
-_ADD_CHANGE = insert(ChangeRow).removesuffix("?)") + "NULL)"
 _SET_NEXT = update(ChangeRow, [ChangeRow.next], ChangeRow.source, ChangeRow.sequence)
 _LAST_BEFORE = (
     f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
     f" AND {ChangeRow.written_at} < ?"
 )
 _FORGET_REFERENCES = (
-    f"{delete(BlobReferenceRow, BlobReferenceRow.source, BlobReferenceRow.key)}"
-    f" RETURNING {BlobReferenceRow.blob_id}"
+    f"{delete(BlobReferenceRow, BlobReferenceRow.source)} AND {BlobReferenceRow.key} IN"
 )
+_REFERRED = f"RETURNING {BlobReferenceRow.key}, {BlobReferenceRow.blob_id}"
 _FORGET_UPLOADS = (
     f"{delete(BlobUploadRow, BlobUploadRow.subject_id, BlobUploadRow.connection_id)}"
     f" RETURNING {BlobUploadRow.blob_id}"
@@ -197,7 +204,7 @@ class RecordsPart(StorePart):
             if source is None:
                 return False
             writer = SourceWriter(session, source, now_ns, self._era)
-            found = writer.delete(key, now_ns)
+            found = writer.write([Prepared(key, now_ns)]) == [WriteOutcome.CHANGED]
             writer.close()
             erase_copies(session, source.source, key)
             session.run(ignoring(insert(ErasedRow)), (source.source,))
@@ -275,7 +282,7 @@ class RecordsPart(StorePart):
             prepared = prepare_again(prepared, source.layout)
         fixed = batch.stream.semantics is Semantics.APPEND_ONLY
         writer = SourceWriter(session, source, batch.now_ns, self._era)
-        outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
+        outcomes = tuple(writer.write(prepared, fixed=fixed))
         writer.close()
         if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
             self._wake(session, batch)
@@ -381,15 +388,6 @@ def key_digest(subject_id: str, key: str) -> str:
     return hashlib.sha256(f"{subject_id}\0{key}".encode()).hexdigest()
 
 
-def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:
-    if write.text is not None:
-        return writer.upsert(write, fixed=fixed)
-    if fixed:
-        return WriteOutcome.CONFLICT
-    changed = writer.delete(write.key, write.emitted_at_ns)
-    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
-
-
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A record as it stands.
@@ -417,7 +415,9 @@ class Stored:
 class SourceWriter:
     """Writes to one source inside an open write transaction; `close` ends them.
 
-    `era` is that of the process that writes.
+    Records are looked up and written by sets, in which no key occurs twice: how many messages the
+    database gets does not grow with the records of a set.  `era` is that of the process that
+    writes.
     """
 
     def __init__(self, session: Session, source: SourceTables, now_ns: int, era: str) -> None:
@@ -427,123 +427,115 @@ class SourceWriter:
         self._era = era
         self._began_at = self._sequence = int(session.value(_LAST_SEQUENCE))
         self._records = source.records
-        self._has_gone = session.first(_HAS_GONE, (source.source,))
+        self._has_gone = session.first(_HAS_GONE, (source.source,)) is not None
         self._embedded = embedded_fields(session, source.tables)
-        self._texts: list[tuple[Value, ...]] = []
-        self._words: list[tuple[int, str]] = []
-        self._changes: list[tuple[Value, ...]] = []
-        self._pending: set[str] = set()
         self.released: set[str] = set()
+        self._pending = _Pending()
         self._compose(source)
 
     def _compose(self, source: SourceTables) -> None:
-        number = source.tables
+        number, dialect = source.tables, self._session.dialect
         consent = source.layout.column(source.layout.consent)
         self._dated = "NULL" if consent is None else consent.name
         self._is_day = consent is not None and consent.kind is ValueKind.DATE
         # damaged texts are no texts: they are read as bytes
-        whole = self._session.dialect.bytes_of
+        whole = dialect.bytes_of
         self._changed, self._key = whole("fc"), whole("k")
         self._find = (
-            f"SELECT r.id, cs, ce, e, {self._changed}, {self._dated}, sum, {whole('data')}"  # noqa: S608
-            f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE k = ?"
+            f"SELECT asked.value, r.id, cs, ce, e, {self._changed}, {self._dated}, sum,"  # noqa: S608
+            f" {whole('data')} FROM {dialect.listed('?')} {dialect.ordered_join} r{number} r"
+            f" ON r.k = asked.value LEFT JOIN h{number} h ON h.id = r.id"
         )
-        self._add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
-        self._remove = [f"DELETE FROM {table}{number} WHERE id = ?" for table in "rh"]  # noqa: S608
-        self._forget = f"DELETE FROM w{number} WHERE rowid = ?"  # noqa: S608
+        self._among = dialect.values("?", ColumnKind.TEXT)
+        tables = {"r": "id", "h": "id"} | ({"w": "rowid"} if source.layout.lexical else {})
+        self._remove = [f"DELETE FROM {t}{number} WHERE {n} = ?" for t, n in tables.items()]  # noqa: S608
 
-    def upsert(self, write: Prepared, *, fixed: bool) -> WriteOutcome:
-        """Replace a record; `fixed` records only come into being."""
-        assert write.text is not None  # noqa: S101  # deletes have their own method
-        stored = self._stored(write.key)
+    def write(self, writes: Iterable[Prepared], *, fixed: bool = False) -> list[WriteOutcome]:
+        """Replace records, or remove those without a text; `fixed` ones only come into being."""
+        outcomes: list[WriteOutcome] = []
+        for each in _sets(writes):
+            found = self._stored([write.key for write in each])
+            self._come_back(write.key for write in each if write.key not in found)
+            outcomes += [self._write(write, found.get(write.key), fixed=fixed) for write in each]
+            self._flush()
+        return outcomes
+
+    def _write(self, write: Prepared, stored: Stored | None, *, fixed: bool) -> WriteOutcome:
+        if write.text is None:
+            return WriteOutcome.CONFLICT if fixed else self._delete(write, stored)
         if stored is None:
             self._create(write)
-            return WriteOutcome.CHANGED
-        if stored.text is None:
+        elif stored.text is None:
             self._heal(write, stored)
-            return WriteOutcome.CHANGED
-        text = write.text.encode()
-        if stored.text == text:
-            return WriteOutcome.UNCHANGED
-        changed = changed_fields(orjson.loads(stored.text), orjson.loads(text))
-        if not changed:
-            return WriteOutcome.UNCHANGED
-        if fixed:
-            return WriteOutcome.CONFLICT
-        self._replace(write, stored, changed)
+        else:
+            changed = _changed_fields(stored.text, write.text.encode())
+            if fixed and changed:
+                return WriteOutcome.CONFLICT
+            if not changed:
+                return WriteOutcome.UNCHANGED
+            self._replace(write, stored, changed)
         return WriteOutcome.CHANGED
-
-    def delete(self, key: str, emitted_at_ns: int) -> bool:
-        """Remove a record; whether it was there."""
-        stored = self._stored(key)
-        if stored is None:
-            return False
-        self._flush()
-        self._erase(stored.id, self._embedded)
-        self._refer(key, {})
-        put_mentions(self._session, self._source.source, key, self._source.layout)
-        self._records -= 1
-        self._record(key, emitted_at_ns, (1, stored.was_at), (0, None), None, stored.sequence)
-        self._gone(key)
-        return True
-
-    def _gone(self, key: str) -> None:
-        self._session.run(insert(GoneRow), (self._source.source, key, self._sequence))
-        self._has_gone = (1,)
 
     def delete_all(self, emitted_at_ns: int) -> int:
         """Note the deletion of every record; its tables are dropped by the caller."""
-        self._flush()
         lines = self._session.run(
             f"SELECT {self._key}, cs, {self._changed},"  # noqa: S608
             f" {self._dated} FROM r{self._source.tables} ORDER BY k"
         )
-        for key_bytes, created, changes, value in lines:
-            key = key_bytes.decode(errors="replace")
-            numbers = (each.sequence for each in parse_changes(changes).values())
-            self._refer(key, {})
-            previous = max((created, *numbers))
-            self._record(key, emitted_at_ns, (1, self._was_at(value)), (0, None), None, previous)
-            self._gone(key)
-            if len(self._changes) >= FLUSHED_AT:
-                self._flush()
+        while some := list(itertools.islice(lines, FLUSHED_AT)):
+            for key_bytes, created, changes, value in some:
+                key = key_bytes.decode(errors="replace")
+                numbers = (each.sequence for each in parse_changes(changes).values())
+                was, previous = (1, self._was_at(value)), max((created, *numbers))
+                self._record(key, emitted_at_ns, was, (0, None), None, previous)
+                self._pending.gone.append((self._source.source, key, self._sequence))
+                self._pending.references[key] = {}
+            self._flush()
         count, self._records = self._records, 0
         return count
 
     def close(self) -> None:
-        """Write what is pending, the counters, and drop blobs nobody refers to any more."""
-        self._flush()
+        """Write the counters."""
         if self._sequence != self._began_at and not self._session.first(_KNOWN_ERA, (self._era,)):
             # an era of that start has no changes: what it had was not in the copy put back
             self._session.run(replacing(EraRow), (self._began_at, self._era))
         self._session.run(_SET_SEQUENCE, (self._sequence,))
         self._session.run(_SET_RECORDS, (self._records, self._source.source))
 
-    def _stored(self, key: str) -> Stored | None:
-        if key in self._pending or len(self._changes) >= FLUSHED_AT:
-            self._flush()
-        line = self._session.first(self._find, (key,))
-        if line is None:
-            return None
-        number, created, created_at, latest, changes, value, stored_sum, text = line
-        dated = None if changes is None else changes.decode(errors="replace")
-        own = line_sum(key, created, created_at, dated)
-        return Stored(
-            number,
-            FieldChange(created, created_at),
-            latest,
-            parse_changes(changes),
-            self._was_at(value),
-            stored_sum is None or is_line_of(own, stored_sum),
-            checked_text(self._source.layout, own, stored_sum, text),
-        )
+    def _stored(self, keys: Sequence[str]) -> dict[str, Stored]:
+        """What is there, by key."""
+        found: dict[str, Stored] = {}
+        lines = self._session.rows(self._find, (orjson.dumps(keys).decode(),))
+        for key, number, created, created_at, latest, changes, value, stored_sum, text in lines:
+            dated = None if changes is None else changes.decode(errors="replace")
+            own = line_sum(key, created, created_at, dated)
+            found[key] = Stored(
+                number,
+                FieldChange(created, created_at),
+                latest,
+                parse_changes(changes),
+                self._was_at(value),
+                stored_sum is None or is_line_of(own, stored_sum),
+                checked_text(self._source.layout, own, stored_sum, text),
+            )
+        return found
+
+    def _come_back(self, keys: Iterable[str]) -> None:
+        """Look for the deletions that new records follow."""
+        self._deleted = dict[str, int]()
+        if self._has_gone:
+            listed = orjson.dumps(list(keys)).decode()
+            place = (self._source.source, listed)
+            self._deleted = dict(self._session.rows(f"{_FIND_GONE} {self._among}", place))
 
     def _was_at(self, value: Value) -> Value:
         """The consent-time instant, of its column: days begin at 00:00:00Z."""
         return bound(value * DAY_NANOSECONDS) if self._is_day and isinstance(value, int) else value
 
     def _create(self, write: Prepared) -> None:
-        previous = self._come_back(write.key)
+        previous = self._deleted.get(write.key)
+        if previous is not None:
+            self._pending.back.append(write.key)
         self._record(
             write.key, write.emitted_at_ns, (0, None), (1, write.consent_at), None, previous
         )
@@ -553,22 +545,16 @@ class SourceWriter:
     def _insert_new(self, write: Prepared) -> None:
         """All of it dates from the change that was just noted."""
         created = FieldChange(self._sequence, write.emitted_at_ns)
-        self._insert(write, self._place(write, created), created, write.emitted_at_ns, {})
-        self._refer(write.key, write.blobs)
-        self._mention(write)
-
-    def _forget_passages(self, row_id: int) -> None:
-        forget_passages(self._session, self._source.tables, self._embedded, row_id)
+        self._pending.new.append(_New(write, created, write.emitted_at_ns, {}))
 
     def _heal(self, write: Prepared, stored: Stored) -> None:
         """What takes the place of a damaged record may differ from it in every field."""
         self._change(write, stored, frozenset(orjson.loads(write.text or "{}")))
-        self._forget_passages(stored.id)
+        self._forget_passages(stored.id, self._embedded)
         self._insert_new(write)
 
     def _change(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
         """Remove what is there, and note the change."""
-        self._flush()
         self._erase(stored.id, changed)
         self._record(
             write.key,
@@ -580,55 +566,36 @@ class SourceWriter:
         )
 
     def _replace(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
-        layout = self._source.layout
         self._change(write, stored, changed)
         now = FieldChange(self._sequence, write.emitted_at_ns)
         changes = {**stored.changes, **dict.fromkeys(changed, now)}
-        moved = layout.placed in changed
-        at = self._place(write, stored.created) if moved else stored.id
+        moved = self._source.layout.placed in changed
         if moved:
-            self._forget_passages(stored.id)
+            self._forget_passages(stored.id, self._embedded)
         latest = max(stored.latest_ns, write.emitted_at_ns)
-        self._insert(write, at, stored.created, latest, changes)
-        self._refer(write.key, write.blobs)
-        self._mention(write)
+        at = None if moved else stored.id
+        self._pending.new.append(_New(write, stored.created, latest, changes, at))
 
-    def _place(self, write: Prepared, created: FieldChange) -> int:
-        return place_in_time(write.placed_ns, created.emitted_at_ns, self._source.layout)
-
-    def _insert(
-        self,
-        write: Prepared,
-        at: int,
-        created: FieldChange,
-        latest_ns: int,
-        changes: Mapping[str, FieldChange],
-    ) -> None:
-        dated = render_changes(changes)
-        rest = (
-            write.key,
-            created.sequence,
-            created.emitted_at_ns,
-            latest_ns,
-            *write.values,
-            write.word_counts,
-            dated,
-        )
-        chosen = insert_line(self._session, self._source.tables, self._source.layout, at, rest)
-        text = write.text or ""
-        own = line_sum(write.key, created.sequence, created.emitted_at_ns, dated)
-        self._texts.append((chosen, record_sum(own, text.encode()), text))
-        if write.words:
-            self._words.append((chosen, write.words))
+    def _delete(self, write: Prepared, stored: Stored | None) -> WriteOutcome:
+        key = write.key
+        if stored is None:
+            return WriteOutcome.UNCHANGED
+        self._erase(stored.id, self._embedded)
+        self._pending.references[key] = {}
+        self._pending.mentions[key] = ()
+        self._records -= 1
+        was = (1, stored.was_at)
+        self._record(key, write.emitted_at_ns, was, (0, None), None, stored.sequence)
+        self._pending.gone.append((self._source.source, key, self._sequence))
+        return WriteOutcome.CHANGED
 
     def _erase(self, row_id: int, changed: Iterable[str]) -> None:
         """Remove a record; what was made of fields that stay as they are may serve again."""
-        gone = set(self._embedded) & set(changed)
-        forget_passages(self._session, self._source.tables, gone, row_id)
-        for statement in self._remove:
-            self._session.run(statement, (row_id,))
-        if self._source.layout.lexical:
-            self._session.run(self._forget, (row_id,))
+        self._pending.removed.append((row_id,))
+        self._forget_passages(row_id, set(self._embedded) & set(changed))
+
+    def _forget_passages(self, row_id: int, fields: Iterable[str]) -> None:
+        self._pending.passages.update((field, row_id) for field in fields)
 
     def _record(
         self,
@@ -640,52 +607,116 @@ class SourceWriter:
         previous: int | None,
     ) -> None:
         self._sequence += 1
-        self._pending.add(key)
-        source = self._source.source
-        self._changes.append(
-            (
-                source,
-                self._sequence,
-                key,
-                *before,
-                *after,
-                fields,
-                emitted_at_ns,
-                self._now_ns,
-                previous,
-            )
-        )
+        source, now_ns = self._source.source, self._now_ns
+        # what follows a change is not known when it is written
+        line = (emitted_at_ns, now_ns, previous, None)
+        self._pending.changes.append((source, self._sequence, key, *before, *after, fields, *line))
         if previous is not None:
-            self._session.run(_SET_NEXT, (self._sequence, source, previous))
+            self._pending.next.append((self._sequence, source, previous))
 
-    def _come_back(self, key: str) -> int | None:
-        """The number of the deletion that a new record follows."""
-        if self._has_gone is None:
-            return None
-        return self._session.value(_COME_BACK, (self._source.source, key))
-
-    def _refer(self, key: str, blobs: Mapping[str, str] | None) -> None:
-        """Replace the blob references of a record."""
-        if not self._source.layout.blobs:
-            return
-        source = self._source.source
-        old = self._session.rows(_FORGET_REFERENCES, (source, key))
-        kept = blobs or {}
-        self.released |= {blob_id for (blob_id,) in old} - set(kept.values())
-        lines = [(source, key, field, blob_id) for field, blob_id in kept.items()]
-        self._session.many(insert(BlobReferenceRow), lines)
-
-    def _mention(self, write: Prepared) -> None:
-        place = (self._source.source, write.key, self._source.layout)
-        put_mentions(self._session, *place, write.mentions)
-
+    # What waits --------------------------------------------------------------------------------
     def _flush(self) -> None:
-        """Texts, words in the order of their ids, changes."""
-        self._session.many(self._add_text, self._texts)
-        insert_words(self._session, self._source.tables, self._words)
-        self._session.many(_ADD_CHANGE, self._changes)
-        for pending in (self._texts, self._changes, self._pending):
-            pending.clear()
+        """First what goes, then what comes."""
+        session, pending, tables = self._session, self._pending, self._source.tables
+        self._pending = _Pending()
+        for statement in self._remove if pending.removed else ():
+            session.many(statement, pending.removed)
+        forget_passages(session, tables, pending.passages)
+        self._insert(pending)
+        self._refer(pending.references)
+        put_mentions(session, self._source.source, self._source.layout, pending.mentions)
+        if pending.back:
+            listed = orjson.dumps(pending.back).decode()
+            session.run(f"{_FORGET_COME_BACK} {self._among}", (self._source.source, listed))
+        if pending.gone:
+            session.add(GoneRow.table.name, GoneRow.table.names, pending.gone)
+            self._has_gone = True
+        if pending.next:
+            session.many(_SET_NEXT, pending.next)
+        if pending.changes:
+            session.add(ChangeRow.table.name, ChangeRow.table.names, pending.changes)
+
+    def _insert(self, pending: _Pending) -> None:
+        layout, tables = self._source.layout, self._source.tables
+        moving = [(self._place(new), new.write.key) for new in pending.new if new.at is None]
+        kept = [new.at for new in pending.new if new.at is not None]
+        places = iter(free_places(self._session, tables, moving, kept))
+        made = NewLines()
+        for write, created, latest_ns, changes, at in pending.new:
+            key, text = write.key, write.text or ""
+            place, dated = next(places) if at is None else at, render_changes(changes)
+            line = (place, key, created.sequence, created.emitted_at_ns, latest_ns)
+            made.lines.append((*line, *write.values, write.word_counts, dated))
+            own = line_sum(key, created.sequence, created.emitted_at_ns, dated)
+            made.texts.append((place, record_sum(own, text.encode()), text))
+            if write.words:
+                made.words.append((place, write.words))
+            pending.references[key] = write.blobs or {}
+            pending.mentions[key] = write.mentions
+        made.add(self._session, tables, layout)
+
+    def _place(self, new: _New) -> int:
+        return place_in_time(new.write.placed_ns, new.created.emitted_at_ns, self._source.layout)
+
+    def _refer(self, references: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace the blob references of records, by their keys."""
+        if not references or not self._source.layout.blobs:
+            return
+        source, listed = self._source.source, orjson.dumps(list(references)).decode()
+        old = self._session.rows(
+            f"{_FORGET_REFERENCES} {self._among} {_REFERRED}", (source, listed)
+        )
+        self.released |= {blob for key, blob in old if blob not in references[key].values()}
+        lines = [(source, key, *each) for key, kept in references.items() for each in kept.items()]
+        if lines:
+            self._session.add(BlobReferenceRow.table.name, BlobReferenceRow.table.names, lines)
+
+
+class _New(NamedTuple):
+    """A record that is to be written, at a place that is its own already or still to be found."""
+
+    write: Prepared
+    created: FieldChange
+    latest_ns: int
+    changes: Mapping[str, FieldChange]
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """What a set of writes leaves to be written: rows of `gone`, `changes` and the like."""
+
+    removed: list[tuple[int]] = field(default_factory=list[tuple[int]])
+    passages: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    new: list[_New] = field(default_factory=list[_New])
+    references: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    mentions: dict[str, tuple[tuple[Value, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[Value, ...], ...]]
+    )
+    back: list[str] = field(default_factory=list[str])
+    gone: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    next: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    changes: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+
+
+def _changed_fields(stored: bytes, text: bytes) -> frozenset[str]:
+    if stored == text:
+        return frozenset()
+    return changed_fields(orjson.loads(stored), orjson.loads(text))
+
+
+def _sets(writes: Iterable[Prepared]) -> Iterator[list[Prepared]]:
+    """The writes in their order, in stretches in which each key stands once."""
+    some, keys, size_bytes = list[Prepared](), set[str](), 0
+    for write in writes:
+        if write.key in keys or len(some) == FLUSHED_AT or size_bytes > FLUSHED_BYTES:
+            yield some
+            some, keys, size_bytes = list[Prepared](), set[str](), 0
+        some.append(write)
+        keys.add(write.key)
+        size_bytes += len(write.text or "")
+    if some:
+        yield some
 
 
 def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> None:

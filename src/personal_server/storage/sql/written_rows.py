@@ -6,7 +6,7 @@ Rule: what needs no lock (`prepare`) is pure, and done before the write transact
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import orjson
@@ -26,16 +26,18 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sql.statements import delete, ignoring, insert
+from personal_server.storage.sql.statements import delete
 from personal_server.storage.sql.word_index import marked_words
+from personal_server.storage.tables import ColumnKind
 
-# So many lines wait in memory before they are written.
+# So many records are looked up and written at once, of so many bytes.
 FLUSHED_AT = 2_000
+FLUSHED_BYTES = 8 * 1024 * 1024
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
 SLOT_BITS = 5
 # A record whose place is taken stands at most so many ids later.
 WIDEST_PROBE = 1 << 31
-_FORGET_MENTIONS = delete(MentionRow, MentionRow.source, MentionRow.field, MentionRow.key)
+_FORGET_MENTIONS = f"{delete(MentionRow, MentionRow.source, MentionRow.field)} AND key IN"
 _TIMELESS = -5 * 10**18
 # Before every place of a record that has a time.
 FIRST_IN_TIME = -3 * 10**18
@@ -147,38 +149,62 @@ def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> 
     return created if layout.column(layout.placed) is None else _TIMELESS + created
 
 
-def insert_line(
-    session: Session, number: int, layout: Layout, at: int, rest: tuple[Value, ...]
-) -> int:
-    """Store a record's line at the first free id near `at`; `rest` begins with the key."""
-    columns = layout.line_columns
-    places = ", ".join("?" * len(columns))
-    named = ", ".join(columns)
-    statement = ignoring(f"INSERT INTO r{number} ({named}) VALUES ({places})")  # noqa: S608
-    chosen, attempt = at, 0
-    session.run(statement, (chosen, *rest))
-    while session.changed == 0:
-        chosen = at + crc32(f"{attempt} {rest[0]}".encode()) % min(32 << attempt, WIDEST_PROBE)
+def free_places(
+    session: Session, number: int, wanted: Sequence[tuple[int, str]], kept: Iterable[int] = ()
+) -> list[int]:
+    """For new records, as (place in time, key), the first free ids near their places.
+
+    Those that are `kept` will be taken again.
+    """
+    ids = session.dialect.values("?", ColumnKind.INTEGER)
+    find = f"SELECT id FROM r{number} WHERE id IN {ids}"  # noqa: S608
+    chosen, given = [at for at, _ in wanted], set(kept)
+    waiting, attempt = list(range(len(wanted))), 0
+    while waiting:
+        asked = orjson.dumps([chosen[n] for n in waiting]).decode()
+        taken = {line[0] for line in session.rows(find, (asked,))}
+        waiting, before = list[int](), waiting
+        for n in before:
+            if chosen[n] not in taken and chosen[n] not in given:
+                given.add(chosen[n])
+                continue
+            at, key = wanted[n]
+            chosen[n] = at + crc32(f"{attempt} {key}".encode()) % min(32 << attempt, WIDEST_PROBE)
+            waiting.append(n)
         attempt += 1
-        session.run(statement, (chosen, *rest))
     return chosen
 
 
 def put_mentions(
     session: Session,
     source: int,
-    key: str,
     layout: Layout,
-    mentions: Sequence[tuple[Value, ...]] = (),
+    mentions: Mapping[str, Sequence[tuple[Value, ...]]],
 ) -> None:
-    """Replace what a record mentions."""
+    """Replace what records mention, by their keys."""
+    if not mentions or not layout.persons:
+        return
+    keys = orjson.dumps(list(mentions)).decode()
+    forget = f"{_FORGET_MENTIONS} {session.dialect.values('?', ColumnKind.TEXT)}"
     for each in layout.persons:
-        session.run(_FORGET_MENTIONS, (source, each.field, key))
-    session.many(insert(MentionRow), [(source, *each) for each in mentions])
+        session.run(forget, (source, each.field, keys))
+    lines = [(source, *each) for said in mentions.values() for each in said]
+    if lines:
+        session.add(MentionRow.table.name, MentionRow.table.names, lines)
 
 
-def insert_words(session: Session, number: int, words: list[tuple[int, str]]) -> None:
-    """Index the words of records (id, words) in the order of their ids, and forget them here."""
-    if words:
-        session.many(*session.dialect.add_words(f"w{number}", sorted(words)))
-    words.clear()
+@dataclass(frozen=True, slots=True)
+class NewLines:
+    """What the tables of a source get of new records: lines, texts with their sums, words."""
+
+    lines: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    texts: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    words: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def add(self, session: Session, number: int, layout: Layout) -> None:
+        """Words in the order of their ids."""
+        if self.lines:
+            session.add(f"r{number}", layout.line_columns, self.lines)
+            session.add(f"h{number}", ("id", "sum", "data"), self.texts)
+        if self.words:
+            session.add(f"w{number}", *session.dialect.indexed_lines(sorted(self.words)))

@@ -178,6 +178,11 @@ class SqliteSession:
         for _ in self._executemany(sql, params):
             pass
 
+    def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
+        """One after the other by one statement."""
+        places = ", ".join("?" * len(columns))
+        self.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", lines)  # noqa: S608
+
     @property
     def changed(self) -> int:
         """How many lines the last statement wrote."""

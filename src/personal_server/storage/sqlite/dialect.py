@@ -71,9 +71,13 @@ class SqliteDialect:
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
         ]
 
-    def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:
+    def listed(self, array: str) -> str:
+        """Elements of the array."""
+        return f"json_each({array}) AS asked"
+
+    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
         """As they are."""
-        return f"INSERT INTO {index} (rowid, words) VALUES (?, ?)", words  # noqa: S608
+        return ("rowid", "words"), words
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """A word index lies in tables of its own."""

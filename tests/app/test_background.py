@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from personal_server.app.background import BackgroundTasks
@@ -100,6 +102,16 @@ async def test_a_task_that_fails_leaves_the_others_alone() -> None:
     async with background.running():
         await naps.over.wait()
     assert good.done >= 2
+
+
+async def test_what_takes_long_is_told_that_the_server_stops() -> None:
+    told = threading.Event()
+    background = BackgroundTasks(lambda: NOW_NS)
+    background.register("long", 60, told.wait, stop=told.set)
+    with anyio.fail_after(20):
+        async with background.running():
+            await anyio.lowlevel.checkpoint()
+    assert told.is_set()
 
 
 async def test_what_is_due_at_the_stop_is_done_once_more() -> None:

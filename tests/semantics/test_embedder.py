@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -89,6 +90,27 @@ def test_it_is_started_again_when_it_was_killed(process: ModelProcess, clock: Cl
             process.embed(["rain"], is_query=True)
     clock.now += 100
     assert process.embed(["rain"], is_query=True)
+
+
+@needs_weights
+def test_an_end_does_not_wait_for_what_is_being_embedded(process: ModelProcess) -> None:
+    process.embed(["ready"], is_query=True)
+    os.kill(child_of(process), signal.SIGSTOP)  # it would never answer
+    failed: list[EmbedderFailed] = []
+
+    def embed() -> None:
+        try:
+            process.embed(["rain"], is_query=True)
+        except EmbedderFailed as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=embed)
+    waiting.start()
+    while not process._lock.locked():
+        pass
+    process.close()
+    waiting.join(20)
+    assert len(failed) == 1
 
 
 @needs_weights

@@ -28,15 +28,16 @@ _log = logging.getLogger(__name__)
 class BackgroundTask:
     """Work that comes back every so many seconds, and how it went the last times.
 
-    Shapes: `work` is called in a worker thread, `at_stop` once more when the server stops;
-        `failures` counts those since it last succeeded (at `succeeded_at_ns`, 0 before),
-        `code` is the last one's.
+    Shapes: `work` is called in a worker thread, `at_stop` once more when the server stops; `stop`
+        has work that is under way end soon; `failures` counts those since it last succeeded (at
+        `succeeded_at_ns`, 0 before), `code` is the last one's.
     """
 
     name: str
     every_seconds: float
     work: Callable[[], object]
     at_stop: bool = False
+    stop: Callable[[], object] | None = None
     failures: int = field(default=0, init=False)
     code: str = field(default="", init=False)
     failing_since_ns: int = field(default=0, init=False)
@@ -70,12 +71,14 @@ class BackgroundTasks:
         work: Callable[[], object],
         *,
         at_stop: bool = False,
+        stop: Callable[[], object] | None = None,
     ) -> None:
         """Do this work at the start and then again and again, and once more `at_stop`.
 
-        `name` is what health and the log call it.
+        `name` is what health and the log call it.  Work that takes longer than a stop should wait
+        for it says how to `stop` it.
         """
-        self.tasks.append(BackgroundTask(name, every_seconds, work, at_stop))
+        self.tasks.append(BackgroundTask(name, every_seconds, work, at_stop, stop))
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -83,7 +86,12 @@ class BackgroundTasks:
         async with anyio.create_task_group() as group:
             for task in self.tasks:
                 group.start_soon(self._keep_doing, task)
-            yield
+            try:
+                yield
+            finally:
+                for task in self.tasks:
+                    if task.stop is not None:
+                        task.stop()
             group.cancel_scope.cancel()
         for task in self.tasks:
             if task.at_stop:

@@ -84,6 +84,13 @@ class Meaning:
             if chosen is not None:
                 self._queries, self._passages = self._make(chosen, True), self._make(chosen, False)
 
+    def stop(self) -> None:
+        """Have the work end soon."""
+        self.index.stop()
+        passages = self._passages
+        if passages is not None:
+            passages.close()
+
     def close(self) -> None:
         """End what runs."""
         with self._lock:

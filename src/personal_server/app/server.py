@@ -328,7 +328,7 @@ def compose(
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
     health = Health()
     if meaning is not None:
-        background.register("embedding", EMBEDDING_EVERY_SECONDS, meaning.work)
+        background.register("embedding", EMBEDDING_EVERY_SECONDS, meaning.work, stop=meaning.stop)
         health.register_progress(meaning.index.progress)
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))

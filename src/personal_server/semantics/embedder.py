@@ -49,7 +49,7 @@ class Embedder(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Let go of what it holds, at once where it can: what is being embedded then fails."""
         ...
 
 
@@ -93,7 +93,10 @@ class ModelProcess:
                 ) from error
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; whoever waits for it meets its end."""
+        child = self._child
+        if child is not None:
+            child.kill()
         with self._lock:
             self._end()
 
@@ -107,7 +110,9 @@ class ModelProcess:
             return self._child
         if self._failed_at is not None and self._monotonic() < self._failed_at + PAUSE_SECONDS:
             raise ValueError("it failed shortly before")
+        # known before it is ready, so that it can be ended meanwhile
         self._child = _ModelChild(self._folder, self._niceness)
+        self._child.begin()
         return self._child
 
     def _end(self) -> None:
@@ -142,13 +147,14 @@ class _ModelChild:
         self._requests = cast("IO[bytes]", self._process.stdin)
         self._replies = cast("IO[bytes]", self._process.stdout)
         self._read = b""
-        try:
-            ready = self._line(time.monotonic() + START_SECONDS)
-            self._size = int(ready["dimensions"])
-            self.unconfined: list[str] = ready["unconfined"]
-        except BaseException:
-            self.close()
-            raise
+        self._size = 0
+        self.unconfined: list[str] = []
+
+    def begin(self) -> None:
+        """Wait until it is ready."""
+        ready = self._line(time.monotonic() + START_SECONDS)
+        self._size = int(ready["dimensions"])
+        self.unconfined = ready["unconfined"]
 
     def embed(self, texts: Sequence[str], *, is_query: bool, seconds: float) -> list[bytes]:
         end = time.monotonic() + seconds
@@ -160,8 +166,12 @@ class _ModelChild:
         whole = self._bytes(count * self._size, end)
         return [whole[at : at + self._size] for at in range(0, len(whole), self._size)]
 
-    def close(self) -> None:
+    def kill(self) -> None:
+        """What waits for its answer gets none."""
         self._process.kill()
+
+    def close(self) -> None:
+        self.kill()
         self._process.wait()
         self._replies.close()
         with suppress(BrokenPipeError):

@@ -7,13 +7,14 @@ takes the lowest priority and rests between batches, so that nobody notices it a
 from __future__ import annotations
 
 import logging
+import re
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from personal_server.domain.values import percent_of
 from personal_server.domain.vectors import Passage
-from personal_server.semantics.embedder import Embedder
-from personal_server.semantics.passages import passages_of
+from personal_server.semantics.embedder import Embedder, EmbedderFailed
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import EmbeddingProgress, RecordStore, Unembedded
 
@@ -24,6 +25,15 @@ BATCHES_AT_ONCE = 20
 # It rests for this share of the time that a batch took.
 REST_SHARE = 0.25
 WHOLE = 100
+# A passage has at most so many code points: most models look at some hundred words.
+PASSAGE_CHARS = 600
+# What is behind so many of them is found by its words only.
+MOST_PASSAGES = 64
+# Fewer letters and digits mean nothing.
+FEWEST_SIGNS = 3
+
+_CUTS = (re.compile(r"\n\s*\n"), re.compile(r"[.!?…。！？]\s|[。！？]|\n"), re.compile(r"\s"))
+_SIGN = re.compile(r"[^\W_]")
 _log = logging.getLogger(__name__)
 
 
@@ -42,30 +52,39 @@ class PassageIndex:
         declarations: KnownDeclarations,
         embedder: Callable[[], Embedder | None],
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._declarations = declarations
         self._embedder = embedder
-        self._sleep = sleep
+        self._stopped = threading.Event()
+        self._sleep = sleep or self._stopped.wait
         self._monotonic = monotonic
         self._share = WHOLE
 
     def __call__(self) -> None:
-        """Up to `BATCHES_AT_ONCE`.  Raises: EmbedderFailed."""
+        """Up to `BATCHES_AT_ONCE`, until it is stopped.  Raises: EmbedderFailed."""
         embedder = self._embedder()
         while self._store.use_embedding_model(None if embedder is None else embedder.model):
             self._sleep(0)
+            if self._stopped.is_set():
+                return
         if embedder is None:
             self._share = WHOLE
             return
         for _ in range(BATCHES_AT_ONCE):
+            if self._stopped.is_set():
+                return
             if not self._batch(embedder):
                 self._share = WHOLE
                 embedder.close()  # until there is more to do
                 return
         self._share = percent_embedded(self._store.embedding_progress())
+
+    def stop(self) -> None:
+        """Begin no further batch, and end the one that is made, of which nothing is kept."""
+        self._stopped.set()
 
     def progress(self) -> dict[str, int]:
         """How many percent of the records are embedded, while some are not."""
@@ -76,7 +95,15 @@ class PassageIndex:
             work = self._store.unembedded(connection_id, stream, fields, RECORDS_AT_ONCE)
             if work is not None:
                 begun = self._monotonic()
-                self._store.put_passages(work, self._made(embedder, work))
+                try:
+                    made = self._made(embedder, work)
+                except EmbedderFailed:
+                    if self._stopped.is_set():  # it was closed meanwhile
+                        return True
+                    raise
+                if self._stopped.is_set():
+                    return True
+                self._store.put_passages(work, made)
                 self._sleep((self._monotonic() - begun) * REST_SHARE)
                 return True
         return False
@@ -92,6 +119,8 @@ class PassageIndex:
         wanted.sort(key=lambda each: len(each[-1]))
         made: dict[tuple[int, str], list[Passage]] = {}
         for begin in range(0, len(wanted), TEXTS_AT_ONCE):
+            if self._stopped.is_set():
+                break
             some = wanted[begin : begin + TEXTS_AT_ONCE]
             vectors = embedder.embed([each[-1] for each in some], is_query=False)
             for (row_id, field, start, end, _), vector in zip(some, vectors, strict=True):
@@ -112,3 +141,37 @@ class PassageIndex:
             if stream is not None and stream.semantic_fields and each.record_count:
                 found.append((each.connection_id, each.stream, stream.semantic_fields))
         return found
+
+
+# Long texts cut into passages: a vector says well what a few sentences mean, and no more.
+def passages_of(text: str) -> list[tuple[int, int]]:
+    """The stretches [start, end) of a text that say something."""
+    found: list[tuple[int, int]] = []
+    for start, end in _stretches(text):
+        if len(found) == MOST_PASSAGES:
+            break
+        if len(_SIGN.findall(text, start, end)) >= FEWEST_SIGNS:
+            found.append((start, end))
+    return found
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Cut at paragraphs where there are any, else at sentences, else at blanks."""
+    start = 0
+    while start < len(text):
+        end = _end(text, start)
+        inner = text[start:end]
+        lead = len(inner) - len(inner.lstrip())
+        yield start + lead, start + max(lead, len(inner.rstrip()))
+        start = end
+
+
+def _end(text: str, start: int) -> int:
+    most = start + PASSAGE_CHARS
+    if most >= len(text):
+        return len(text)
+    for cut in _CUTS:
+        places = [match.end() for match in cut.finditer(text, start + PASSAGE_CHARS // 2, most)]
+        if places:
+            return places[-1]
+    return most

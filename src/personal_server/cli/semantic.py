@@ -36,7 +36,7 @@ from personal_server.semantics.endpoint import is_of_this_machine
 from personal_server.semantics.index import percent_embedded
 
 Flag = Annotated[bool, Parameter(negative="")]
-COLUMNS = ("stream", "connection", "records", "embedded")
+COLUMNS = ("field", "connection", "records", "embedded")
 
 
 def semantic_app() -> cyclopts.App:
@@ -109,8 +109,10 @@ def semantic_app() -> cyclopts.App:
                 {
                     "connection_id": each.connection_id,
                     "stream": each.stream,
+                    "fields": each.fields,
                     "records": each.records,
                     "embedded": max(0, each.records - each.waiting),
+                    "percent": percent_embedded([each]),
                 }
                 for each in progress
             ],
@@ -119,10 +121,11 @@ def semantic_app() -> cyclopts.App:
             print_json(told)
             return
         for line in _lines(told):
-            words().print(line)
+            words().print(line, markup=False, soft_wrap=True)
         rows = [
-            (e["stream"], e["connection_id"], str(e["records"]), str(e["embedded"]))
+            (f"{e['stream']}.{field}", e["connection_id"], str(e["records"]), f"{e['percent']} %")
             for e in told["streams"]
+            for field in e["fields"]
         ]
         if rows:
             console().print(table(COLUMNS, rows))

@@ -7,8 +7,9 @@ Rule: a vector is kept as one signed byte for each of its dimensions, its greate
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 
 GREATEST = 127
 DISTANCE_DECIMALS = 4
@@ -43,9 +44,20 @@ def signs_of(vector: bytes) -> bytes:
 
 def distance(one: bytes, other: bytes) -> float:
     """1 less the cosine of the angle between two vectors; 1 where one of them is nothing."""
-    a, b = (memoryview(each).cast("b").tolist() for each in (one, other))
-    lengths = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(y * y for y in b))
-    return 1.0 - sum(x * y for x, y in zip(a, b, strict=True)) / lengths if lengths else 1.0
+    return distance_from(one)(other)
+
+
+def distance_from(one: bytes) -> Callable[[bytes], float]:
+    """How far others are from a vector, some hundred of them in milliseconds."""
+    a = memoryview(one).cast("b").tolist()
+    square = sum(map(mul, a, a))
+
+    def apart(other: bytes) -> float:
+        b = memoryview(other).cast("b").tolist()
+        lengths = math.sqrt(square * sum(map(mul, b, b)))
+        return 1.0 - sum(map(mul, a, b)) / lengths if lengths else 1.0
+
+    return apart
 
 
 def sign_distance(one: bytes, other: bytes) -> int:

@@ -266,10 +266,11 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """A stream whose texts are embedded: of so many records so many wait."""
+    """A stream whose texts are embedded, in these fields alike: of so many records so many wait."""
 
     connection_id: str
     stream: str
+    fields: tuple[str, ...]
     records: int
     waiting: int
 

@@ -38,14 +38,21 @@ R = TypeVar("R", bound="StoredRow")
 
 
 class ColumnKind(StrEnum):
-    """What a column holds.  `scalar` takes a number or a text; `json` any JSON value, as text."""
+    """What a column holds.  `scalar` takes a number or a text; `json` any JSON value, as text;
+    `bits` what a database counts different bits of.
+    """
 
     TEXT = auto()
     INTEGER = auto()
     FLAG = auto()
     BYTES = auto()
+    BITS = auto()
     SCALAR = auto()
     JSON = auto()
+
+
+class Bits(bytes):
+    """Bytes whose bits are compared.  They are written and asked for by `Dialect.bits`."""
 
 
 class Comparison(StrEnum):
@@ -132,6 +139,7 @@ def _kind(members: set[Any]) -> ColumnKind:
         bool: ColumnKind.FLAG,
         int: ColumnKind.INTEGER,
         bytes: ColumnKind.BYTES,
+        Bits: ColumnKind.BITS,
     }
     if issubclass(member, str):
         return ColumnKind.TEXT

@@ -58,6 +58,23 @@ async def test_an_answer_that_is_no_document_is_not_an_empty_one() -> None:
         assert error["next_call"] == {"tool": "schema", "arguments": asked}
 
 
+async def test_a_row_says_of_which_fields_not_all_is_found_by_meaning_yet() -> None:
+    rs = world()
+    search: Json = {
+        "modes": ["lexical", "semantic", "hybrid"],
+        "lexical_fields": ["subject", "body"],
+        "semantic_fields": ["subject", "body"],
+        "embedded_percent": 61,
+    }
+    row = {"name": "notes", "search": search, "granted_connections": [{"connection_id": "cin_a"}]}
+    catalog: Json = {"detail": "compact", "connectors": [{"connector_key": "k", "streams": [row]}]}
+    rs.script = lambda _: Answer(200, catalog)
+    shown = (await ask(rs, "schema", {"stream": "notes"})).text
+    assert "search: lexical, semantic, hybrid; semantic: 61 % of subject, body\n" in shown
+    del search["embedded_percent"]
+    assert "semantic: " not in (await ask(rs, "schema", {"stream": "notes"})).text
+
+
 async def test_a_refusal_is_passed_on_and_names_alone_may_be_too_many() -> None:
     rs = world()
     rs.script = lambda _: Answer(403, {"error": {"code": "grant_revoked"}})

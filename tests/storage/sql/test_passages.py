@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from personal_server.domain.vectors import signs_of
+from personal_server.domain.vectors import sign_distance, signs_of
 from personal_server.enforcement.plans import MeaningPlan
+from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.integrity import IntegrityChecks
+from personal_server.storage.sql.schema import known_steps
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.postgresql import schema, server
 from tests.semantics.tiny import vector_of
 from tests.storage.conftest import sqlite_store
 from tests.storage.ports.test_passages import embed, keys, nearest
@@ -73,3 +77,22 @@ def test_passages_come_along_when_a_source_is_stored_another_way(tmp_path: Path)
     assert keys(found)[-1] == "n1"
     assert "n2" not in keys(found)
     database.close()
+
+
+def test_signs_of_an_older_layout_are_compared_as_before(tmp_path: Path) -> None:
+    older = [step for step in known_steps() if step.name < "018"]
+    one, other = vector_of("puppy"), vector_of("rain")
+    with schema() as name:
+        made = {
+            "sqlite": lambda steps: SqliteDatabase(tmp_path / "records.db", steps=steps),
+            "postgres": lambda steps: PostgresDatabase(server().url(), tmp_path, name, steps),
+        }
+        for each in made.values():
+            with closing(each(older)) as database, database.write() as session:
+                put = "INSERT INTO passage_signs VALUES (1, 'body', ?, 0, ?)"
+                session.many(put, [(1, signs_of(one)), (2, signs_of(other))])
+            with closing(each(known_steps())) as database, database.read() as session:
+                apart = session.dialect.sign_distance("signs")
+                asked = f"SELECT {apart} FROM passage_signs ORDER BY id"  # noqa: S608
+                found = [value for (value,) in session.rows(asked, (signs_of(one),))]
+                assert found == [0, sign_distance(signs_of(one), signs_of(other))]

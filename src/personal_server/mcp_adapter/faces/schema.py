@@ -177,7 +177,7 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
         *_sort_lines(row.row, names),
         f"count: {_stated(row.row.get('count'), names)}",
         f"expand: {_relations(row.row, names)}",
-        f"search: {_stated(as_object(row.row.get('search')).get('modes'), names)}",
+        f"search: {_searched(as_object(row.row.get('search')), names)}",
         f"aggregations: {_aggregations(row.row, names)}",
         "changes_since: yes",
         *(f"visible: {facts}" for facts in _seen(row.row)),
@@ -233,6 +233,15 @@ def _sort_lines(row: Json, room_chars: int) -> list[str]:
     default = as_text(sort.get("default"))
     line = f"sort: {_stated(sort.get('fields'), room_chars)}"
     return [line + (f"; default={label(default)}" if default else "")]
+
+
+def _searched(search: Json, room_chars: int) -> str:
+    """The modes, and of which fields not everything can be found by meaning yet."""
+    percent = as_count(search.get("embedded_percent"))
+    modes = _stated(search.get("modes"), room_chars)
+    if percent is None:
+        return modes
+    return f"{modes}; semantic: {percent} % of {_stated(search.get('semantic_fields'), room_chars)}"
 
 
 def _stated(value: object, room_chars: int) -> str:

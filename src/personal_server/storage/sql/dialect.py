@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from personal_server.domain.criteria import WordQuery
 from personal_server.domain.values import Comparable, ValueKind
@@ -162,12 +162,20 @@ class Dialect(Protocol):
         """
         ...
 
+    def bits(self, content: str) -> str:
+        """The bits of bytes, as a column of `ColumnKind.BITS` holds them."""
+        ...
+
     def sign_distance(self, signs: str) -> str:
         """How far the signs of a vector are from a parameter (`domain.vectors.sign_distance`)."""
         ...
 
-    def vector_distance(self, vector: str) -> str:
-        """How far a vector is from a parameter (`domain.vectors.distance`)."""
+    def vector_distance(
+        self, column: str, vector: bytes
+    ) -> tuple[str, tuple[Value, ...], Callable[[Any], float]]:
+        """What to select of a column of vectors, with parameters, and how far from a vector one is
+        whose value that was (`domain.vectors.distance`).
+        """
         ...
 
     def bound(self, value: Comparable | None) -> Value:

@@ -8,7 +8,7 @@ Rule: what the owner has is keyed by `subject_id` first; `source` is the number 
 
 from __future__ import annotations
 
-from personal_server.storage.tables import Cell, StoredRow, column
+from personal_server.storage.tables import Bits, Cell, StoredRow, column
 
 
 class StoreRow(StoredRow, table="store"):
@@ -301,7 +301,7 @@ class PassageSignsRow(StoredRow, table="passage_signs"):
     field: Cell[str] = column(key=True)
     id: Cell[int] = column(key=True)
     place: Cell[int] = column(key=True)
-    signs: Cell[bytes]
+    signs: Cell[Bits]
 
 
 class PassageIndexRow(StoredRow, table="passage_indexes"):

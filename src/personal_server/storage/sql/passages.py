@@ -222,14 +222,21 @@ class PassagesPart(StorePart):
         with self._database.read() as session:
             lines = session.rows(
                 f"SELECT {SourceRow.connection_id}, {SourceRow.stream}, {SourceRow.source},"  # noqa: S608
-                f" s.{SourceRow.tables}, {SourceRow.records} FROM {SourceRow.table} s"
+                f" s.{SourceRow.tables}, {SourceRow.records}, {PassageIndexRow.fields}"
+                f" FROM {SourceRow.table} s"
                 f" JOIN {PassageIndexRow.table} USING (tables) WHERE {SourceRow.subject_id} = ?"
                 " ORDER BY 1, 2",
                 (self.subject_id,),
             )
             return tuple(
-                EmbeddingProgress(connection_id, stream, records, _left(session, source, tables))
-                for connection_id, stream, source, tables, records in lines
+                EmbeddingProgress(
+                    connection_id,
+                    stream,
+                    tuple(orjson.loads(fields)),
+                    records,
+                    _left(session, source, tables),
+                )
+                for connection_id, stream, source, tables, records, fields in lines
             )
 
     def _begun(
@@ -316,7 +323,8 @@ def _put(
             [(*place, n, each.start_chars, each.end_chars, each.vector) for n, each in passages],
         )
         session.many(
-            insert(PassageSignsRow), [(*place, n, signs_of(each.vector)) for n, each in passages]
+            f"INSERT INTO {PassageSignsRow.table} VALUES (?, ?, ?, ?, {session.dialect.bits('?')})",  # noqa: S608
+            [(*place, n, signs_of(each.vector)) for n, each in passages],
         )
 
 
@@ -477,9 +485,11 @@ class _NearPart:
 
     def _compared(self, field: str, ids: Sequence[int]) -> list[Line]:
         dialect, tables = self._reader.session.dialect, self.place.source.tables
-        return self._reader.session.rows(
-            f"SELECT p.id, p.start, p.stop, {dialect.vector_distance('p.vector')}"  # noqa: S608
+        selected, params, apart = dialect.vector_distance("p.vector", self._plan.vector)
+        lines = self._reader.session.rows(
+            f"SELECT p.id, p.start, p.stop, {selected}"  # noqa: S608
             f" FROM {PassageRow.table} p WHERE p.tables = ? AND p.field = ?"
             f" AND p.id IN {dialect.values('?', ColumnKind.INTEGER)}",
-            (self._plan.vector, tables, field, orjson.dumps(list(ids)).decode()),
+            (*params, tables, field, orjson.dumps(list(ids)).decode()),
         )
+        return [(row_id, start, stop, apart(value)) for row_id, start, stop, value in lines]

@@ -5,8 +5,9 @@ classes (`storage/tables`) say what the newest layout is, steps how a file gets 
 where the two differ.  Steps are known by their names and applied in the order of these, so that two
 of them which were written at the same time need not know each other.
 
-Shapes: a step names types as `{text}`, `{integer}`, `{flag}`, `{bytes}`, `{scalar}`, `{json}`
-    (those of `ColumnKind`), `{numbered}`, and ends a table with `{by_key}` or `{by_number}`.
+Shapes: a step names types as `{text}`, `{integer}`, `{flag}`, `{bytes}`, `{bits}`, `{scalar}`,
+    `{json}` (those of `ColumnKind`), `{numbered}`, ends a table with `{by_key}` or `{by_number}`,
+    and takes bits of the bytes `signs` with `{signs_as_bits}`.
 Raises: DatabaseTooNew, DatabaseTooOld.
 """
 
@@ -110,4 +111,5 @@ def types_of(dialect: Dialect) -> dict[str, str]:
         "numbered": dialect.numbered_key,
         "by_key": dialect.table_options(rowid=False),
         "by_number": dialect.table_options(rowid=True),
+        "signs_as_bits": dialect.bits("signs"),
     }

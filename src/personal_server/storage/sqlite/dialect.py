@@ -28,6 +28,7 @@ _TYPES = {
     ColumnKind.INTEGER: "INTEGER",
     ColumnKind.FLAG: "INTEGER",
     ColumnKind.BYTES: "BLOB",
+    ColumnKind.BITS: "BLOB",
     ColumnKind.SCALAR: "ANY",
     ColumnKind.JSON: "TEXT",
 }
@@ -170,13 +171,20 @@ class SqliteDialect:
         """The table stands for its only column."""
         return (f"{index} MATCH ?",), (all_in_any(words, places, among),)
 
+    def bits(self, content: str) -> str:
+        """Bytes."""
+        return content
+
     def sign_distance(self, signs: str) -> str:
         """The extension takes bytes for numbers unless it is told that they are bits."""
         return f"vec_distance_hamming(vec_bit({signs}), vec_bit(?))"
 
-    def vector_distance(self, vector: str) -> str:
+    def vector_distance(
+        self, column: str, vector: bytes
+    ) -> tuple[str, tuple[Value, ...], Callable[[Any], float]]:
         """A vector of zeros has no direction: it is far from all."""
-        return f"ifnull(vec_distance_cosine(vec_int8({vector}), vec_int8(?)), 1.0)"
+        apart = f"ifnull(vec_distance_cosine(vec_int8({column}), vec_int8(?)), 1.0)"
+        return apart, (vector,), float
 
     def bound(self, value: Comparable | None) -> Value:
         """Numbers beyond 64 bits are doubles."""

@@ -7,7 +7,6 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,16 +14,12 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.enforcement.queries import SearchMode
 from personal_server.enforcement.rows import Nearest
-from personal_server.enforcement.search import SCORE_DECIMALS, Ranked, place_of
+from personal_server.enforcement.search import Ranked, place_of
 
-FUSED_HITS = 200
-FUSION_DEPTH = 60
+JOINED_HITS = 200
 # Texts that have nothing to do with each other are mostly farther apart than this: seen with
 # all-MiniLM-L6-v2; a model whose texts all lie near each other is cut nowhere.
 FARTHEST = 0.92
-_SIGNS = re.compile(
-    r'(?<!\S)-(?="|\w)("[^"]*"?|\S+)|(?<!\S)[^\W\d]\w*:("[^"]*"?|\w\S*)|"|\*(?!\S)|(?<!\S)OR(?!\S)'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +43,12 @@ def is_plain(words: WordQuery) -> bool:
     return not words.excluded and not any(map(_is_strict, words.terms))
 
 
-def meant_text(text: str) -> str:
+def meant_text(text: str, words: WordQuery) -> str:
     """What is embedded of a query: without its signs, and without what it leaves out or names."""
-    return " ".join(_SIGNS.sub(" ", text).split()) or text
+    if is_plain(words):
+        return text
+    said = (each.said for each in words.terms if each.named is None)
+    return " ".join(" ".join(said).replace('"', " ").replace("*", " ").split()) or text
 
 
 def strict_part(words: WordQuery) -> WordQuery:
@@ -69,18 +67,15 @@ def by_meaning(near: Nearest) -> list[Ranked]:
     return [Ranked(each.candidate, each.distance, each) for each in near_enough]
 
 
-def fused(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:
-    """Best first by reciprocal ranks, then as rankings by words; each record once."""
-    found: dict[tuple[str, str, str], Ranked] = {}
-    scores: dict[tuple[str, str, str], float] = {}
-    for ranked in (words[:FUSED_HITS], meant[:FUSED_HITS]):
-        for rank, each in enumerate(ranked, 1):
-            place = place_of(each.candidate)
-            scores[place] = scores.get(place, 0.0) + 1 / (FUSION_DEPTH + rank)
-            found[place] = found.get(place, each)._replace(near=each.near)
-    score = {place: round(total, SCORE_DECIMALS) for place, total in scores.items()}
-    ordered = sorted(
-        found.items(),
-        key=lambda item: (-score[item[0]], -item[1].candidate.event_time_ns, item[0]),
-    )
-    return [each._replace(score=-score[place]) for place, each in ordered]
+def joined(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, each record once: what holds the words, as these rank it, then what is near.
+
+    What was asked for in so many words is never below what only means something like it.
+    """
+    near = {place_of(each.candidate): each.near for each in meant[:JOINED_HITS]}
+    known = {place_of(each.candidate) for each in words}
+    return [
+        *(each._replace(near=near.get(place_of(each.candidate))) for each in words[:JOINED_HITS]),
+        *(each for each in meant[:JOINED_HITS] if place_of(each.candidate) not in known),
+        *words[JOINED_HITS:],
+    ]

@@ -51,9 +51,10 @@ def asked_meaning(
                 HOW_TO_GET_IT, param="mode", allowed_values=[SearchMode.AUTO, SearchMode.WORDS]
             )
         return None
-    if not is_wanted and not is_plain(checked_words(query.text)):
+    words = checked_words(query.text)
+    if not is_wanted and not is_plain(words):
         return None
-    vector = embedder.embed_query(meant_text(query.text))
+    vector = embedder.embed_query(meant_text(query.text, words))
     if vector is None:
         if is_wanted:
             raise StorageUnavailable(

@@ -46,7 +46,13 @@ from personal_server.enforcement.disclose import (
     spoken_fields,
     text_chars,
 )
-from personal_server.enforcement.meaning import by_meaning, fused, meaning_fields, strict_part
+from personal_server.enforcement.meaning import (
+    JOINED_HITS,
+    by_meaning,
+    joined,
+    meaning_fields,
+    strict_part,
+)
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import (
@@ -388,7 +394,7 @@ def _both(
     ranked: Sequence[Ranked], questions: Sequence[WordQuery], meant: Sequence[Ranked]
 ) -> list[Ranked]:
     """Hits by words and by meaning; what holds some of the words only is no match for either."""
-    first = fused([each for each in ranked if questions[each.question].least is None], meant)
+    first = joined([each for each in ranked if questions[each.question].least is None], meant)
     known = {_place(each) for each in first}
     return [*first, *(each for each in ranked if _place(each) not in known)]
 
@@ -410,7 +416,7 @@ def _searched(snapshot: ReadSnapshot, read: AuthorizedSearch) -> tuple[Matches, 
     each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
     plan = replace(read.plan, seconds_each=each)
     found = snapshot.search(plan)
-    near = _nearest(snapshot, read, plan)
+    near = _nearest(snapshot, read, plan, len(found.candidates))
     lost = found.lost | near.lost
     if lost and len(lost) == len(read.sources):
         raise QueryTimeout(
@@ -486,9 +492,14 @@ def _mode(read: AuthorizedSearch) -> SearchMode:
     return SearchMode.HYBRID if plan.scopes else SearchMode.MEANING
 
 
-def _nearest(snapshot: ReadSnapshot, read: AuthorizedSearch, plan: SearchPlan) -> Nearest:
+def _nearest(
+    snapshot: ReadSnapshot, read: AuthorizedSearch, plan: SearchPlan, count: int
+) -> Nearest:
+    """What is near; nothing is compared where so many hold all words that none would be shown."""
     if plan.meaning is None or _mode(read) is SearchMode.WORDS:
         return Nearest(())
+    if count > JOINED_HITS and _mode(read) is SearchMode.HYBRID:
+        return Nearest((), snapshot.count_unembedded(plan.meaning.scopes))
     return snapshot.nearest(replace(plan.meaning, seconds_each=plan.seconds_each))
 
 

@@ -9,7 +9,7 @@ from personal_server.enforcement.search import Ranked
 
 
 def candidate(key: str) -> Candidate:
-    return Candidate("cin_a", "notes", key, 0, (1,), 1)
+    return Candidate("cin_a", "notes", key, (1,), 1, 0)
 
 
 def by_words(*keys: str) -> list[Ranked]:

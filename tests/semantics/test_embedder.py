@@ -106,7 +106,7 @@ def test_an_end_does_not_wait_for_what_is_being_embedded(process: ModelProcess) 
 
     waiting = threading.Thread(target=embed)
     waiting.start()
-    while not process._lock.locked():
+    while not process._lock.locked():  # type: ignore[reportPrivateUsage]
         pass
     process.close()
     waiting.join(20)

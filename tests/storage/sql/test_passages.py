@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from personal_server.domain.vectors import sign_distance, signs_of
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.integrity import IntegrityChecks
-from personal_server.storage.sql.schema import known_steps
+from personal_server.storage.sql.schema import Step, known_steps
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.postgresql import schema, server
@@ -83,11 +84,14 @@ def test_signs_of_an_older_layout_are_compared_as_before(tmp_path: Path) -> None
     older = [step for step in known_steps() if step.name < "018"]
     one, other = vector_of("puppy"), vector_of("rain")
     with schema() as name:
-        made = {
-            "sqlite": lambda steps: SqliteDatabase(tmp_path / "records.db", steps=steps),
-            "postgres": lambda steps: PostgresDatabase(server().url(), tmp_path, name, steps),
-        }
-        for each in made.values():
+
+        def in_file(steps: Sequence[Step]) -> SqliteDatabase:
+            return SqliteDatabase(tmp_path / "records.db", steps=steps)
+
+        def on_server(steps: Sequence[Step]) -> PostgresDatabase:
+            return PostgresDatabase(server().url(), tmp_path, name, steps)
+
+        for each in (in_file, on_server):
             with closing(each(older)) as database, database.write() as session:
                 put = "INSERT INTO passage_signs VALUES (1, 'body', ?, 0, ?)"
                 session.many(put, [(1, signs_of(one)), (2, signs_of(other))])

@@ -146,7 +146,8 @@ class ReadAuthority:
     Shapes: `sources` sorted by `order`, at most one per (connection, stream); `granted_streams`
         are all stream names the grants name, readable or not; `collects_for` is the connection
         that a collector writes to.  Made of these: `holder` is what cursors are bound to: the
-        grant, the package or the owner, never the token.
+        grant, the package or the owner, never the token; `held_id` is the grant or package that it
+        follows from, empty for others.
     """
 
     kind: TokenKind
@@ -161,6 +162,7 @@ class ReadAuthority:
     collects_for: str | None = None
     budget: ReadingBudget | None = None
     holder: str = field(init=False, repr=False)
+    held_id: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Work out what follows from the others."""
@@ -175,8 +177,4 @@ class ReadAuthority:
             case TokenKind.COLLECTOR:
                 holder = f"collector:{self.collects_for}"
         object.__setattr__(self, "holder", holder)
-
-    @property
-    def held_id(self) -> str:
-        """The grant or package that it follows from; empty for others."""
-        return self.package_id or next(iter(self.grant_ids), "")
+        object.__setattr__(self, "held_id", self.package_id or next(iter(self.grant_ids), ""))

@@ -296,18 +296,14 @@ class Reader:
         self.subject_id = subject_id
         self._damage = damage
         self._damaged: dict[DamagedRow | DamagedLine, DamagedRow] = {}
-        self._derived = session.derived
+        # as the session knows whether anything was written
+        self.derived: Derived = session.derived
         self.passed_over = 0
 
     @property
     def damaged(self) -> tuple[DamagedRow, ...]:
         """Each once."""
         return tuple(self._damaged.values())
-
-    @property
-    def derived(self) -> Derived:
-        """As the session knows whether anything was written."""
-        return self._derived
 
     def places(self, scopes: Iterable[Scope]) -> list[ScopedSource]:
         """The scopes that hold anything, by connection."""
@@ -381,7 +377,7 @@ class Reader:
         if scope.made_of is not None:
             return self._found(scope)
         key = ("place", self.subject_id, scope.connection_id, scope.stream.name)
-        return once(self._derived, key, lambda: self._found(scope))
+        return once(self.derived, key, lambda: self._found(scope))
 
     def _found(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         source = self.source_of(scope)

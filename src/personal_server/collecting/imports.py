@@ -151,14 +151,16 @@ class ImportRun:
         # Whoever says that the file is the whole has it read whole, to know what it lacks.
         self.start = 0 if is_whole else self._memory.place(self._fingerprint)
         self.place = self.start
-        self._absent = AbsentRecords(ports.store, connection.connection_id)
         self._texts = {
             stream.name: FileTexts(ports.store, connection.connection_id, stream)
             for stream in declaration.streams.values()
             if keeps_text(stream)
         }
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
-        self._notes_absent = is_own_table and not self.start
+        is_whole_table = is_own_table and not self.start
+        self._absent = (
+            AbsentRecords(ports.store, connection.connection_id) if is_whole_table else None
+        )
 
     def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""
@@ -190,8 +192,8 @@ class ImportRun:
         Rule: what is stored and not in the file is deleted only where every row of it was read
         (`tally.is_complete`); they are ordinary deletions, told to whoever syncs.
         """
-        if deletes_absent:
-            self._delete_absent()
+        if deletes_absent and self._absent is not None:
+            self._delete_absent(self._absent)
         now = self._ports.clock()
         receipt = self._receipt(now)
         self._memory.finish(self._fingerprint, receipt, now)
@@ -215,13 +217,13 @@ class ImportRun:
             if texts.counts:
                 self.tally.of(name).texts = dict(texts.counts)
 
-    def _delete_absent(self) -> None:
+    def _delete_absent(self, absent: AbsentRecords) -> None:
         for stream, tally in self.tally.streams.items():
             if tally.absent and stream not in self._declaration.streams:
                 now, store = self._ports.clock(), self._ports.store
                 tally.deleted = store.delete_stream(self._connection_id, stream, now)
             elif tally.absent:
-                for keys in self._absent.keys(stream):
+                for keys in absent.keys(stream):
                     for begin in range(0, len(keys), BATCH_RECORDS):
                         batch = keys[begin : begin + BATCH_RECORDS]
                         tally.deleted += self._delete(stream, batch)
@@ -233,7 +235,7 @@ class ImportRun:
 
     def _count_absent(self) -> None:
         """Count what is stored and not in the file, where it can be told."""
-        if not self._notes_absent:
+        if self._absent is None:
             return
         stored = record_counts(self._ports.store, self._connection_id)
         # Also of streams that the file no longer has, such as a table that a database lost.
@@ -259,7 +261,7 @@ class ImportRun:
             if isinstance(item, Skipped):
                 self.tally.skip(item)
             else:
-                if self._notes_absent:
+                if self._absent is not None:
                     self._absent.note(item)
                 batch.add(item, self._emitted_at)
                 self.tally.widen_span(

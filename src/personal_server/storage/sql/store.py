@@ -33,7 +33,7 @@ from personal_server.storage.sql.catalog import (
     stored_connection,
     stored_declaration,
 )
-from personal_server.storage.sql.collection_runs import CollectorsPart
+from personal_server.storage.sql.collectors import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -58,7 +58,6 @@ from personal_server.storage.sql.source_tables import (
     find_source,
 )
 from personal_server.storage.sql.statements import ignoring, insert, select
-from personal_server.storage.sql.stored_records import StoredRecordsPart
 from personal_server.storage.sql.writes import RecordsPart
 
 # the columns of a `SealingKey`, in the order of its members
@@ -281,7 +280,6 @@ class SqlRecordStore(
     CollectorsPart,
     BlobsPart,
     ServerPart,
-    StoredRecordsPart,
     PersonsPart,
     PassagesPart,
 ):

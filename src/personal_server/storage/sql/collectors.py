@@ -1,11 +1,14 @@
-"""What collectors leave beside records: runs, bookmarks, receipts, marks of threads."""
+"""What collectors leave beside records (runs, bookmarks, receipts, marks of threads), and stored
+records as they ask for them, to write them again with something that they lack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 
+from personal_server.domain.record import StoredRecord
 from personal_server.storage.ports import (
     CollectionRun,
     Rejection,
@@ -13,6 +16,7 @@ from personal_server.storage.ports import (
     StreamState,
     ThreadMark,
 )
+from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import (
     BookmarkRow,
@@ -21,7 +25,7 @@ from personal_server.storage.sql.fixed_tables import (
     RunRow,
     ThreadMarkRow,
 )
-from personal_server.storage.sql.source_tables import StorePart, find_source, require
+from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, require
 from personal_server.storage.sql.statements import (
     delete,
     ignoring,
@@ -30,6 +34,7 @@ from personal_server.storage.sql.statements import (
     update,
     values_of,
 )
+from personal_server.storage.tables import ColumnKind
 
 # the end of the last success stays when a later run fails, and when words arrive out of order
 _SUCCEEDED, _NEWER = f"{RunRow.table}.{RunRow.succeeded_at}", f"excluded.{RunRow.succeeded_at}"
@@ -148,6 +153,44 @@ class CollectorsPart(StorePart):
             if source is not None:
                 lines = [(source.source, each.mark, each.at, each.thread) for each in marks]
                 session.many(ignoring(insert(ThreadMarkRow)), lines)
+
+    def records_holding(
+        self, connection_id: str, stream: str, field: str, value: str, after: str, limit: int
+    ) -> list[StoredRecord]:
+        """By the index that a field has which records are grouped by."""
+        behind = Where(("r.k > ?",), (after,))
+        tail = f" ORDER BY r.k LIMIT {limit}"
+        place = (connection_id, stream)
+        return self._found(*place, lambda at: at.holding(field, value) & behind, tail)
+
+    def records_named(
+        self, connection_id: str, stream: str, keys: Sequence[str]
+    ) -> list[StoredRecord]:
+        """By the index of keys."""
+        listed = orjson.dumps(list(keys)).decode()
+
+        def named(compiler: Compiler) -> Where:
+            return Where((f"r.k IN {compiler.dialect.values('?', ColumnKind.TEXT)}",), (listed,))
+
+        return self._found(connection_id, stream, named)
+
+    def _found(
+        self,
+        connection_id: str,
+        stream: str,
+        where: Callable[[Compiler], Where],
+        tail: str = "",
+    ) -> list[StoredRecord]:
+        with self._database.read() as session:
+            source = find_source(session, self.subject_id, connection_id, stream)
+            if source is None:
+                return []
+            compiler = Compiler(source.reading, source.tables, session.dialect)
+            rows = compiler.rows(where(compiler), tail)
+            # damaged ones stay as they are until they are written again
+            reader = Reader(session, self.subject_id, self._database.damage)
+            found = (reader.whole(source, line) for line in reader.lines(source, rows))
+            return [row for row in found if row is not None]
 
     def _state(self, session: Session, connection_id: str) -> StreamState:
         place = (self.subject_id, connection_id)

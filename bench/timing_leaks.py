@@ -1,8 +1,9 @@
 """`python -m bench.timing_leaks`: what a client can learn from how long answers take.
 
 For each probe a client asks two things in turn: one that something it may not see would answer, and
-one that nothing would.  Both answers are empty.  The times are compared by their ranks (Mann and
-Whitney), which single slow answers do not disturb: between -3 and 3 they tell nothing.
+one that nothing would.  Both answers are empty, or (by meaning, `--model`) as long.  The times are
+compared by their ranks (Mann and Whitney), which single slow answers do not disturb: between -3 and
+3 they tell nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import hashlib
 import json
 import math
 import random
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from typing import Any
 
 import orjson
@@ -27,18 +30,23 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.archive import Words
+from bench.clients import Refused, RestCaller
 from bench.filling import connect, ingest_lines
-from bench.site import Site
+from bench.site import STORES, Site, database
 from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings
 
 SAMPLES = 2_000
 WARM_UP = 50
+# Embedded by a model they take minutes.
 RECORDS = 5_000
 # A record of every so many is among the granted keys, or holds what is probed for.
 EVERY = 50
 HIDDEN, ABSENT = "zebra", "zebro"
+# By meaning both are one token to the model, which would else take longer for one of them.
+MEANT_ABSENT = "piano"
+EMBEDDING_SECONDS = 1_800
 EMITTED_AT = "2026-11-01T00:00:00Z"
 # A search asked again within a minute is not made again: each one leaves out another word.
 NUMBER = "NUMBER"
@@ -71,18 +79,33 @@ def main() -> int:
     """Print the table; 1 when a probe tells something."""
     parser = argparse.ArgumentParser(prog="python -m bench.timing_leaks", description=__doc__)
     parser.add_argument("--samples", type=int, default=SAMPLES)
-    samples: int = parser.parse_args().samples
+    parser.add_argument("--records", type=int, default=RECORDS)
+    parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
+    parser.add_argument("--store", choices=STORES, help="the database, if not a file")
+    parser.add_argument("--only", default="", help="probes with this in their name")
+    options = parser.parse_args()
+    samples: int = options.samples
     console = Console(highlight=False)
     table = Table(title=f"{samples} interleaved samples each; medians in µs")
     for column in (*NAMED, "present", "absent", "z"):
         table.add_column(column, justify="left" if column in NAMED else "right")
     worst = 0.0
-    with tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder:
-        site = Site(Path(folder))
-        keys = _fill(site)
+    with (
+        database(options.store) as url,
+        tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder,
+    ):
+        site = Site(Path(folder), database_url=url)
+        keys = _fill(site, options.records, url)
+        if options.model is not None:
+            install = site.command("pdpp", "semantic", "install", "--from", str(options.model))
+            subprocess.run(install, check=True, capture_output=True)
         tokens = {name: _grant(site, name, more) for name, more in _grants(keys).items()}
         with site.serving():
-            for probe in _probes():
+            probes = _probes()
+            if options.model is not None:
+                _wait_until_embedded(site, tokens["fields"])
+                probes += _meaning_probes()
+            for probe in (each for each in probes if options.only in each.name):
                 found = _compare(site, tokens[probe.grant], probe, samples)
                 worst = max(worst, abs(found.z))
                 row = (f"{found.hidden_us:.0f}", f"{found.absent_us:.0f}", f"{found.z:+.2f}")
@@ -124,6 +147,27 @@ def _probes() -> list[Probe]:
     return found
 
 
+def _meaning_probes() -> list[Probe]:
+    return [
+        Probe(mode, grant, *(f"{path}{word}+{NUMBER}" for word in (HIDDEN, MEANT_ABSENT)))
+        for grant in ("fields", "records", "time")
+        for mode in ("meaning", "hybrid")
+        for path in (f"/v1/search?mode={mode}&q=",)
+    ]
+
+
+def _wait_until_embedded(site: Site, token: str) -> None:
+    """Of a client that sees every record."""
+    rest = RestCaller(site.origin, token)
+    for _ in range(EMBEDDING_SECONDS):
+        with suppress(Refused):  # nothing is embedded yet
+            recall = rest.get("/v1/search/semantic", [("q", "anything")])["meta"]["recall"]
+            if not recall["unembedded_record_count"]:
+                return
+        sleep(1)
+    sys.exit(f"after {EMBEDDING_SECONDS} s there were records without vectors")
+
+
 def _probe(name: str, path: str, grant: str) -> Probe:
     return Probe(name, grant, path.replace("{}", HIDDEN), path.replace("{}", ABSENT))
 
@@ -154,19 +198,20 @@ def _z(one: Sequence[int], other: Sequence[int]) -> float:
     return (ranks - n * (n + m + 1) / 2) / math.sqrt(n * m * (n + m + 1) / 12)
 
 
-def _fill(site: Site) -> list[str]:
+def _fill(site: Site, records: int, database_url: str | None) -> list[str]:
     """Letters, some of which hold what is probed for where no grant shows it; the granted keys."""
-    words, keys = Words(7), [f"l{number}" for number in range(0, RECORDS, EVERY)]
-    with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
+    words, keys = Words(7), [f"l{number}" for number in range(0, records, EVERY)]
+    settings = Settings(data_dir=site.data_dir, database_url=database_url)
+    with open_stores(settings, serving=False) as stores:
         declaration = declare(stores.records, _declaration(), stores.clock()).declaration
         connection_id = connect(stores, declaration, "letters")
         upload, _ = stores.records.receive_blob(
             connection_id, [HELD], "text/plain", stores.clock(), 1_000
         )
         reference = {"blob_id": upload.blob_id, "size_bytes": len(HELD), "mime_type": "text/plain"}
-        letters = (_letter(number, words, reference) for number in range(RECORDS))
+        letters = (_letter(number, words, reference) for number in range(records))
         lines = [orjson.dumps({"data": each, "emitted_at": EMITTED_AT}) for each in letters]
-        for start in range(0, RECORDS, 1_000):
+        for start in range(0, records, 1_000):
             batch = lines[start : start + 1_000]
             ingest_lines(stores, connection_id, declaration, "letters", batch)
     return keys
@@ -227,7 +272,7 @@ def _declaration() -> dict[str, Any]:
         "selection": {"fields": True, "resources": True},
         "query": {
             "range_filters": {"sent_at": ["gte", "lt"]},
-            "search": {"lexical_fields": LEXICAL},
+            "search": {"lexical_fields": LEXICAL, "semantic_fields": LEXICAL},
             "aggregations": {"count": True, "group_by": ["topic"]},
         },
     }

@@ -164,7 +164,7 @@ class Session:
         try:
             self._compare(ask, reply)
         except Refused as refused:
-            self._same_refusal(refused, reply)
+            self.same_refusal(refused, reply)
 
     def no_leak(self, reply: Reply) -> None:
         for marker in MARKER.findall(reply.text + self._opened(reply)):
@@ -189,7 +189,7 @@ class Session:
             if f"mk{marker}marx" in orjson.dumps(visible.get(place)).decode()
         }
 
-    def _same_refusal(self, refused: Refused, reply: Reply) -> None:
+    def same_refusal(self, refused: Refused, reply: Reply) -> None:
         found = (reply.status, reply.code)
         param = reply.error.get("param") if reply.status >= 400 else None
         assert any(

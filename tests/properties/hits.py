@@ -51,11 +51,12 @@ class Found:
 
 @dataclass
 class Expected:
-    """All hits in their order, and what is told of words that were relaxed."""
+    """All hits in their order, what is told of words that were relaxed, and who is folded."""
 
     hits: list[Found]
     relaxed: Json | None = None
     near: list[Json] = field(default_factory=list[Json])
+    folded: list[Found] = field(default_factory=list[Found])
 
 
 def expected_search(reader: Reader, ask: Ask) -> Expected:
@@ -84,7 +85,9 @@ def expected_search(reader: Reader, ask: Ask) -> Expected:
     if len(found.hits) < relaxed.FEW and is_relaxed and sources:
         _relax(reader, sources, ask, wanted, found)
     if "sort" not in ask.scalars:
-        found.hits = _folded(found.hits[:exact]) + found.hits[exact:]
+        kept = _folded(found.hits[:exact])
+        found.folded = [hit for hit in found.hits[:exact] if not any(hit is each for each in kept)]
+        found.hits = kept + found.hits[exact:]
     return found
 
 
@@ -182,7 +185,7 @@ def _ranked(
     found = [hit for _, _, hit in matching]
     if "sort" in ask.scalars:
         return sorted(found, key=_place_in_time, reverse=ask.scalars["sort"] == "newest")
-    return sorted(found, key=_hit_place)
+    return sorted(found, key=hit_place)
 
 
 def _nearness(row: Row, wanted: Wanted, frequencies: list[int]) -> float:
@@ -373,7 +376,7 @@ def _place_in_time(hit: Found) -> tuple[Any, ...]:
     return (instant_of(row), row.key, row.source.connection, row.source.stream)
 
 
-def _hit_place(hit: Found) -> tuple[Any, ...]:
+def hit_place(hit: Found) -> tuple[Any, ...]:
     row = hit.row
     text = row.data.get(DATED.get(row.source.stream, ""))
     at = moment(text)

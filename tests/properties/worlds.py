@@ -84,7 +84,7 @@ STREAM_NOTES: Json = {
             {"name": "book"},
             {"name": "shelf", "default_limit": 1, "max_limit": 4},
         ],
-        "search": {"lexical_fields": ["title", "body"]},
+        "search": {"lexical_fields": ["title", "body"], "semantic_fields": ["title", "body"]},
         "aggregations": {
             "count": True,
             "sum": ["words", "cost"],

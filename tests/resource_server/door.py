@@ -17,6 +17,7 @@ from personal_server.domain.cursor import TokenUse, unpacked_place
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
+from personal_server.reading.meaning import QueryEmbedder
 from personal_server.reading.ports import KeyedSealer, ReadPorts
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.ports import RecordStore, SealingKey
@@ -97,13 +98,16 @@ class Door:
     store: RecordStore
     now_ns: int = NOW_NS
     extra: Iterable[Route] = ()
+    embedder: QueryEmbedder | None = None
     table: RouteTable[Route] = field(init=False)
     ports: ReadPorts = field(init=False)
 
     def __post_init__(self) -> None:
         random_bytes = Counter()
         sealer = RecordingSealer([SealingKey(1, b"k" * 32, 0)])
-        self.ports = ReadPorts(self.store, sealer, lambda: self.now_ns, random_bytes)
+        self.ports = ReadPorts(
+            self.store, sealer, lambda: self.now_ns, random_bytes, embedder=self.embedder
+        )
         self.table = RouteTable([*read_routes(self.ports), *self.extra])
 
     def unseal(self, token: str) -> bytes:

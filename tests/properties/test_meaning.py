@@ -1,0 +1,166 @@
+"""What is found by meaning equals a brute-force comparison of everything that the grant shows.
+
+The embedder is tiny and takes some words for alike, so that hits by words and by meaning differ.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from personal_server.semantics.index import PassageIndex
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import RecordStore
+from tests.properties import hits
+from tests.properties.comparing import Session, furnish
+from tests.properties.meaning import wanted_of
+from tests.properties.reference import Json, Reader, Refused, Row, filter_errors, filtered
+from tests.properties.requests import Ask
+from tests.properties.sizes import worlds
+from tests.properties.stores import STORES, open_store
+from tests.properties.timeline import is_within, named_sources, time_of
+from tests.properties.worlds import STREAM_NOTES, WORDS, make_token, make_world
+from tests.resource_server.door import Door, Reply
+from tests.semantics.tiny import TinyEmbedder, vector_of
+
+TOKENS, ASKS = 6, 8
+FARTHEST = 0.92
+DAYS = ("2026-01-01", "2026-01-03", "2026-03-29T00:30:00Z")
+ASKED = ("dog", "weather", "wet", "letter", *WORDS)
+FIELDS: list[str] = STREAM_NOTES["query"]["search"]["semantic_fields"]
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("seed", worlds(6))
+def test_a_search_by_meaning_is_exactly_what_the_grant_lets_through(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
+    world = make_world(seed)
+    with open_store(kind, tmp_path) as store:
+        furnish(store, world)
+        embed(store)
+        door = Door(store, embedder=TinyEmbedder())
+        for turn in range(TOKENS):
+            session = Session(door, world, make_token(world))
+            rng = random.Random(f"meaning {seed}/{turn}")
+            for _ in range(ASKS):
+                ask = make_ask(rng)
+                try:
+                    check(session, ask)
+                except AssertionError as failure:
+                    failure.add_note(f"{kind} {ask.target}\n{session.token}")
+                    raise
+
+
+def embed(store: RecordStore) -> None:
+    """Everything there is."""
+    index = PassageIndex(store, KnownDeclarations(), TinyEmbedder, sleep=lambda _: None)
+    for _ in range(4):
+        index()
+
+
+def make_ask(rng: random.Random) -> Ask:
+    """Plain words, and now and then what narrows a search."""
+    words = rng.choices(ASKED, k=rng.randint(1, 3))
+    scalars = {"q": " ".join(words), "mode": rng.choice(("meaning", "hybrid"))}
+    if rng.random() < 0.5:
+        scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
+    if rng.random() < 0.25:
+        scalars["since"] = rng.choice(DAYS)
+    if rng.random() < 0.25:
+        filters = (("mood", None, rng.choice(("calm", "wild"))),)
+        return Ask("search", "notes", None, scalars, filters, streams=("notes",))
+    return Ask("search", "notes", None, scalars)
+
+
+def check(session: Session, ask: Ask) -> None:
+    """Hits in their order on all pages, counts, and nothing hidden in any byte."""
+    reply = session.door.get(ask.target, session.authority)
+    session.no_leak(reply)
+    try:
+        by_words = hits.expected_search(session.reader, ask)
+    except Refused as refused:
+        session.same_refusal(refused, reply)
+        return
+    near = nearest(session.reader, ask)
+    is_hybrid = ask.scalars["mode"] == "hybrid"
+    expected = joined(by_words, near, ask) if is_hybrid else near
+    assert reply.status == 200, reply.body
+    meta = reply.body["meta"]
+    assert meta["count"]["value"] == len(expected)
+    assert meta["recall"].get("unembedded_record_count", 0) == 0
+    assert meta.get("relaxed") == (by_words.relaxed if is_hybrid else None)
+    first = hits.first_page(expected, int(ask.scalars.get("limit", "25")))
+    rest = [hit for hit in expected if not any(hit is each for each in first)]
+    fields = {place(hit.row): hit.matched for hit in near}
+    shown = list(walked(session, reply))
+    assert [told_place(hit) for hit in shown] == [place(hit.row) for hit in first + rest]
+    for hit in shown:
+        if not is_hybrid or hit.get("retrieval_sources") == ["semantic"]:
+            assert set(hit["matched_fields"]) == fields[told_place(hit)]
+
+
+def walked(session: Session, reply: Reply) -> Iterator[Json]:
+    """The hits of a page and of those behind it."""
+    yield from reply.data
+    while reply.body["has_more"]:
+        reply = session.door.get(reply.body["links"]["next"], session.authority)
+        session.no_leak(reply)
+        yield from reply.data
+
+
+def nearest(reader: Reader, ask: Ask) -> list[hits.Found]:
+    """11.6: records by their nearest passage in a granted semantic field."""
+    asked = vector_of(ask.scalars["q"])
+    found: list[hits.Found] = []
+    for source in named_sources(reader, ask):
+        fields = [name for name in FIELDS if name in source.fields]
+        if source.stream != "notes" or filter_errors(reader, [source], ask.filters):
+            continue
+        if "since" in ask.scalars and time_of(source) is None:
+            continue
+        for row in filtered(reader, [source], ask.filters):
+            if "since" in ask.scalars and not is_within(row, ask):
+                continue
+            texts = {name: row.data.get(name) or "" for name in fields}
+            apart = [
+                (distance(asked, vector_of(text)), name)
+                for name, text in texts.items()
+                if sum(map(str.isalnum, text)) >= 3
+            ]
+            if apart and min(apart)[0] <= FARTHEST:
+                least, name = min(apart)
+                found.append(hits.Found(row, least, {name}, []))
+    return sorted(found, key=hits.hit_place)
+
+
+def joined(by_words: hits.Expected, near: list[hits.Found], ask: Ask) -> list[hits.Found]:
+    """11.6: what holds all terms, then what is near, then what holds some."""
+    terms = len(wanted_of(ask.scalars["q"]).terms)
+    whole = [hit for hit in by_words.hits if hit.words is None or len(hit.words) == terms]
+    some = [hit for hit in by_words.hits if not any(hit is each for each in whole)]
+    found = list(whole)
+    known = {place(hit.row) for hit in [*whole, *by_words.folded]}
+    for hit in (*near, *some):
+        if place(hit.row) not in known:
+            known.add(place(hit.row))
+            found.append(hit)
+    return found
+
+
+def distance(one: bytes, other: bytes) -> float:
+    a, b = ([value - 256 if value > 127 else value for value in each] for each in (one, other))
+    lengths = math.hypot(*a) * math.hypot(*b)
+    return round(1 - sum(x * y for x, y in zip(a, b, strict=True)) / lengths, 4) if lengths else 1.0
+
+
+def place(row: Row) -> tuple[str, str, str]:
+    return (row.source.connection, row.source.stream, row.key)
+
+
+def told_place(hit: Json) -> tuple[str, str, str]:
+    return (hit["connection_id"], hit["stream"], hit["id"])

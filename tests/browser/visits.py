@@ -48,6 +48,8 @@ PAGES = (
     "apps",
     "sign-ins",
     "not-found",
+    "front",
+    "docs",
 )
 
 
@@ -150,6 +152,8 @@ def prepare(site: Site) -> dict[str, str]:
         "sign-ins": "/owner/sign-ins",
         "device": "/device?user_code=WDJB-MJHT",
         "not-found": "/owner/nothing",
+        "front": "/",
+        "docs": "/docs",
     }
     return {name: site.origin + path for name, path in {**asked, **pages}.items()}
 

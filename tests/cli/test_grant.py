@@ -57,6 +57,14 @@ def test_two_entries_of_a_file_make_a_package(terminal: Any) -> None:
     assert resolved(terminal).package_id == made["grant_package_id"]
 
 
+def test_an_entry_that_cannot_be_granted_leaves_nothing_granted(terminal: Any) -> None:
+    unknown = {**mail_request()[0], "source": {"id": "https://example.com/none"}}
+    file = terminal.file([*mail_request(), unknown])
+    assert terminal.run(*AGENT, "--from", file, "--yes") == 64
+    assert "Entry 2 of 2 cannot be granted" in terminal.err
+    assert terminal.json("grant", "list", "--all") == []
+
+
 def test_it_ends_after_ninety_days_unless_told(terminal: Any) -> None:
     made = terminal.json(*AGENT, "--source", "bank", "--yes")
     assert terminal.json("grant", "show", made["grant_id"])["expires_at"] == "2027-02-16T11:06:40Z"

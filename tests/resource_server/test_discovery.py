@@ -86,6 +86,13 @@ async def test_the_front_page_is_html_for_who_prefers_it(
     assert answer.headers["content-type"] == kind
 
 
+async def test_the_docs_show_code_as_code(bench: Bench) -> None:
+    async with bench.client(None) as client:
+        page = (await client.get("/docs")).text
+    assert "`" not in page
+    assert "<code>MCP: List Servers</code>" in page
+
+
 async def test_the_docs_name_the_address_before_anything_else(bench: Bench) -> None:
     async with bench.client(None) as client:
         page = (await client.get("/docs")).text

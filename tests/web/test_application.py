@@ -100,6 +100,17 @@ async def test_a_foreign_host_is_misdirected_everywhere_but_at_healthz() -> None
 
 
 @pytest.mark.anyio
+async def test_a_browser_at_a_foreign_host_gets_a_page_that_says_what_to_change() -> None:
+    async with client() as http:
+        sent = {"Host": "evil.example", "Accept": "text/html,*/*;q=0.8"}
+        page = await http.get("/owner/", headers=sent)
+    assert page.status_code == 421
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Use the address in PDPP_PUBLIC_URL" in page.text
+    assert "evil.example" not in page.text
+
+
+@pytest.mark.anyio
 async def test_a_bearer_refused_too_often_is_told_to_wait_and_another_is_told_why() -> None:
     bearer = {"Authorization": "Bearer wrong"}
     async with client(allowed=2, status=401) as http:

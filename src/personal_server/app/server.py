@@ -47,6 +47,7 @@ from personal_server.authorization_server.openapi import (
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
+from personal_server.console.pages import STYLESHEET_PATH
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
     MEND_RECORDS,
@@ -394,6 +395,7 @@ def _resource_server(
             described_answers(),
             SECURITY_SCHEMES,
         ),
+        stylesheet=STYLESHEET_PATH,
     )
     limits = Quotas(
         _rules(settings.limits),

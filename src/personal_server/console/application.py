@@ -23,7 +23,7 @@ from personal_server.console.pages import (
     SCRIPT,
     SCRIPT_NAME,
     STYLESHEET,
-    STYLESHEET_NAME,
+    STYLESHEET_PATH,
     Templates,
 )
 from personal_server.console.passkeys import PasskeyPages
@@ -187,7 +187,7 @@ def script(visit: PageRequest) -> Response:
 
 ASSET_ROUTES = (
     PageRoute("GET", "/icon.svg", icon, open_to_all=True),
-    PageRoute("GET", f"/assets/{STYLESHEET_NAME}", stylesheet, open_to_all=True),
+    PageRoute("GET", STYLESHEET_PATH, stylesheet, open_to_all=True),
     PageRoute("GET", f"/assets/{SCRIPT_NAME}", script, open_to_all=True),
 )
 

@@ -26,7 +26,7 @@ STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
 SCRIPT = (_STATIC / "passkeys.js").read_bytes()
 SCRIPT_NAME = f"passkeys-{hashlib.sha256(SCRIPT).hexdigest()[:12]}.js"
-STYLESHEET_NAME = f"console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
+STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 _TEMPLATES = Environment(
     loader=PackageLoader("personal_server.console", "templates"),
@@ -131,7 +131,7 @@ class Templates:
         body = _TEMPLATES.get_template(template).render(
             {
                 "server_name": self._server_name,
-                "stylesheet": f"/assets/{STYLESHEET_NAME}",
+                "stylesheet": STYLESHEET_PATH,
                 "script": f"/assets/{SCRIPT_NAME}" if scripted else None,
                 "visit": visit,
                 **values,

@@ -15,12 +15,14 @@ from personal_server.consent.authorization_requests import SCOPE_OFFLINE, SCOPE_
 from personal_server.consent.choices import Choices
 from personal_server.consent.client_registration import LOCAL, local_client_id
 from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, RandomBytes, new_id
+from personal_server.consent.offers import Ungrantable
 from personal_server.consent.review import RequestFacts
 from personal_server.consent.selections import Selection
 from personal_server.domain.connection import Connection
 from personal_server.errors import (
     AiTrainingConsentRequired,
     AmbiguousConnection,
+    InvalidAuthorizationDetails,
     NotANarrowing,
     ReviewStale,
 )
@@ -130,8 +132,9 @@ class LocalGranting:
         catalog = self._catalogs()
         earlier = active_held(reader, client.client_id, self._clock())
         first = review_of(request, catalog, Choices(mode=asked.mode, expiry=asked.expiry))
-        if first.impossible is not None:
-            raise first.impossible
+        for offer in first.offers:  # nobody is here to see that a part was left out
+            if isinstance(offer, Ungrantable):
+                raise _ungrantable(offer, len(first.offers))
         choices = dataclasses.replace(
             all_choices(first.offers),
             mode=asked.mode,
@@ -144,6 +147,18 @@ class LocalGranting:
                 raise _ambiguous(review, missing.index)
             raise NotANarrowing("The request leaves nothing to grant.")
         return review
+
+
+def _ungrantable(offer: Ungrantable, entries: int) -> InvalidAuthorizationDetails:
+    refusal = offer.refusal
+    if entries == 1:
+        return refusal
+    return InvalidAuthorizationDetails(
+        f"Entry {offer.index + 1} of {entries} cannot be granted: {refusal.message}",
+        param=refusal.param,
+        reason=refusal.reason,
+        next_step="Leave it out, or mend it; nothing was granted.",
+    )
 
 
 def _client_row(asked: LocalRequest, random_bytes: RandomBytes, now_ns: int) -> ClientRow:

@@ -326,7 +326,8 @@ class Parts:
     """What the routes work with.
 
     Shapes: `flush` makes fresh disclosures readable; `grants` go into archives; `beside` is what
-        the published description holds besides these routes.
+        the published description holds besides these routes; `stylesheet` is the path of the one
+        that the pages for people share with the owner's.
     """
 
     reads: ReadPorts
@@ -338,6 +339,7 @@ class Parts:
     server_name: str = "Personal server"
     beside: Beside = field(default_factory=Beside)
     kept_backups: KeptBackups = tuple
+    stylesheet: str = ""
 
 
 def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
@@ -363,7 +365,9 @@ def route_table(parts: Parts) -> RouteTable[Route]:
     enclosures = Enclosures(parts.grants, disclosures, reads.store.person_corrections)
     table = RouteTable(
         [
-            *Discovery(parts.server_name, document, lambda: model_of(reads) is not None).routes(),
+            *Discovery(
+                parts.server_name, document, lambda: model_of(reads) is not None, parts.stylesheet
+            ).routes(),
             *read_routes(reads),
             *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
             *Ingest(reads, declarations).routes(),

@@ -221,12 +221,16 @@ class Discovery:
     """
 
     def __init__(
-        self, server_name: str, document: Document, has_model: Callable[[], bool] = bool
+        self,
+        server_name: str,
+        document: Document,
+        has_model: Callable[[], bool] = bool,
+        stylesheet: str = "",
     ) -> None:
         self._has_model = has_model
         self._name = server_name
         self._document = document
-        self._pages = DocumentationPages(server_name)
+        self._pages = DocumentationPages(server_name, stylesheet)
 
     def routes(self) -> tuple[Route, ...]:
         """Every public route of docs/contract/resource-server.md 5."""
@@ -276,7 +280,7 @@ class Discovery:
         return Reply(OpenApiDocument(json_schema_dialect=dialect, **document))
 
     def _html(self, page: str) -> Reply:
-        policy = page_headers(style_src="'unsafe-inline'", form_action="'none'")
+        policy = page_headers(style_src="'self'", img_src="'self'", form_action="'none'")
         headers = (("Vary", "Accept"), *policy.items())
         return Reply(content=page.encode(), content_type=HTML_TYPE, headers=headers)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from personal_server.domain.hosts import host_connections, mcp_url
 
@@ -16,32 +17,44 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class DocumentationPages:
-    """Renders the pages of one server."""
+    """Renders the pages of one server; `stylesheet` is the path of what all pages look like."""
 
-    def __init__(self, server_name: str) -> None:
+    def __init__(self, server_name: str, stylesheet: str) -> None:
         self._name = server_name
+        self._stylesheet = stylesheet
         self._templates = Environment(
             loader=PackageLoader("personal_server.resource_server"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
         )
+        self._templates.filters["with_code"] = with_code
 
     def front(self, origin: str) -> str:
         """The page of `/`."""
         return self._templates.get_template("front.html").render(
-            name=self._name, url=mcp_url(origin)
+            name=self._name, stylesheet=self._stylesheet, url=mcp_url(origin)
         )
 
     def docs(self, origin: str, document: Mapping[str, Any]) -> str:
         """The page of `/docs`."""
         return self._templates.get_template("docs.html").render(
             name=self._name,
+            stylesheet=self._stylesheet,
             origin=origin,
             url=mcp_url(origin),
             hosts=host_connections(origin),
             groups=list(_groups(document)),
         )
+
+
+def with_code(text: str) -> Markup:
+    """What stands between backticks, as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
 
 
 def _groups(document: Mapping[str, Any]) -> Iterator[dict[str, object]]:

@@ -28,7 +28,7 @@ from personal_server.errors import (
     RateLimitExceeded,
 )
 from personal_server.web.bodies import check_head, read_body, spool_body
-from personal_server.web.error_responses import json_error, translate
+from personal_server.web.error_responses import bare_page, json_error, translate
 from personal_server.web.health import HEALTH_PATHS, Health
 from personal_server.web.limits import FailedBearers
 from personal_server.web.parameters import Parameters, parse_query
@@ -37,6 +37,7 @@ from personal_server.web.requests import (
     IncomingRequest,
     OriginPolicy,
     check_version,
+    prefers_html,
     request_id_of,
     sent_token,
 )
@@ -340,8 +341,12 @@ class Application:
             address = self._settle(scope, headers, request_id)
         except PersonalServerError as error:
             note(scope, error=error.code)
-            closing = {} if isinstance(error, MisdirectedRequest) else {"Connection": "close"}
-            await _refuse(error, request_id, send, **closing)
+            if not isinstance(error, MisdirectedRequest):
+                await _refuse(error, request_id, send, Connection="close")
+            elif prefers_html(headers.get("accept", "")):
+                await _send(bare_page(error), send)
+            else:
+                await _refuse(error, request_id, send)
             return
         if is_public_document(scope["path"]):
             send = readable_anywhere(send)

@@ -112,12 +112,18 @@ def oauth_error(error: PersonalServerError, request_id: str) -> Response:
 def plain_page(request: IncomingRequest, error: PersonalServerError) -> Response:
     """A page for a browser that cannot be sent back; the composition root may bring a finer one."""
     del request
+    return bare_page(error)
+
+
+def bare_page(error: PersonalServerError) -> Response:
+    """An error for a browser, with nothing that would have to be fetched from this server."""
     message = html.escape(error.message)
+    step = str(error.members.get("next_step") or "Go back to the app and connect again.")
     page = (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Request not usable</title>'
         f'<main data-error="{html.escape(error.code)}"><h1>This request cannot be used</h1>'
-        f"<p>{message}</p><p>Go back to the app and connect again.</p></main></html>"
+        f"<p>{message}</p><p>{html.escape(step)}</p></main></html>"
     )
     headers = {**NO_STORE, **page_headers(), **error_headers(error)}
     return HTMLResponse(page, error.status, headers)

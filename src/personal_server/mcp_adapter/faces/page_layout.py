@@ -21,8 +21,11 @@ STRUCTURED_SLACK = 400
 """Room for what is only known once the page is chosen: first id, a shortening warning."""
 PRESUMED_CURSOR_CHARS = 400
 
-MEASURES = tuple(Measure.of(preview) for preview in contract.PREVIEWS)
-REFIT = Measure.of(contract.REFIT_PREVIEW)
+LONG = tuple(
+    Measure.of(preview) for preview in contract.PREVIEWS if preview >= contract.REFIT_PREVIEW
+)
+"""The measures at which a page of several rows is shown, the longest first."""
+REFIT = LONG[-1]
 SHORT = Measure.of(contract.SHORT_PREVIEW)
 SHORTEST = Measure.of(contract.SHORTEST_PREVIEW)
 LEAST = Measure(contract.SHORTEST_PREVIEW, 0)
@@ -192,15 +195,18 @@ def fit_page(fitting: Fitting, *, whole: bool = False) -> list[Block] | int:
             is shown, if need be in less of each.
     """
     total = len(fitting.rows)
-    # A few rows fit whole most of the time, and then there is nothing to look for.
-    if total <= contract.REFIT_ROWS and fitting.room(MEASURES[0]) == total:
-        return list(fitting.at(MEASURES[0]))
-    kept = fitting.room(REFIT)
+    # a page that the server ended fits most of the time, and so do a few rows; of many others it is
+    # known first whether they do, before any is rendered at length
+    is_likely = whole or total <= contract.REFIT_ROWS
+    kept = total if is_likely else fitting.room(REFIT)
+    for measure in LONG if kept == total else ():
+        kept = fitting.room(measure)
+        if kept == total:
+            return list(fitting.at(measure))
     if kept < (total if whole else min(contract.REFIT_ROWS, total)):
         kept = fitting.room(SHORT)
-    if kept == total:
-        fitting_measures = (measure for measure in MEASURES if fitting.room(measure) == total)
-        return list(fitting.at(next(fitting_measures, MEASURES[-1])))
+        if kept == total:
+            return list(fitting.at(SHORT))
     if whole or total == 1:
         shown = _less_of_each(fitting)
         if shown is not None:

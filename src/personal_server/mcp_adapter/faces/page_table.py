@@ -21,7 +21,7 @@ from personal_server.mcp_adapter.faces.record_identity import (
 from personal_server.mcp_adapter.faces.truncation import PayloadMember, members_of
 from personal_server.mcp_adapter.safe_text import BREAKS, clean, clean_json, one_line
 from personal_server.rs_client.answers import record_key_of
-from personal_server.rs_client.json_values import Json, as_text, compact, is_list, is_object
+from personal_server.rs_client.json_values import Json, as_text, compact, is_object
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
 """A key that can begin a line: it can neither be taken for one of ours nor for several cells."""
@@ -140,7 +140,7 @@ def cell(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value if PLAIN_CELL.fullmatch(value) else _text_cell(value)
-    return _quoted(clean_json(value)) if is_object(value) or is_list(value) else compact(value)
+    return compact(value) if isinstance(value, int | float) else _quoted(clean_json(value))
 
 
 def _text_cell(value: str) -> str:

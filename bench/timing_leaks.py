@@ -183,7 +183,9 @@ def _compare(site: Site, token: str, probe: Probe, samples: int) -> Outcome:
             begin = perf_counter_ns()
             path = (probe.hidden, probe.absent)[side].replace(NUMBER, str(number))
             connection.request("GET", path, headers=headers)
-            connection.getresponse().read()
+            answer = connection.getresponse()
+            if not answer.read() or answer.status not in (200, 404):
+                sys.exit(f"{probe.name} was answered {answer.status}")
             if number >= WARM_UP:
                 taken[side].append(perf_counter_ns() - begin)
     connection.close()

@@ -7,6 +7,7 @@ its meaning and an import nothing.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import select
 import subprocess
@@ -26,6 +27,8 @@ QUERY_SECONDS = 5.0
 BATCH_SECONDS = 120.0
 # After a failure the process is not started again at once.
 PAUSE_SECONDS = 30.0
+UNUSABLE = "The model cannot be used: see `pdpp semantic status`."
+_log = logging.getLogger(__name__)
 
 
 class EmbedderFailed(Exception):
@@ -82,15 +85,17 @@ class ModelProcess:
     def embed(self, texts: Sequence[str], *, is_query: bool) -> list[bytes]:
         """One request at a time.  Raises: EmbedderFailed."""
         with self._lock:
+            # who asks meanwhile does not make it longer
+            if self._failed_at is not None and self._monotonic() < self._failed_at + PAUSE_SECONDS:
+                raise EmbedderFailed(UNUSABLE)
             try:
                 child = self._running()
                 return child.embed(texts, is_query=is_query, seconds=self._seconds)
             except (OSError, ValueError, KeyError) as error:
+                _log.warning("the model gave no vectors: %s", type(error).__name__)
                 self._failed_at = self._monotonic()
                 self._end()
-                raise EmbedderFailed(
-                    "The model cannot be used: see `pdpp semantic status`."
-                ) from error
+                raise EmbedderFailed(UNUSABLE) from error
 
     def close(self) -> None:
         """End the process; whoever waits for it meets its end."""
@@ -108,8 +113,6 @@ class ModelProcess:
     def _running(self) -> _ModelChild:
         if self._child is not None:
             return self._child
-        if self._failed_at is not None and self._monotonic() < self._failed_at + PAUSE_SECONDS:
-            raise ValueError("it failed shortly before")
         # known before it is ready, so that it can be ended meanwhile
         self._child = _ModelChild(self._folder, self._niceness)
         self._child.begin()

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 # The connector and the stream of the server's own that persons are read from.
@@ -170,6 +171,7 @@ def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
     )
 
 
+@lru_cache(maxsize=4_096)
 def _written(text: str) -> tuple[Identity | None, str | None]:
     before, opens, inner = text.rstrip().removesuffix(">").rpartition("<")
     if not opens:

@@ -16,6 +16,8 @@ import Stemmer
 
 # So much of a text says what language it is in.
 _LANGUAGE_CHARS = 200
+# What of most texts cannot be printed: looked at on its own, it is many times quicker.
+_LINE_ENDS = str.maketrans("\t\n\r", "   ")
 # Texts too short or too strange to tell, subjects above all.
 _USUAL_LANGUAGE = "english"
 _ALGORITHMS = {
@@ -75,7 +77,9 @@ _STEMS = {language: _Stems(language) for language in _ALGORITHMS.values()}
 
 def language_of(text: str) -> str | None:
     """The name of the stemmer for the language of a text; `None` where the language has none."""
-    head = "".join(each if each.isprintable() else " " for each in text[:_LANGUAGE_CHARS])
+    head = text[:_LANGUAGE_CHARS].translate(_LINE_ENDS)
+    if not head.isprintable():
+        head = "".join(each if each.isprintable() else " " for each in head)
     is_reliable, _, details = pycld2.detect(head)
     return _ALGORITHMS.get(details[0][1]) if is_reliable else _USUAL_LANGUAGE
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from personal_server.domain.criteria import Term
@@ -21,6 +22,8 @@ from personal_server.domain.word_forms import forms, language_of, stems
 MARK, STEM_MARK = ":", "~"
 # So much of a text is taken apart at once: a very long one never lies in memory word by word.
 _TAKEN_CHARS = 1 << 17
+# Texts of at most so many characters are kept in memory with their words.
+_OFTEN_CHARS = 64
 
 
 class Entry(NamedTuple):
@@ -38,18 +41,30 @@ def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
     parts: list[str] = []
     counts: list[int] = []
     for place, text in enumerate(texts):
-        count = 0
+        marked, count = "", 0
         if isinstance(text, str):
-            stemmed: list[str] = []
-            language = language_of(text)
-            for words in _taken(spaced(text)):
-                parts.append(_marked(f"{place}{MARK}", words))
-                other = list(filter(None, stems(words, language)))
-                stemmed += [_marked(f"{place}{STEM_MARK}", other)] if other else []
-                count += len(words)
-            parts += stemmed
+            # names, addresses and labels come again and again
+            mark = _marked_often if len(text) <= _OFTEN_CHARS else _marked_text
+            marked, count = mark(place, text)
+        parts += [marked] if marked else []
         counts.append(count)
     return " ".join(parts), struct.pack(f">{len(counts)}I", *counts)
+
+
+def _marked_text(place: int, text: str) -> tuple[str, int]:
+    """The words of a field and behind them its stems, marked, and how many words they are."""
+    parts: list[str] = []
+    stemmed: list[str] = []
+    count, language = 0, language_of(text)
+    for words in _taken(spaced(text)):
+        parts.append(_marked(f"{place}{MARK}", words))
+        other = list(filter(None, stems(words, language)))
+        stemmed += [_marked(f"{place}{STEM_MARK}", other)] if other else []
+        count += len(words)
+    return " ".join([*parts, *stemmed]), count
+
+
+_marked_often = lru_cache(maxsize=4_096)(_marked_text)
 
 
 def _marked(mark: str, words: list[str]) -> str:

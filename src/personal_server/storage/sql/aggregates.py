@@ -1,7 +1,6 @@
 """Aggregates: figures per group and source in SQL, merged and ordered here.
 
-Rule: everything is exact.  A sum in SQL is a sum of integers: doubles that are whole
-ten-thousandths below 10^8 are summed as such, all others are added as decimals here.
+Rule: everything is exact (`measures`).
 Source: docs/contract/resource-server.md 10.
 """
 
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -18,10 +17,7 @@ import orjson
 
 from personal_server.domain.criteria import Grouping, Metric
 from personal_server.domain.values import (
-    Comparable,
     ValueKind,
-    exact_number,
-    exact_sum,
     render_number,
     render_sum,
 )
@@ -35,9 +31,9 @@ from personal_server.storage.meaning import (
     step_width,
 )
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.figures import count_place, extreme, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.measures import Figures, absorb, measured, unscaled
 from personal_server.storage.sql.segments import (
     Key,
     Segment,
@@ -48,112 +44,6 @@ from personal_server.storage.sql.segments import (
 )
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.tables import ColumnKind
-
-# Measures: counts, exact sums, extremes, distinct values -----------------------------------------
-_SCALE = 10_000
-_HALF = 1 << 32
-
-
-@dataclass(slots=True)
-class Figures:
-    """What is known of one group."""
-
-    count: int = 0
-    total: Decimal = Decimal(0)
-    present: int = 0
-    extreme: Comparable | None = None
-    distinct: set[Comparable] = field(default_factory=set[Comparable])
-    numbers: Counter[float] = field(default_factory=Counter[float])
-
-    def add(self, number: Decimal) -> None:
-        """One more part of the sum."""
-        self.total = exact_sum((self.total, number))
-
-    @property
-    def average(self) -> Fraction | None:
-        """The sum, shared by those that have a value."""
-        return Fraction(self.total) / self.present if self.present else None
-
-    def percentile(self, percent: int) -> float | None:
-        """The least number that so many of a hundred do not exceed."""
-        return self._at(-(-percent * self.numbers.total() // 100))
-
-    @property
-    def median(self) -> Fraction | None:
-        """The middle number, or the mean of the two in the middle."""
-        total = self.numbers.total()
-        low, high = self._at((total + 1) // 2), self._at(total // 2 + 1)
-        if low is None or high is None:
-            return None
-        return (exact_number(low) + exact_number(high)) / 2
-
-    def _at(self, place: int) -> float | None:
-        """The number at a place, counted from 1 upwards."""
-        seen = 0
-        for number in sorted(self.numbers):
-            seen += self.numbers[number]
-            if seen >= place:
-                return number
-        return None
-
-
-def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> str:
-    """The columns that measure a metric over a group, after its count; begins with a comma."""
-    match metric:
-        case Metric.SUM if kind is ValueKind.INTEGER:
-            return f", {dialect.integer_sum(name)}"
-        case Metric.SUM:
-            scaled = _scaled(name, dialect)
-            return f", sum(CASE WHEN {_is_scaled(name, dialect)} THEN {scaled} END)"
-        case Metric.AVG:
-            return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
-        case Metric.MIN:
-            return f", min({name})"
-        case Metric.MAX:
-            return f", max({name})"
-        case _:
-            return ""
-
-
-def unscaled(name: str, kind: ValueKind, dialect: Dialect) -> str | None:
-    """Which values a sum in SQL leaves out; `None` if it takes all."""
-    if kind is ValueKind.INTEGER:
-        return None
-    return f"{name} IS NOT NULL AND NOT ({_is_scaled(name, dialect)})"
-
-
-def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> None:
-    """Add a line of `measured` columns to a group."""
-    figures.count += count
-    match metric:
-        case Metric.AVG if values:
-            figures.present += values[0]
-            figures.add(_summed(values[1:]))
-        case Metric.SUM if values:
-            figures.add(_summed(values))
-        case Metric.MIN | Metric.MAX if values:
-            (value,) = values
-            known = [each for each in (figures.extreme, value) if each is not None]
-            pick: Any = min if metric is Metric.MIN else max
-            figures.extreme = pick(known, default=None)
-        case _:
-            pass
-
-
-def _summed(values: Sequence[Any]) -> Decimal:
-    """A part of a sum, from its two halves or its ten-thousandths."""
-    if len(values) == 2:
-        high, low = values
-        return Decimal((high or 0) * _HALF + (low or 0))
-    return Decimal(values[0] or 0) / _SCALE
-
-
-def _scaled(name: str, dialect: Dialect) -> str:
-    return dialect.rounded(f"{name} * {_SCALE}.0")
-
-
-def _is_scaled(name: str, dialect: Dialect) -> str:
-    return f"abs({name}) < 1e8 AND {_scaled(name, dialect)} / {_SCALE}.0 = {name}"
 
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:

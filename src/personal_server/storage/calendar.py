@@ -57,6 +57,11 @@ class Calendar:
         return self.turn(point if is_day else (point + self.offset_ns(point)) // self.unit_ns)
 
     @property
+    def is_utc(self) -> bool:
+        """Whether its days are those of UTC."""
+        return self._zone.key == "UTC"
+
+    @property
     def turns(self) -> int | None:
         """After how many units a bucket comes round again, if it does."""
         return _TURNS[self._granularity][0] if self._granularity.is_cyclic else None
@@ -85,7 +90,7 @@ class Calendar:
 
     def day_start(self, day: int) -> int:
         """The start of the calendar bucket of a local day (days since 1970)."""
-        return self._midnight(self._first_day(day))
+        return self.midnight(self._first_day(day))
 
     def local_day(self, instant_ns: int) -> int:
         """The calendar day of an instant in the zone."""
@@ -102,7 +107,7 @@ class Calendar:
 
     def day_end(self, day: int) -> int:
         """The instant at which the bucket of a local day ends."""
-        return self._midnight(self.next_day(day))
+        return self.midnight(self.next_day(day))
 
     def offset_ns(self, instant_ns: int) -> int:
         """What the zone adds to UTC at an instant."""
@@ -124,7 +129,7 @@ class Calendar:
         return (max(since, edges[place - 1]), min(until, edges[place]))
 
     def _offset_period(self, instant_ns: int) -> tuple[int, int]:
-        if self._zone.key == "UTC":
+        if self.is_utc:
             return (-_BEYOND_NS, _BEYOND_NS)
         if instant_ns < _FIRST_NS:
             return (-_BEYOND_NS, _FIRST_NS)
@@ -178,9 +183,10 @@ class Calendar:
                 return day
         return first.toordinal() - _EPOCH_ORDINAL
 
-    def _midnight(self, day: int) -> int:
+    def midnight(self, day: int) -> int:
+        """The instant at which a local day begins."""
         midnight = day * DAY_NANOSECONDS
-        if not _FIRST_NS <= midnight < _LAST_NS:
+        if self.is_utc or not _FIRST_NS <= midnight < _LAST_NS:
             return midnight
         found = date.fromordinal(day + _EPOCH_ORDINAL)
         local = datetime(found.year, found.month, found.day, tzinfo=self._zone)

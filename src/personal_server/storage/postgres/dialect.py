@@ -139,9 +139,9 @@ class PostgresDialect:
         """Exact."""
         return f"div(CAST({number} AS numeric), {divisor})"
 
-    def integer_sum(self, integer: str) -> str:
+    def integer_sums(self, integer: str) -> tuple[str, ...]:
         """A `numeric` has no end."""
-        return f"0, trunc(sum({integer}))"
+        return ("0", f"trunc(sum({integer}))")
 
     def is_dated(self, changes: str, sequence: str) -> str:
         """The first of each pair."""

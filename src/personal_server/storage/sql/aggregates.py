@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -31,9 +31,10 @@ from personal_server.storage.meaning import (
     step_width,
 )
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.figures import count_place, extreme, lines_with, plain_point
+from personal_server.storage.sql.day_segments import days_of
+from personal_server.storage.sql.figures import count_place, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.measures import Figures, absorb, measured, unscaled
+from personal_server.storage.sql.measures import Figures, absorb, unscaled
 from personal_server.storage.sql.segments import (
     Key,
     Segment,
@@ -89,22 +90,29 @@ class _Aggregate:
     def _alone(self) -> object:
         if self._plan.metric is Metric.COUNT_DISTINCT:
             return self._distinct_count()
-        parts = [Segment(place.source, place.where) for place in self._places]
         if self._plan.metric in (Metric.MIN, Metric.MAX):
+            parts = [Segment(place.source, place.where) for place in self._places]
             return self._shown_extreme(self._extreme(parts), parts, ())
+        parts = [segment for place in self._places for segment in self._segments(place, ())]
         return self._shown(self._figures(parts).get((), Figures()), parts, ())
+
+    def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
+        """All matching lines of a source, by day where days can tell the figure."""
+        plan = self._plan
+        days = None if plan.words else days_of(self._reader, place.source, plan.conditions)
+        if days is not None:
+            column = self._measured_column(place.source)
+            found = days.segments(groupings, plan.metric, column)
+            if found is not None:
+                return found
+        # with words, each range of the index would look for the words again
+        count = 0 if plan.words else place.records
+        return segments(self._reader, place.source, place.where, count, groupings)
 
     def _grouped(self) -> Aggregation:
         """All groups, in order; stored texts are looked up for those that are returned."""
         plan, groupings = self._plan, self._stepped()
-        ranged = plan.words is None  # else each range of the index would look for the words again
-        parts = [
-            segment
-            for place in self._places
-            for segment in segments(
-                self._reader, place.source, place.where, place.records if ranged else 0, groupings
-            )
-        ]
+        parts = [segment for place in self._places for segment in self._segments(place, groupings)]
         is_line = plan.time_line is not None and len(groupings) == 1 and plan.sort is None
         if is_line and plan.metric is Metric.COUNT:
             return newest(plan, self._total, self._counts(parts))
@@ -144,7 +152,7 @@ class _Aggregate:
 
     def _width(self, grouping: Grouping) -> Decimal:
         found = (
-            extreme(self._reader, place.source, column, place.where, highest=highest)
+            self._reader.extreme(place.source, column, place.where, highest=highest)
             for place in self._places
             if (column := place.source.compiler.layout.column(grouping.field, grouping.kind))
             for highest in (False, True)
@@ -155,16 +163,16 @@ class _Aggregate:
     # Figures ----------------------------------------------------------------------------------
     def _figures(self, parts: Sequence[Segment]) -> dict[Key, Figures]:
         found: dict[Key, Figures] = {}
+        dialect = self._reader.session.dialect
         for segment in parts:
             column = self._measured_column(segment.place)
-            metrics = "" if column is None else self._measures(column)
             sides = len(segment.sides)
-            what = segment.columns(f"count(*){metrics}")
+            what = segment.columns(segment.figures(self._plan.metric, column, dialect))
             for line in self._lines(segment, what, segment.by_group):
                 count, *values = line[sides:]
                 figures = found.setdefault(segment.key_of(line), Figures())
                 absorb(figures, self._plan.metric, count, values)
-            if column is not None:
+            if column is not None and not segment.is_summed:
                 self._complete(segment, column, found)
         return found
 
@@ -172,14 +180,11 @@ class _Aggregate:
         found: dict[Any, int] = {}
         for part in parts:
             (side,) = part.sides
-            for unit, count in self._lines(part, part.columns("count(*)"), part.by_group):
+            what = part.columns(part.figures(Metric.COUNT, None, self._reader.session.dialect))
+            for unit, count in self._lines(part, what, part.by_group):
                 key = side.point_of(unit)
                 found[key] = found.get(key, 0) + count
         return found
-
-    def _measures(self, column: Column) -> str:
-        dialect = self._reader.session.dialect
-        return measured(self._plan.metric, f"r.{column.name}", column.kind, dialect)
 
     def _complete(self, segment: Segment, column: Column, found: dict[Key, Figures]) -> None:
         """What one pass of figures cannot give: odd parts of sums, distinct values, and ranks."""
@@ -206,7 +211,7 @@ class _Aggregate:
         for part in parts:
             column = self._measured_column(part.place)
             if column is not None:
-                found.append(extreme(self._reader, part.place, column, part.where, highest=highest))
+                found.append(self._reader.extreme(part.place, column, part.where, highest=highest))
         known = [each for each in found if each is not None]
         return (max if highest else min)(known, default=None)
 
@@ -232,9 +237,7 @@ class _Aggregate:
     def _lines(
         self, segment: Segment, what: str, tail: str, more: Where | None = None
     ) -> list[Any]:
-        where = segment.where if more is None else segment.where & more
-        place = segment.place
-        return self._reader.lines(place.source, place.compiler.select(what, where, tail))
+        return self._reader.lines(segment.place.source, segment.select(what, tail, more))
 
     # What is shown ----------------------------------------------------------------------------
     def _rank(self, figures: Figures) -> Any:

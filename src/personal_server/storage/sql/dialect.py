@@ -111,7 +111,7 @@ class Dialect(Protocol):
         """How often a number is contained in another that is not negative."""
         ...
 
-    def integer_sum(self, integer: str) -> str:
+    def integer_sums(self, integer: str) -> tuple[str, ...]:
         """The sum over lines as two columns: how many times 2^32, and the rest."""
         ...
 

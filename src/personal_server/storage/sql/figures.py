@@ -19,6 +19,7 @@ from personal_server.storage.meaning import (
     stored_text,
 )
 from personal_server.storage.sql.compiler import Statement, Where
+from personal_server.storage.sql.day_segments import days_of
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 
@@ -44,12 +45,15 @@ def count_place(
 ) -> int:
     """How many of one source, with those that are known to be damaged, which it notes.
 
-    A whole source has its number at hand.  Elsewhere no line beyond `most` is met.
+    A whole source has its number at hand, and each of its days.  Elsewhere no line beyond `most`
+    is met.
     """
     reader.recall(place, conditions)
     if place.is_whole and not conditions:
         records = place.source.records
         return records if most is None else min(records, most)
+    if (days := days_of(reader, place, conditions)) is not None:
+        return days.count() if most is None else min(days.count(), most)
     tail = "" if most is None else f" LIMIT {most}"
     met = place.compiler.select("1", place.matching(conditions), tail)
     counted = f"SELECT count(*) FROM ({met.sql}) AS met"  # noqa: S608
@@ -109,7 +113,7 @@ def stored_extreme(
     for place in places:
         column = place.compiler.layout.column(field)
         if column is not None:
-            value = extreme(reader, place, column, place.matching(conditions), highest=highest)
+            value = reader.extreme(place, column, place.matching(conditions), highest=highest)
             found += [] if value is None else [(value, place, column)]
     if not found:
         return None
@@ -134,16 +138,6 @@ def plain_point(point: Comparable, kind: ValueKind) -> object:
     if kind is ValueKind.BOOLEAN:
         return bool(point)
     return plain_value(point, point, kind)
-
-
-def extreme(
-    reader: Reader, place: ScopedSource, column: Column, where: Where, *, highest: bool
-) -> object:
-    """The lowest or highest comparable of a column."""
-    name = f"r.{column.name}"
-    present = where & Where((f"{name} IS NOT NULL",))
-    tail = f" ORDER BY {name}{' DESC' if highest else ''} LIMIT 1"
-    return reader.value(place.compiler.select(name, present, tail))
 
 
 def _first_with(reader: Reader, place: ScopedSource, where: Where) -> list[StoredRecord]:

@@ -20,6 +20,7 @@ from personal_server.domain.record import JsonObject, canonical_key
 from personal_server.errors import PersonalServerError, StorageUnavailable
 from personal_server.storage.damage import line_sum
 from personal_server.storage.sql.blobs import PREFIX, blob_path, digest_of, stray_files
+from personal_server.storage.sql.days import days_are_sound
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -181,6 +182,8 @@ class IntegrityChecks:
                 primary_key = primary_keys(connection_id, stream)
                 walk = _StreamWalk(session, source, primary_key, found)
                 words = walk.follow(progress)
+                if not days_are_sound(session, source.layout, source.tables):
+                    found.values_differ = True
                 if source.layout.lexical and not found.damaged.count:
                     found.words_differ = words != self._indexed(session, source)
         return found

@@ -4,7 +4,7 @@ Rule: a layout is a pure function of a declaration, and of the columns that tabl
 
 Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values, in
 `wc` how many words each lexical field has), `h<n>` (the JSON text, in `sum` the checksum of both)
-and `w<n>` (the word index), joined by `id`.
+and `w<n>` (the word index), joined by `id`, and `d<n>` (`days`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ FORM = 3
 CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
+# Each costs a statement a batch, and so many rows a day as it has values.
+MOST_FACETS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Layout:
     `measured` are numbers that are summed or compared: groups find them in their index.
     `placed` is the time by which records are numbered: the one that time constraints ask for, so
     that what a constraint leaves is one stretch of ids; without one, the event time.
+    `by_day`: a table counts and sums what each day has (`days`), `facets` are the fields of few
+    values by which it does so apart.
     Tables of an older `form` were given the columns that they lacked, empty (`rebuilds.adopt`).
     """
 
@@ -73,6 +77,8 @@ class Layout:
     form: int = FORM
     persons: tuple[PersonField, ...] = ()
     folded: tuple[Column, ...] = ()
+    by_day: bool = False
+    facets: tuple[str, ...] = ()
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -120,8 +126,23 @@ class Layout:
             made[column.name] = (column.name, *([cursor.name] if cursor else []), "k")
         return made
 
+    @cached_property
+    def measured_columns(self) -> tuple[Column, ...]:
+        """The columns of measured numbers."""
+        return tuple(column for column in self.columns if column.field in self.measured)
+
+    @cached_property
+    def day_figures(self) -> tuple[str, ...]:
+        """The columns of `d<n>` behind its key and the number of records."""
+        return tuple(name for column in self.measured_columns for name in self.figures_of(column))
+
+    def figures_of(self, column: Column) -> tuple[str, str, str, str]:
+        """How many have a number, the two parts of its sum, how many values stand in neither."""
+        name = column.name
+        return (f"{name}_present", f"{name}_high", f"{name}_low", f"{name}_odd")
+
     def _measured_beside(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        names = (column.name for column in self.columns if column.field in self.measured)
+        names = (column.name for column in self.measured_columns)
         return tuple(name for name in names if name not in columns)
 
     def render(self) -> str:
@@ -146,6 +167,8 @@ def parse_layout(text: str) -> Layout:
         raw.get("form", 1),
         tuple(_person_field(each) for each in raw.get("persons", ())),
         _columns(raw.get("folded", ())),
+        raw.get("by_day", False),
+        tuple(raw.get("facets", ())),
     )
 
 
@@ -197,6 +220,8 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         stream.consent_time_field or stream.event_time_field,
         persons=stream.person_fields,
         folded=_folded(stream),
+        by_day=True,
+        facets=_facets(columns),
     )
 
 
@@ -208,6 +233,13 @@ def _folded(stream: Stream) -> tuple[Column, ...]:
         Column(name, ValueKind.STRING, f"f{place}", indexed=True)
         for place, name in enumerate(named)
     )
+
+
+def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Those that are grouped by come first."""
+    flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
+    named = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
+    return tuple(named[:MOST_FACETS])
 
 
 def _single_key(stream: Stream) -> str | None:
@@ -262,6 +294,8 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         blobs=stored.blobs,
         persons=stored.persons,
         folded=(),
+        by_day=False,
+        facets=(),
         placed=stored.placed if is_placed else None,
     )
 
@@ -291,6 +325,14 @@ def create_tables(
         f"{index(f'r{number}_{name}')} ON r{number} ({', '.join(columns)})"
         for name, columns in layout.indexes.items()
     ]
+    if layout.by_day:
+        sums = dialect.comparable_type(ValueKind.INTEGER) or integer
+        figures = "".join(f", {name} {sums} NOT NULL" for name in layout.day_figures)
+        made.append(
+            f"{table(f'd{number}')} (facet {integer} NOT NULL, day {integer} NOT NULL,"
+            f" value {integer} NOT NULL, n {integer} NOT NULL{figures},"
+            f" PRIMARY KEY (facet, day, value)){dialect.table_options(rowid=False)}"
+        )
     if layout.lexical:
         made += dialect.word_index(f"w{number}", scratch=scratch)
     return made
@@ -299,5 +341,6 @@ def create_tables(
 def drop_tables(layout: Layout, number: int) -> list[str]:
     """The statements that remove them."""
     names = [f"r{number}", f"h{number}", *([f"w{number}"] if layout.lexical else [])]
+    names += [f"d{number}"] if layout.by_day else []
     # the word index of the first release, while the new one is not whole
     return [*(f"DROP TABLE {name}" for name in names), f"DROP TABLE IF EXISTS f{number}"]

@@ -68,11 +68,8 @@ class Figures:
 def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> str:
     """The columns that measure a metric over a group, after its count; begins with a comma."""
     match metric:
-        case Metric.SUM if kind is ValueKind.INTEGER:
-            return f", {dialect.integer_sum(name)}"
         case Metric.SUM:
-            scaled = _scaled(name, dialect)
-            return f", sum(CASE WHEN {_is_scaled(name, dialect)} THEN {scaled} END)"
+            return "".join(f", {each}" for each in sums(name, kind, dialect))
         case Metric.AVG:
             return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
         case Metric.MIN:
@@ -81,6 +78,13 @@ def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> st
             return f", max({name})"
         case _:
             return ""
+
+
+def sums(name: str, kind: ValueKind, dialect: Dialect) -> tuple[str, ...]:
+    """The parts of a sum in SQL: two halves, or ten-thousandths."""
+    if kind is ValueKind.INTEGER:
+        return dialect.integer_sums(name)
+    return (f"sum(CASE WHEN {_is_scaled(name, dialect)} THEN {_scaled(name, dialect)} END)",)
 
 
 def unscaled(name: str, kind: ValueKind, dialect: Dialect) -> str | None:

@@ -22,6 +22,7 @@ import orjson
 from personal_server.domain.record import JsonObject
 from personal_server.storage.damage import line_sum, record_sum
 from personal_server.storage.ports import Rebuild
+from personal_server.storage.sql.days import count_lines, uncount_lines
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -233,7 +234,7 @@ def erase_copies(session: Session, source: int, key: str) -> None:
 def drop_copies(session: Session, source: int) -> None:
     """Remove further tables whole, where the whole source is erased."""
     for found in _all_of_source(session, source):
-        for name in _names(_tables_of(found)):
+        for name in (f"d{found.tables}", *_names(_tables_of(found))):
             session.run(f"DROP TABLE IF EXISTS {name}")
         forget_all_passages(session, found.tables)
         session.run(_END, found[:2])
@@ -359,6 +360,7 @@ def _carry(session: Session, old: _Tables, new: _Tables, place: int) -> None:
         f" SELECT ?, sum, data FROM h{old.number} WHERE id = ?",
         (chosen, place),
     )
+    count_lines(session, new.layout, new.number, [chosen])
 
 
 def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys: set[str]) -> None:
@@ -379,6 +381,7 @@ def _remove(session: Session, tables: _Tables, at: int | None) -> None:
     number = tables.number
     if at is None:
         return
+    uncount_lines(session, tables.layout, number, [at])
     for table in "hr":
         session.run(f"DELETE FROM {table}{number} WHERE id = ?", (at,))  # noqa: S608
     forget_passages(session, number, [(n, at) for n in embedded_fields(session, number)])
@@ -414,6 +417,8 @@ def _listed(names: Sequence[str]) -> str:
 # Emptying --------------------------------------------------------------------------------------
 def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
     """Remove rows, then each table that has none; texts first, since lines find them by key."""
+    # days are few, and go at once
+    session.run(f"DROP TABLE IF EXISTS d{found.tables}")
     for name in _names(_tables_of(found)):
         for part in session.dialect.parts_of(name):
             line = session.dialect.line

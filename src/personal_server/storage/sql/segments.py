@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from personal_server.domain.criteria import Granularity, Grouping
+from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,
@@ -21,9 +21,10 @@ from personal_server.domain.values import (
 )
 from personal_server.storage.calendar import Calendar
 from personal_server.storage.meaning import step_start
-from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.figures import extreme
+from personal_server.storage.sql.compiler import Statement, Where
+from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.measures import measured
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 Key = tuple[Any, ...]
@@ -49,7 +50,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Lines of one source, and how they fall into groups; without sides all are one group."""
+    """Lines of one source, and how they fall into groups; without sides all are one group.
+
+    `is_summed`: its figures hold all of a sum, and no line is left to look at.
+    """
+
+    is_summed: ClassVar = False
 
     place: ScopedSource
     where: Where
@@ -62,6 +68,17 @@ class Segment:
     def columns(self, *more: str) -> str:
         """What the sides find, and more."""
         return ", ".join((*(side.sql for side in self.sides), *more))
+
+    def figures(self, metric: Metric, column: Column | None, dialect: Dialect) -> str:
+        """How many lines there are, and the measures of a column."""
+        if column is None:
+            return "count(*)"
+        return f"count(*){measured(metric, f'r.{column.name}', column.kind, dialect)}"
+
+    def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
+        """Over the lines, of which `more` may be asked."""
+        where = self.where if more is None else self.where & more
+        return self.place.compiler.select(what, where, tail)
 
     @property
     def by_group(self) -> str:
@@ -95,7 +112,7 @@ def segments(
 
     `count` says how many they are, where ranges of an index are worth thinking of.
     """
-    sides = [_plain_side(reader, place, grouping) for grouping in groupings]
+    sides = [plain_side(reader, place, grouping) for grouping in groupings]
     timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
     if timed is None:
         yield Segment(place, where, tuple(sides))
@@ -104,10 +121,10 @@ def segments(
         yield Segment(place, part, (*sides[:timed], side, *sides[timed + 1 :]))
 
 
-def _plain_side(reader: Reader, place: ScopedSource, grouping: Grouping) -> Side:
+def plain_side(reader: Reader, place: ScopedSource, grouping: Grouping) -> Side:
     """By connection, by value, or by steps of a number."""
     if grouping.field is None:
-        return Side("NULL", _constant(place.source.connection_id))
+        return Side("NULL", constant(place.source.connection_id))
     if grouping.granularity is not None:
         return Side("NULL")
     value = field_value(reader, place, grouping.field, grouping.kind)
@@ -173,7 +190,7 @@ class _Timed:
             start = calendar.day_start(day)
             since = calendar.first_day(day) if is_day else start
             until = calendar.next_day(day) if is_day else calendar.day_end(day)
-            yield Side("NULL", _constant(start)), self._between(since, until)
+            yield Side("NULL", constant(start)), self._between(since, until)
             low = self._extreme(self._from(until))
 
     def _periods(self, low: Any) -> Iterator[tuple[Side, Where]]:
@@ -214,8 +231,9 @@ class _Timed:
         return self._where.yielding(self._dialect, self.name, ">") & first
 
     def _extreme(self, where: Where, *, highest: bool = False) -> Any:
-        return extreme(self._reader, self._place, self._column, where, highest=highest)
+        return self._reader.extreme(self._place, self._column, where, highest=highest)
 
 
-def _constant(point: Any) -> Callable[[Any], Any]:
+def constant(point: Any) -> Callable[[Any], Any]:
+    """The point of a side that is the same for all."""
     return lambda _: point

@@ -373,6 +373,15 @@ class Reader:
         """The first value of a statement."""
         return self.session.value(statement.sql, statement.params)
 
+    def extreme(
+        self, place: ScopedSource, column: Column, where: Where, *, highest: bool
+    ) -> object:
+        """The lowest or highest comparable of a column."""
+        name = f"r.{column.name}"
+        present = where & Where((f"{name} IS NOT NULL",))
+        tail = f" ORDER BY {name}{' DESC' if highest else ''} LIMIT 1"
+        return self.value(place.compiler.select(name, present, tail))
+
     def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         if scope.made_of is not None:
             return self._found(scope)

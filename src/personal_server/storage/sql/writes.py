@@ -29,6 +29,7 @@ from personal_server.storage.damage import is_line_of, line_sum, record_sum
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
+from personal_server.storage.sql.days import uncount_lines
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
@@ -619,8 +620,11 @@ class SourceWriter:
         """First what goes, then what comes."""
         session, pending, tables = self._session, self._pending, self._source.tables
         self._pending = _Pending()
-        for statement in self._remove if pending.removed else ():
-            session.many(statement, pending.removed)
+        if pending.removed:
+            gone = (row_id for (row_id,) in pending.removed)
+            uncount_lines(session, self._source.layout, tables, gone)
+            for statement in self._remove:
+                session.many(statement, pending.removed)
         forget_passages(session, tables, pending.passages)
         self._insert(pending)
         self._refer(pending.references)

@@ -22,6 +22,7 @@ from personal_server.domain.values import (
 )
 from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
+from personal_server.storage.sql.days import count_lines
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow
@@ -202,9 +203,10 @@ class NewLines:
     words: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def add(self, session: Session, number: int, layout: Layout) -> None:
-        """Words in the order of their ids."""
+        """Words in the order of their ids; days with their lines."""
         if self.lines:
             session.add(f"r{number}", layout.line_columns, self.lines)
             session.add(f"h{number}", ("id", "sum", "data"), self.texts)
+            count_lines(session, layout, number, (line[0] for line in self.lines))
         if self.words:
             session.add(f"w{number}", *session.dialect.indexed_lines(sorted(self.words)))

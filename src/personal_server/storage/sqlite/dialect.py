@@ -112,9 +112,9 @@ class SqliteDialect:
         """A division of integers, or one of doubles without its fraction."""
         return f"CAST(({number}) / {divisor} AS INTEGER)"
 
-    def integer_sum(self, integer: str) -> str:
+    def integer_sums(self, integer: str) -> tuple[str, ...]:
         """Neither half comes near 64 bits."""
-        return f"sum({integer} >> 32), sum({integer} & {(1 << 32) - 1})"
+        return (f"sum({integer} >> 32)", f"sum({integer} & {(1 << 32) - 1})")
 
     def is_dated(self, changes: str, sequence: str) -> str:
         """The first of each pair."""

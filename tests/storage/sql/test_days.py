@@ -1,0 +1,178 @@
+"""What days say is what their lines say, and is read in their place where that is exact."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.criteria import Granularity, Grouping, Metric
+from personal_server.domain.values import ValueKind, instant_ns
+from personal_server.enforcement.plans import AggregatePlan
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.sql import writes
+from personal_server.storage.sql.days import days_are_sound
+from personal_server.storage.sql.source_tables import all_sources
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.oracle.memory import MemoryStore
+from tests.storage.conftest import BY_DATABASE, Opened
+from tests.storage.plans_at_random import CONNECTIONS, ZONES
+from tests.storage.sql.test_store import AT_RANDOM, plain, write_at_random
+from tests.storage.worlds import condition, furnish, note, scope, write
+
+MONTHS = Grouping("at", ValueKind.INSTANT, Granularity.MONTH)
+PINNED = Grouping("pinned", ValueKind.BOOLEAN)
+
+
+def are_sound(store: SqlRecordStore) -> bool:
+    with store.snapshot() as snapshot:
+        return all(
+            days_are_sound(snapshot.session, source.layout, source.tables)
+            for source in all_sources(snapshot.session, "owner")
+        )
+
+
+def rows(store: SqlRecordStore) -> list[Any]:
+    with store.snapshot() as snapshot:
+        [source] = all_sources(snapshot.session, "owner")
+        table = f"d{source.tables}"
+        return snapshot.session.rows(f"SELECT day, value, n FROM {table} ORDER BY 1, 2, 3")  # noqa: S608
+
+
+@BY_DATABASE
+@settings(AT_RANDOM, max_examples=10)
+@given(seed=st.integers(0, 2**32))
+def test_days_follow_every_write(seed: int, opened: Opened) -> None:
+    random = Random(seed)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        opened(Path(directory)) as store,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(writes, "FLUSHED_AT", random.choice((1, 2, 100)))
+        stores: list[RecordStore] = [MemoryStore(), store]
+        for each in stores:
+            furnish(each, *CONNECTIONS)
+        for clock in range(1, 12):
+            write_at_random(random, stores, clock * 1_000)
+            while store.rebuild_slice():
+                pass
+            assert are_sound(store)
+
+
+def crowded(random: Random) -> list[dict[str, Any]]:
+    """Notes at any minute of a year, more of them where clocks change and years end."""
+    turns = [datetime.fromisoformat(f"{day}T00:00Z") for day in ("2026-03-29", "2026-10-25")]
+    turns.append(datetime(2025, 12, 31, tzinfo=UTC))
+    found: list[dict[str, Any]] = []
+    for number in range(60):
+        start, minutes = random.choice(turns), 4_000 if random.random() < 0.7 else 500_000
+        at = start + timedelta(minutes=random.randrange(minutes))
+        made = note(f"n{number}", f"{at:%Y-%m-%dT%H:%M:%SZ}", words=random.choice((None, 3, -2)))
+        if random.random() < 0.8:
+            made["pinned"] = random.random() < 0.5
+        made["cost"] = random.choice((1.5, 0.1, 12.34567 if random.random() < 0.1 else 2))
+        found.append(made)
+    return found
+
+
+def plan_at_random(random: Random) -> AggregatePlan:
+    instants = sorted(
+        instant_ns(f"2026-{random.randint(1, 12):02}-{random.randint(1, 28):02}T{clock}Z") or 0
+        for clock in (random.choice(("00:00:00", "13:30:00")), "22:15:00.5")
+    )
+    window = None if random.random() < 0.4 else TimeConstraint("at", instants[0], instants[1])
+    coarse = [each for each in Granularity if each.value not in ("minute", "hour", "hour_of_day")]
+    timed = replace(MONTHS, granularity=random.choice(coarse), time_zone=random.choice(ZONES))
+    groupings = random.choice(((), (timed,), (PINNED,), (PINNED, timed)))
+    metric = random.choice((Metric.COUNT, Metric.SUM, Metric.AVG))
+    field, kind = random.choice((("words", ValueKind.INTEGER), ("cost", ValueKind.NUMBER)))
+    asked = random.choice(
+        (
+            (),
+            (condition("pinned", "eq", random.random() < 0.5),),
+            (condition("at", random.choice(("gte", "gt", "lt", "lte")), "2026-03-29T01:30:00Z"),),
+        )
+    )
+    measured = (None, None) if metric is Metric.COUNT else (field, kind)
+    scopes = (scope(window=window),)
+    return AggregatePlan(scopes, metric, *measured, asked, groupings, random.choice((3, 400)))
+
+
+@BY_DATABASE
+@settings(AT_RANDOM, max_examples=15)
+@given(seed=st.integers(0, 2**32))
+def test_figures_of_days_are_those_of_records(seed: int, opened: Opened) -> None:
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
+        oracle, notes = MemoryStore(), crowded(random)
+        for each in (oracle, store):
+            furnish(each, "cin_a")
+            write(each, "cin_a", notes)
+        with oracle.snapshot() as slow, store.snapshot() as fast:
+            for _ in range(25):
+                plan = plan_at_random(random)
+                assert plain(fast.aggregate(plan)) == plain(slow.aggregate(plan)), plan
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    with closing(SqliteDatabase(tmp_path / "records.db")) as found:
+        yield found
+
+
+@pytest.fixture
+def spread(database: SqliteDatabase, tmp_path: Path) -> SqlRecordStore:
+    """Three notes, of two months."""
+    store = SqlRecordStore(database, "owner", tmp_path / "blobs")
+    furnish(store, "cin_a")
+    notes = [
+        note("a", "2026-01-05T10:00:00Z", pinned=True, words=4),
+        note("b", "2026-01-05T11:00:00Z", pinned=False, words=5),
+        note("c", "2026-02-01T00:00:00Z", words=6),
+    ]
+    write(store, "cin_a", notes)
+    return store
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        AggregatePlan((scope(),), Metric.COUNT, groupings=(MONTHS,)),
+        AggregatePlan((scope(),), Metric.SUM, "words", ValueKind.INTEGER),
+        AggregatePlan((scope(),), Metric.AVG, "words", ValueKind.INTEGER, groupings=(MONTHS,)),
+        AggregatePlan((scope(),), Metric.COUNT, groupings=(PINNED,)),
+        AggregatePlan((scope(),), Metric.COUNT, conditions=(condition("pinned", "eq", True),)),
+        AggregatePlan((scope(window=TimeConstraint("at", 0, 2**62)),), Metric.COUNT),
+    ],
+)
+def test_where_days_can_tell_no_line_is_read(
+    plan: AggregatePlan, spread: SqlRecordStore, database: SqliteDatabase
+) -> None:
+    with spread.snapshot() as snapshot:
+        told = snapshot.aggregate(plan)
+    with database.write() as session:
+        [source] = all_sources(session, "owner")
+        session.run(f"DELETE FROM r{source.tables}")  # noqa: S608
+    with spread.snapshot() as snapshot:
+        assert snapshot.aggregate(plan) == told
+
+
+def test_nothing_stays_of_the_day_of_a_record_that_is_gone(spread: SqlRecordStore) -> None:
+    january, february = 20_458, 20_485
+    assert rows(spread)[:3] == [(january, 0, 1), (january, 0, 2), (january, 1, 1)]
+    write(spread, "cin_a", ["a", "b"])
+    assert rows(spread) == [(february, -1, 1), (february, 0, 1)]
+    assert spread.delete_record("cin_a", "notes", "c", 5_000)
+    assert rows(spread) == []

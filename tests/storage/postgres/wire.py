@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.postgresql import server
 
 SOCKET = ".s.PGSQL.5432"
+HEAD, QUERY, SYNC = 5, b"Q", b"S"
 
 
 class Wire:
@@ -26,14 +27,8 @@ class Wire:
         self._listening.listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    @property
-    def turns(self) -> int:
-        """How often something was asked after something was answered."""
-        with self._lock:
-            return len(self._turns)
-
     def taken(self) -> list[bytes]:
-        """What each of them began with, and from here on none."""
+        """What was asked and waited for, and from here on none."""
         with self._lock:
             turns, self._turns = self._turns, []
             return turns
@@ -61,26 +56,38 @@ class Wire:
 
 
 class _Passed:
-    """One session: what follows an answer is another turn."""
+    """One session: whoever sends a query, or the end of several, waits for the answer."""
 
     def __init__(self, wire: Wire, here: socket.socket, there: socket.socket) -> None:
         self._wire, self._here, self._there = wire, here, there
-        self._is_answered = True
+        self._held = self._said = b""
+        self._has_begun = False
 
     def ask(self) -> None:
         while asked := self._here.recv(1 << 16):
-            # a goodbye is not waited for
-            if self._is_answered and asked[:1] != b"X":
-                self._is_answered = False
-                self._wire.note(asked)
+            self._held += asked
             self._there.sendall(asked)
+            self._read()
         self._there.shutdown(socket.SHUT_WR)
 
     def answer(self) -> None:
         while answered := self._there.recv(1 << 16):
-            self._is_answered = True
             self._here.sendall(answered)
         self._here.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        """Messages are a letter and their length; the first one has no letter."""
+        while len(self._held) >= HEAD:
+            letter = int(self._has_begun)
+            end = letter + int.from_bytes(self._held[letter : letter + 4], "big")
+            if len(self._held) < end:
+                return
+            self._said += self._held[:end]
+            if self._has_begun and self._held[:1] in (QUERY, SYNC):
+                self._wire.note(self._said)
+                self._said = b""
+            self._has_begun = True
+            self._held = self._held[end:]
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """The PostgreSQL database of one owner: a schema of its own, read and written in transactions.
 
 Rule: nothing outlives a transaction, so that a pooler may give each to another session: what a
-session has to know is said at its beginning, in one message (`_Opening`).  Statements name no
-schema.  One writer at a time, by a lock that ends with the transaction: numbers of changes become
-visible in their order, whichever server wrote them.
+session has to know is said at its beginning, in one message, which is answered by the number of
+the state that the transaction sees: what was made of that state before is not asked for again.
+Only where the server itself is spoken to, statements stay prepared.  Statements name no schema.
+One writer at a time, by a lock that ends with the transaction: numbers of changes become visible
+in their order, whichever server wrote them.
 
 Raises: DatabaseTooNew, DatabaseTooOld, ForeignSchema, StorageUnavailable, StorageReadOnly,
     QueryTimeout.
@@ -17,9 +19,10 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import errors, sql
@@ -38,7 +41,7 @@ from personal_server.storage.postgres.session import (
     WriteListener,
     connect_with,
 )
-from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.schema import Step, known_steps, missing_steps, take_steps
 from personal_server.storage.sql.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
@@ -54,6 +57,10 @@ LOCK_MS = 5_000
 DEFAULT_SCHEMA = "pdpp"
 # Tries to begin: a session that was ended meanwhile is found out by that.
 TRIES = 3
+# Statements that stay prepared: those that were asked so often, the last so many.
+PREPARED_AFTER, MOST_PREPARED = 2, 400
+# What is made of one state and kept: some kilobytes each.
+MOST_DERIVED = 2_000
 
 _FIND_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = ?"
 _TABLES = (
@@ -66,7 +73,12 @@ _SIZE = (
 )
 _SERVER = (
     "SELECT current_setting('server_version_num'), current_setting('server_encoding'),"
-    " pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'"
+    " pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'"
+)
+# the writer of the number too: a copy that is put back may come to the same number by another way
+_FIND_STATE = "SELECT value, xmin::text, pg_backend_pid() FROM store WHERE name = 'state'"
+_OTHER_STATE = (
+    "INSERT INTO store VALUES ('state', 1) ON CONFLICT (name) DO UPDATE SET value = store.value + 1"
 )
 _MADE = re.compile(r"^(CREATE|DROP) TABLE (\w+)", re.MULTILINE)
 
@@ -99,19 +111,27 @@ class PostgresDatabase:
         self.is_read_only = False
         self._monotonic = monotonic
         self._write_lock = threading.Lock()
+        self._known_lock = threading.Lock()
         self._written = 0
         digest = hashlib.sha256(f"pdpp {schema}".encode()).digest()
         self._lock_key = int.from_bytes(digest[:8], "big", signed=True)
         self._has_written = threading.Event()
         self._channel = f"pdpp_{digest[:8].hex()}"
+        self._when_changed = f"{_OTHER_STATE}; NOTIFY {self._channel}"
         self._listener: WriteListener | None = None
         if listen_url is not None:
             self._listener = WriteListener(listen_url, self._channel, CONNECT_SECONDS)
         name = sql.Identifier(schema).as_string()
+        # lines are found by indexes, whatever the planner knows of a table that was just filled
         self._settings = (
             f"SET LOCAL search_path TO {name}; SET LOCAL jit TO off;"
             " SET LOCAL standard_conforming_strings TO on; SET LOCAL extra_float_digits TO 1;"
+            " SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off;"
+            " SET LOCAL max_parallel_workers_per_gather TO 0;"
         )
+        self._known: dict[object, Any] = {}
+        self._known_of: object = None
+        self._is_made = False
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             connection_class=Connection,
@@ -121,7 +141,9 @@ class PostgresDatabase:
             timeout=POOL_SECONDS,
             reconnect_timeout=0,
             open=False,
+            configure=self._forget,
         )
+        self._url = url
         try:
             self._begin(known_steps() if steps is None else steps)
         except BaseException:
@@ -132,7 +154,8 @@ class PostgresDatabase:
     @contextmanager
     def read(self, timeout_seconds: float | None = None) -> Generator[PostgresSession, None, None]:
         """One read snapshot, interrupted when its statements pass the time limit."""
-        with self._session("ISOLATION LEVEL REPEATABLE READ", timeout_seconds) as session:
+        level = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._session(level, timeout_seconds) as session:
             yield session
 
     @contextmanager
@@ -227,7 +250,7 @@ class PostgresDatabase:
                 raise standby()
             with self._session("ISOLATION LEVEL READ COMMITTED", None, settings) as session:
                 yield session
-                session.commit(self._channel)
+                session.commit(self._when_changed)
                 self._written += session.has_changed
         self._has_written.set()
 
@@ -241,9 +264,9 @@ class PostgresDatabase:
                 f"BEGIN {level}; {self._settings} SET LOCAL statement_timeout TO {limit_ms};"
                 f" {settings}"
             )
-            connection = self._begun(begin)
+            connection, derived = self._begun(begin, has_state=self._is_made and not settings)
             session = PostgresSession(
-                connection, timeout_seconds, self._monotonic, is_snapshot=not settings
+                connection, derived, timeout_seconds, self._monotonic, self._other_session
             )
             try:
                 yield session
@@ -251,12 +274,42 @@ class PostgresDatabase:
                 session.end()
                 self._pool.putconn(connection)
 
-    def _begun(self, begin: str) -> Connection:
+    def _other_session(self, snapshot: str) -> Connection:
+        """A session of its own that sees the same state, and may make temporary tables."""
+        connection = Connection.connect(self._url, **connect_with(CONNECT_SECONDS))
+        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{snapshot}';"
+        connection.execute(f"{begin} {self._settings}".encode(), prepare=False)
+        return connection
+
+    def _forget(self, connection: Connection) -> None:
+        """A server that comes back may have lost the last states, and count on from before."""
+        connection.prepare_threshold = None
+        self._known, self._known_of = {}, None
+
+    def _derived(self, connection: Connection, found: Line) -> MutableMapping[object, Any]:
+        """What was made of the state that a transaction sees."""
+        *state, process = found
+        if process == connection.info.backend_pid:
+            # no pooler stands between: its sessions have numbers of their own
+            connection.prepare_threshold = PREPARED_AFTER
+            connection.prepared_max = MOST_PREPARED
+        with self._known_lock:
+            if state != self._known_of or len(self._known) > MOST_DERIVED:
+                self._known_of, self._known = state, {}
+            return self._known
+
+    def _begun(
+        self, begin: str, *, has_state: bool
+    ) -> tuple[Connection, MutableMapping[object, Any] | None]:
         """A session in which a transaction has begun; those that were ended are given back."""
         for tried in range(TRIES):
             connection = self._pool.getconn()
             try:
-                connection.execute(begin.encode(), prepare=False)
+                asked = f"{begin} {_FIND_STATE}" if has_state else begin
+                cursor = connection.execute(asked.encode(), prepare=False)
+                while cursor.nextset():
+                    pass
+                found = cursor.fetchone() if has_state else None
             except BaseException as error:
                 if not connection.closed:
                     with suppress(psycopg.Error):
@@ -266,7 +319,7 @@ class PostgresDatabase:
                 if not is_over or tried == TRIES - 1:
                     raise
             else:
-                return connection
+                return connection, None if found is None else self._derived(connection, found)
         raise AssertionError
 
     # Opening ------------------------------------------------------------------------------------
@@ -291,6 +344,7 @@ class PostgresDatabase:
             raise standby()
         if not is_whole:
             self._make(steps)
+        self._is_made = True
 
     def _is_whole(self, session: Session, steps: Sequence[Step]) -> bool:
         """Whether nothing is missing.  Raises: DatabaseTooNew, ForeignSchema."""

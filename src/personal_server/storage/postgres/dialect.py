@@ -60,6 +60,7 @@ class PostgresDialect:
     line = "ctid"
     ordered_join = "JOIN"
     steers = False
+    waits = True
     find_table = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
     find_column = (
         "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = ?"

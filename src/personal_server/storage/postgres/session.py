@@ -32,6 +32,8 @@ Connection = psycopg.Connection[Line]
 # A word of SQL that a column has as its name, and parameters; not those in quotes.
 _TOKEN = re.compile(r"'[^']*'|\?(\d*)|\bgrant\b")
 _READS = re.compile(r"\s*(SELECT|WITH)\b")
+# What the server says of statements that write nothing.
+_READING = ("SELECT", "FETCH", "DECLARE", "CLOSE")
 
 
 class _DoubleDumper(Dumper):
@@ -154,24 +156,27 @@ class PostgresSession:
     def __init__(
         self,
         connection: Connection,
+        derived: MutableMapping[object, Any] | None = None,
         timeout_seconds: float | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        *,
-        is_snapshot: bool = True,
+        other_session: Callable[[str], Connection] | None = None,
     ) -> None:
-        self._derived: dict[object, Any] | None = {} if is_snapshot else None
+        self._derived = derived
+        self._other_session = other_session
+        self._before = b""
         self.dialect: Dialect = DIALECT
         self.has_changed = False
-        self._connection = connection
+        self._own = self._connection = connection
+        self._scratch: Connection | None = None
         self._cursor = RawCursor(connection)
         self._monotonic = monotonic
         self._cursors = 0
-        self._limit = math.inf if timeout_seconds is None else timeout_seconds
+        self._limit: float = math.inf if timeout_seconds is None else timeout_seconds
         self._end = math.inf if timeout_seconds is None else monotonic() + timeout_seconds
 
     @property
     def derived(self) -> MutableMapping[object, Any]:
-        """Of one snapshot; whoever writes changes the state it was made of."""
+        """Of one state; whoever writes changes it."""
         return {} if self._derived is None else self._derived
 
     def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:
@@ -194,6 +199,17 @@ class PostgresSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
+    def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+        """Execute all, and wait once."""
+        self._limit_statement()
+        self._say_before()
+        with self._connection.pipeline():
+            cursors = [
+                RawCursor(self._connection).execute(translated_sql(sql), params or None)
+                for sql, params in asked
+            ]
+        return [cursor.fetchall() for cursor in cursors]
+
     def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
         """Execute once per parameter list, without waiting between them."""
         self._cursor.executemany(translated_sql(sql), params)
@@ -214,7 +230,11 @@ class PostgresSession:
 
     @contextmanager
     def scratch(self) -> Generator[None, None, None]:
-        """Temporary tables end with the transaction, which is undone."""
+        """In a session that may write; temporary tables end with its transaction."""
+        if self._scratch is None and self._other_session is not None:
+            self._scratch = self._other_session(self.value("SELECT pg_export_snapshot()"))
+            self._connection, self._cursor = self._scratch, RawCursor(self._scratch)
+            self._say(_limit(self._limit))
         yield
 
     def check(self) -> None:
@@ -224,31 +244,40 @@ class PostgresSession:
 
     def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
+        self._say_before()
         end, limit = self._end, self._limit
         self._end = min(end, self._monotonic() + timeout_seconds)
-        self._say(b"SAVEPOINT attempt")
+        # what is only to be known before the next statement is said with it
+        self._before = b"SAVEPOINT attempt;"
         try:
             found = read()
         except errors.QueryCanceled:
             if self._monotonic() > end:
                 raise
-            self._say(b"ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt")
+            if self._connection.info.transaction_status is TransactionStatus.INERROR:
+                self._say(b"ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt")
             return None
         else:
-            self._say(b"RELEASE SAVEPOINT attempt; %b" % _limit(limit))
+            self._before = b"" if self._before else b"RELEASE SAVEPOINT attempt;"
+            if self._limit != limit:
+                self._before += _limit(limit)
             return found
         finally:
             self._end, self._limit = end, limit
 
-    def commit(self, channel: str) -> None:
-        """End the transaction; what it wrote stays, and whoever listens hears that it did."""
-        self._say(b"NOTIFY %b; COMMIT" % channel.encode() if self.has_changed else b"COMMIT")
+    def commit(self, when_changed: str) -> None:
+        """End the transaction; what it wrote stays, and is told by further statements."""
+        self._say(b"%b; COMMIT" % when_changed.encode() if self.has_changed else b"COMMIT")
 
     def end(self) -> None:
         """End the transaction, if it is not over; what it wrote is undone."""
-        status = self._connection.info.transaction_status
+        if self._scratch is not None:
+            self._scratch.close()
+        status = self._own.info.transaction_status
         if status is TransactionStatus.INTRANS or status is TransactionStatus.INERROR:
-            self._say(b"ROLLBACK")
+            # prepared statements are forgotten with what is undone
+            is_read = self._derived is not None and status is TransactionStatus.INTRANS
+            self._own.execute(b"COMMIT" if is_read else b"ROLLBACK", prepare=False)
 
     def _each(self, sql: str, params: Sequence[Value]) -> Iterator[Line]:
         """By a cursor of the server, so that no more than some lines are in memory."""
@@ -256,6 +285,7 @@ class PostgresSession:
         name = b"lines_%d" % self._cursors
         cursor = RawCursor(self._connection)
         self._limit_statement()
+        self._say_before()
         cursor.execute(b"DECLARE %b NO SCROLL CURSOR FOR %b" % (name, translated_sql(sql)), params)
         lines: list[Line] = []
         while not cursor.description or len(lines) == LINES_AT_ONCE:
@@ -266,10 +296,22 @@ class PostgresSession:
 
     def _execute(self, sql: str, params: Sequence[Value]) -> RawCursor[Line]:
         self._limit_statement()
-        cursor = self._cursor.execute(translated_sql(sql), params or None)
-        if cursor.rowcount > 0 and cursor.description is None:
-            self.has_changed = True
+        if self._before:
+            before, self._before = self._before, b""
+            with self._connection.pipeline():
+                for each in filter(None, before.split(b";")):
+                    self._connection.execute(each, prepare=False)
+                cursor = self._cursor.execute(translated_sql(sql), params or None)
+        else:
+            cursor = self._cursor.execute(translated_sql(sql), params or None)
+        status = cursor.statusmessage or ""
+        self.has_changed |= cursor.rowcount != 0 and not status.startswith(_READING)
         return cursor
+
+    def _say_before(self) -> None:
+        if self._before:
+            before, self._before = self._before, b""
+            self._say(before)
 
     def _limit_statement(self) -> None:
         """Each statement may take what is left: it is told where that is much less than before."""

@@ -408,30 +408,54 @@ class Compiler:
         place: tuple[str, str],
         limit: int,
         driver: Column | None = None,
+        more: str = "",
     ) -> list[Statement]:
         """Lines (value, key, id) after a position: with a sort value first, then without.
 
         `place` is the connection and the stream; `driver` is the column whose index is walked,
-        where that is known to be best.
+        where that is known to be best; `more` are further columns, of the text too.
         """
         lines = self._lines(where, driver)
+        if more:
+            lines += f" LEFT JOIN h{self.number} h ON h.id = r.id"
+        named = f"r.k, r.id{more}"
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
             follows = _keys_after(order, after, place)
-            return [_walk(lines, "NULL", where & follows, "r.k", order, limit)]
+            return [_walk(lines, f"NULL, {named}", where & follows, "r.k", order, limit)]
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
             begun = "<" if order.descending else ">"
             bounded = where if after is None else where.yielding(self.dialect, value, begun)
             present = bounded & self._follows(value, order, after, place)
-            parts.append(_walk(lines, value, present, f"{value}{_way(order)}, r.k", order, limit))
+            by = f"{value}{_way(order)}, r.k"
+            parts.append(_walk(lines, f"{value}, {named}", present, by, order, limit))
         absent = where & Where((f"{value} IS NULL",))
         if after is not None and after.value is None:
             absent &= _keys_after(order, after, place)
-        parts.append(_walk(lines, "NULL", absent, "r.k", order, limit))
+        parts.append(_walk(lines, f"NULL, {named}", absent, "r.k", order, limit))
         return parts
+
+    def page(
+        self,
+        where: Where,
+        order: Order,
+        after: Position | None,
+        place: tuple[str, str],
+        limit: int,
+        *,
+        whole: bool,
+    ) -> Statement:
+        """The lines of `walk` in one statement; `whole` ones with the rest of `rows`."""
+        more = f", r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}" if whole else ""
+        walks = self.walk(where, order, after, place, limit, more=more)
+        if len(walks) == 1:
+            return walks[0]
+        listed = " UNION ALL ".join(f"({each.sql})" for each in walks)
+        params = (param for each in walks for param in each.params)
+        return Statement(f"{listed} LIMIT ?", (*params, limit))
 
     def walk_of_words(
         self,
@@ -492,9 +516,9 @@ class Compiler:
         return self.dialect.bound(value)
 
 
-def _walk(lines: str, value: str, where: Where, by: str, order: Order, limit: int) -> Statement:
+def _walk(lines: str, named: str, where: Where, by: str, order: Order, limit: int) -> Statement:
     sql = (
-        f"SELECT {value}, r.k, r.id FROM {lines}{where.sql}"  # noqa: S608
+        f"SELECT {named} FROM {lines}{where.sql}"  # noqa: S608
         f" ORDER BY {by}{_way(order)} LIMIT ?"
     )
     return Statement(sql, (*where.params, limit))

@@ -38,6 +38,11 @@ class Dialect(Protocol):
         ...
 
     @property
+    def waits(self) -> bool:
+        """Whether a statement more costs more than some lines more."""
+        ...
+
+    @property
     def find_table(self) -> str:
         """The statement that gives a line for the table of a name."""
         ...

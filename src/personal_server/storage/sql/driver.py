@@ -48,6 +48,10 @@ class Session(Protocol):
         """The first column of the first line, `None` without lines."""
         ...
 
+    def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+        """Execute all, and give the lines of each."""
+        ...
+
     def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
         """Execute once per parameter list."""
         ...

@@ -32,7 +32,7 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
-from personal_server.storage.sql.compiler import MAX_ID, Where
+from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
@@ -41,21 +41,23 @@ from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
 FEW = 1_000
 
-# (value, key, id) of a line.
+# (value, key, id) of a line, and what may follow them.
 PagePosition = tuple[Any, str, int]
+PageLine = tuple[Any, ...]
 
 
 def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     """The best of each source, merged; texts are read for the rows of the page only."""
-    spots = [
-        (spot, place)
-        for place in reader.places(plan.scopes)
-        for spot in _page_spots(reader, place, plan)
-    ]
+    places = reader.places(plan.scopes)
+    is_one = len(plan.scopes) == 1 and reader.session.dialect.waits
+    if reader.session.dialect.waits:
+        spots = _spots_at_once(reader, places, plan, whole=is_one)
+    else:
+        spots = [(spot, each) for each in places for spot in _page_spots(reader, each, plan)]
     if len(plan.scopes) > 1:
         spots = _merged(spots, plan.order)
     kept = spots[: plan.limit]
-    rows = _whole(reader, kept)
+    rows = _carried(reader, kept) if is_one else _whole(reader, kept)
     placed = [
         PlacedRow(row, _position(spot, place, plan.order))
         for spot, place in kept
@@ -211,10 +213,15 @@ def _in_time(position: Position) -> tuple[Any, str, str, str]:
 
 def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
     """The visible record with that key of each source."""
-    found: list[StoredRecord] = []
-    for place in reader.places(plan.scopes):
-        found += reader.rows(place, place.visible() & _with_key(plan.key))
-    return tuple(found)
+    places = reader.places(plan.scopes)
+    asked = [
+        (each.source, each.compiler.rows(each.visible() & _with_key(plan.key))) for each in places
+    ]
+    return tuple(
+        row
+        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for row in reader.whole_by_id(source, lines).values()
+    )
 
 
 def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
@@ -258,15 +265,17 @@ def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ..
     """The database cuts the window; the whole value stays there."""
     found: list[FieldWindow] = []
     for place in reader.places(plan.scopes):
-        where = place.visible() & _with_key(plan.key)
-        if not reader.rows(place, where):
-            continue
-        number = place.source.tables
-        lines = place.compiler.lines()
-        texts = f"SELECT h.data FROM {lines} JOIN h{number} h ON h.id = r.id{where.sql}"  # noqa: S608
-        cut = reader.session.dialect.window(texts, where.params, plan)
-        windows = reader.session.rows(*cut)
-        found += [_window(place.source.connection_id, plan, *line) for line in windows]
+        where, source = place.visible() & _with_key(plan.key), place.source
+        texts = (
+            f"SELECT h.data FROM {place.compiler.lines()}"  # noqa: S608
+            f" JOIN h{source.tables} h ON h.id = r.id{where.sql}"
+        )
+        cut = Statement(*reader.session.dialect.window(texts, where.params, plan))
+        asked = [(source, place.compiler.rows(where)), (source, cut)]
+        answers = reader.lines_of_each(asked)
+        # a damaged record is noted, and not looked into
+        if reader.whole_by_id(source, next(answers)):
+            found += [_window(source.connection_id, plan, *line) for line in next(answers)]
     return tuple(found)
 
 
@@ -322,6 +331,39 @@ def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | N
 def _page_spots(reader: Reader, place: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
     where = place.matching(plan.conditions)
     return _spots(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
+
+
+def _spots_at_once(
+    reader: Reader, places: Sequence[ScopedSource], plan: RecordsPlan, *, whole: bool
+) -> list[tuple[PageLine, ScopedSource]]:
+    """The same of all sources, with what else their lines hold."""
+    asked = [
+        (
+            each.source,
+            each.compiler.page(
+                each.matching(plan.conditions),
+                plan.order,
+                plan.after,
+                (each.source.connection_id, each.source.stream),
+                plan.limit + 1,
+                whole=whole,
+            ),
+        )
+        for each in places
+    ]
+    found = zip(places, reader.lines_of_each(asked), strict=True)
+    return [(line, place) for place, lines in found for line in lines]
+
+
+def _carried(
+    reader: Reader, kept: list[tuple[PageLine, ScopedSource]]
+) -> dict[tuple[int, int], StoredRecord]:
+    """Rows by (source, id), of lines that hold them whole."""
+    rows = {
+        (place.source.source, number): reader.whole(place.source, (number, key, *more))
+        for (_, key, number, *more), place in kept
+    }
+    return {place: row for place, row in rows.items() if row is not None}
 
 
 def _spots(
@@ -398,11 +440,15 @@ def _whole(
     wanted: dict[int, tuple[ScopedSource, list[int]]] = {}
     for spot, place in kept:
         wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
-    found: dict[tuple[int, int], StoredRecord] = {}
-    for source, (place, ids) in wanted.items():
-        rows = reader.rows_by_id(place, place.compiler.with_ids(ids))
-        found |= {(source, number): row for number, row in rows.items()}
-    return found
+    asked = [
+        (place.source, place.compiler.rows(place.compiler.with_ids(ids)))
+        for place, ids in wanted.values()
+    ]
+    return {
+        (source.source, number): row
+        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for number, row in reader.whole_by_id(source, lines).items()
+    }
 
 
 def _position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -322,12 +322,13 @@ class Reader:
         self, place: ScopedSource, where: Where, tail: str = ""
     ) -> dict[int, StoredRecord]:
         """Whole records by the number of their line, in the order of the statement."""
-        source, found = place.source, dict[int, StoredRecord]()
-        for line in self.lines(source, place.compiler.rows(where, tail)):
-            row = self.whole(source, line)
-            if row is not None:
-                found[line[0]] = row
-        return found
+        source = place.source
+        return self.whole_by_id(source, self.lines(source, place.compiler.rows(where, tail)))
+
+    def whole_by_id(self, source: SourceTables, lines: Iterable[Line]) -> dict[int, StoredRecord]:
+        """Those of lines of `Compiler.rows` that are whole."""
+        found = ((line[0], self.whole(source, line)) for line in lines)
+        return {number: row for number, row in found if row is not None}
 
     def whole(self, source: SourceTables, line: Line) -> StoredRecord | None:
         """The record of a line of `Compiler.rows`; one that is damaged is noted."""
@@ -356,6 +357,16 @@ class Reader:
             return self.session.rows(statement.sql, statement.params)
         except UnicodeDecodeError:
             return list(self.each_line(source, statement))
+
+    def lines_of_each(
+        self, asked: Sequence[tuple[SourceTables, Statement]]
+    ) -> Iterator[list[Line]]:
+        """All lines of several statements, asked at once where that is shorter."""
+        if self.session.dialect.waits:
+            yield from self.session.several([(each.sql, each.params) for _, each in asked])
+        else:
+            for source, statement in asked:
+                yield self.lines(source, statement)
 
     def each_line(self, source: SourceTables, statement: Statement) -> Iterator[Line]:
         """The same, one after the other."""

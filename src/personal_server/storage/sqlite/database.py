@@ -173,6 +173,10 @@ class SqliteSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
+    def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+        """One after the other."""
+        return [self.rows(sql, params) for sql, params in asked]
+
     def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
         """Execute once per parameter list."""
         for _ in self._executemany(sql, params):

@@ -41,6 +41,7 @@ class SqliteDialect:
     line = "rowid"
     ordered_join = "CROSS JOIN"
     steers = True
+    waits = False
     find_table = "SELECT 1 FROM sqlite_schema WHERE name = ?"
     find_column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 

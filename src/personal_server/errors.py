@@ -122,6 +122,12 @@ class InvalidDeclaration(PersonalServerError):
     code, status = "invalid_declaration", 400
 
 
+class InvalidCallback(PersonalServerError):
+    """An address that events cannot be sent to."""
+
+    code, status = "invalid_callback", 400
+
+
 class ConfirmationRequired(PersonalServerError):
     """A destructive call without its `confirm` parameter."""
 
@@ -289,6 +295,18 @@ class InvalidState(PersonalServerError):
     """The transition does not exist from the present state."""
 
     code, status = "invalid_state", 409
+
+
+class LimitReached(PersonalServerError):
+    """As many event subscriptions as an access may have."""
+
+    code, status = "limit_reached", 409
+
+
+class VerificationPending(PersonalServerError):
+    """The address of an event subscription has not answered its challenge yet."""
+
+    code, status = "verification_pending", 409
 
 
 class DeclarationConflict(PersonalServerError):

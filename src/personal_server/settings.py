@@ -95,6 +95,8 @@ class Settings:
     backup_keep: int = 7
     backup_recipient: str | None = None
     pause_on_alarm: str = "never"
+    callback_hosts: tuple[str, ...] = ()
+    dev_loopback_callbacks: bool = False
     limits: LimitSettings = LimitSettings()
 
     @property
@@ -181,6 +183,8 @@ def from_env(
         backup_keep=read.integer("PDPP_BACKUP_KEEP", 7, 1, 10_000),
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
         pause_on_alarm=read.choice("PDPP_PAUSE_ON_ALARM", ("never", "canary", "always")),
+        callback_hosts=tuple(read.each("PDPP_CALLBACK_HOSTS", _parse_netloc)),
+        dev_loopback_callbacks=read.choice("PDPP_DEV_LOOPBACK_CALLBACKS", ("0", "1")) == "1",
         limits=_limits(read),
     )
     _require_guarded_figures(settings)

@@ -13,7 +13,7 @@ from personal_server.errors import (
 CONTRACT = """
 400 invalid_request unsupported_version invalid_cursor unknown_field invalid_sort invalid_filter
 400 invalid_expand invalid_window invalid_field_path unsupported_search_mode
-400 invalid_declaration confirmation_required
+400 invalid_declaration invalid_callback confirmation_required
 401 authentication_error invalid_token invalid_dpop_proof use_dpop_nonce
 403 grant_revoked grant_expired grant_paused grant_invalid grant_stream_not_allowed
 403 field_not_granted permission_error
@@ -22,7 +22,8 @@ CONTRACT = """
 415 unsupported_media_type
 421 misdirected_request
 409 ambiguous_connection ambiguous_schema_detail connection_not_writable connection_busy
-409 invalid_state declaration_conflict declaration_incompatible
+409 invalid_state limit_reached verification_pending
+409 declaration_conflict declaration_incompatible
 410 cursor_expired
 413 resource_limit
 414 resource_limit

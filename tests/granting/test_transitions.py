@@ -20,6 +20,7 @@ from personal_server.storage.authorization import (
     PackageRow,
     RefreshTokenRow,
     RequestRow,
+    SubscriptionRow,
     TokenRow,
 )
 from tests.granting.conftest import entry
@@ -66,6 +67,15 @@ ROWS: tuple[AuthorizationRow, ...] = (
         origin=ORIGIN,
         issued_at_ns=1,
         expires_at_ns=9,
+    ),
+    SubscriptionRow(
+        subscription_id="sub_1",
+        client_id="cli_1",
+        callback_url="https://app.example/cb",
+        secret=b"s",
+        seen=0,
+        created_at_ns=1,
+        updated_at_ns=1,
     ),
 )
 CHANGES = [

@@ -13,6 +13,9 @@ import httpx2
 import jsonschema_rs
 import orjson
 
+from personal_server.delivery.callbacks import Callbacks
+from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
@@ -34,6 +37,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
 from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
 
@@ -119,6 +123,9 @@ class Living:
     disclosures: MemoryDisclosures = field(default_factory=MemoryDisclosures)
     max_blob_bytes: int = 50 * 1024 * 1024
     checked: bool = True
+    hosts: dict[str, tuple[str, ...]] = field(
+        default_factory=lambda: {"app.example": ("93.184.215.14",)}
+    )
 
     def __post_init__(self) -> None:
         self.random_bytes = Counter()
@@ -180,6 +187,13 @@ class Living:
             yield Identified(authority), snapshot
 
     @cached_property
+    def subscriptions(self) -> Subscriptions:
+        secrets = SecretBox(lambda: [SealingKey(1, b"k" * 32, 0)])
+        callbacks = Callbacks(resolver=lambda host: self.hosts.get(host, ()))
+        store = MemoryAuthorizationStore(self.store.subject_id)
+        return Subscriptions(store, callbacks, secrets, lambda: 0, self.random_bytes)
+
+    @cached_property
     def table(self) -> RouteTable[Route]:
         sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)])
         reads = ReadPorts(self.store, sealer, self.clock, self.random_bytes)
@@ -188,6 +202,7 @@ class Living:
                 reads,
                 self.disclosures,
                 self.recorder.flush,
+                self.subscriptions,
                 self.declarations,
                 lambda: self.grants,
                 self.max_blob_bytes,

@@ -3,7 +3,6 @@ from collections.abc import Mapping
 import pytest
 
 from personal_server.domain.read_capabilities import ReadCapability
-from personal_server.resource_server import application
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.web.routing import RouteTable
@@ -19,7 +18,7 @@ def bench() -> Bench:
     def document() -> Mapping[str, object]:
         return openapi_document(table, "My data")
 
-    table = RouteTable([*Discovery("My data", document).routes(), *application.routes()])
+    table = RouteTable(Discovery("My data", document).routes())
     return Bench(table)
 
 
@@ -100,12 +99,3 @@ async def test_the_docs_name_the_address_before_anything_else(bench: Bench) -> N
     assert (
         page.index(f"{ORIGIN}/mcp") < page.index("pdpp-mcp-server") < page.index("/v1/openapi.json")
     )
-
-
-@pytest.mark.parametrize("path", ["/v1/event-subscriptions", "/v1/event-subscriptions/sub_1"])
-async def test_absent_capabilities_say_so(bench: Bench, path: str) -> None:
-    async with bench.client() as client:
-        answer = await client.get(path)
-        advertised = (await client.get("/v1/openapi.json")).json()["paths"]
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
-    assert not [pattern for pattern in advertised if "subscriptions" in pattern]

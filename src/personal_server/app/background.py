@@ -6,6 +6,7 @@ takes nothing else down, neither another task nor a surface.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -28,9 +29,10 @@ _log = logging.getLogger(__name__)
 class BackgroundTask:
     """Work that comes back every so many seconds, and how it went the last times.
 
-    Shapes: `work` is called in a worker thread, `at_stop` once more when the server stops; `stop`
-        has work that is under way end soon; `failures` counts those since it last succeeded (at
-        `succeeded_at_ns`, 0 before), `code` is the last one's.
+    Shapes: `work` is called in a worker thread, or awaited if it is a coroutine function, `at_stop`
+        once more when the server stops; `stop` has work that is under way end soon; `failures`
+        counts those since it last succeeded (at `succeeded_at_ns`, 0 before), `code` is the last
+        one's.
     """
 
     name: str
@@ -115,7 +117,10 @@ class BackgroundTasks:
 
     async def _do(self, task: BackgroundTask) -> None:
         try:
-            await anyio.to_thread.run_sync(task.work)
+            if inspect.iscoroutinefunction(task.work):
+                await task.work()
+            else:
+                await anyio.to_thread.run_sync(task.work)
         except Exception as error:  # noqa: BLE001 (the boundary of background work)
             code = error.code if isinstance(error, PersonalServerError) else "internal_error"
             if not task.failures:

@@ -48,6 +48,11 @@ from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
 from personal_server.console.pages import STYLESHEET_PATH
+from personal_server.delivery.callbacks import Callbacks
+from personal_server.delivery.deliveries import Deliveries
+from personal_server.delivery.events import Events
+from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
     MEND_RECORDS,
@@ -190,7 +195,8 @@ def open_owner_reads(settings: Settings) -> Generator[RsClient, None, None]:
         origins = origin_policy(settings).origins
         proofs = Proofs(stores.clock, stores.random_bytes)
         resolver = TokenResolver(stores.authorization, stores.clock, proofs)
-        v1 = _resource_server(settings, stores, resolver, recorder, origins)
+        events = _events(stores, resolver, origins)
+        v1 = _resource_server(settings, stores, events, recorder, callbacks_of(settings))
         owner = TokenState(replace(owner_of(stores.records.subject_id), resource=origins[0]))
         client = in_process_client(InProcessTransport(v1, {LOCAL_OWNER: owner}))
         bearer = FixedBearer(LOCAL_OWNER)
@@ -251,6 +257,8 @@ FIRST_USES_SECONDS = 1
 LEDGER_SECONDS = 60
 ERASING_SECONDS = 5
 BACKUP_SECONDS = 60
+# A turn waits by itself until something was written.
+DELIVERING_SECONDS = 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -269,6 +277,7 @@ class Server:
     background: BackgroundTasks
     traffic: Traffic
     surfaces: Mapping[str, Surface[Any, Any]]
+    deliveries: Deliveries
     tool_calls: Mapping[tuple[str, str], int]
 
     def sign_in_link(self) -> str:
@@ -309,6 +318,7 @@ def compose(
     recorder: DisclosureRecorder,
     fetch: GuardedFetch,
     meaning: Meaning | None = None,
+    callbacks: Callbacks | None = None,
 ) -> Server:
     """Put the parts together on open stores."""
     stores = replace(stores, reads=replace(stores.reads, embedder=meaning))
@@ -317,7 +327,9 @@ def compose(
     proofs = Proofs(stores.clock, stores.random_bytes)
     resolver = TokenResolver(stores.authorization, stores.clock, proofs)
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
-    v1 = _resource_server(settings, stores, resolver, recorder, origins)
+    events = _events(stores, resolver, origins)
+    callbacks = callbacks or callbacks_of(settings)
+    v1 = _resource_server(settings, stores, events, recorder, callbacks)
     traffic = Traffic()
     hosted = _hosted(settings, stores, resolver, origins, traffic.measured(IN_PROCESS, v1))
     console = console_app(_console_parts(settings, stores, sign_in))
@@ -325,6 +337,8 @@ def compose(
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     scheduled = ScheduledBackups(stores, settings)
     background = _background(settings, stores, resolver, watch, scheduled)
+    deliveries = Deliveries(events, callbacks, stores.changed, stores.clock, watch.is_trusted)
+    background.register("delivering", DELIVERING_SECONDS, deliveries.work)
     rebuilding = RebuildWork(stores.records)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
     health = Health()
@@ -361,17 +375,12 @@ def compose(
         background,
         traffic,
         surfaces,
+        deliveries,
         hosted.counts.calls,
     )
 
 
-def _resource_server(
-    settings: Settings,
-    stores: Stores,
-    resolver: TokenResolver,
-    recorder: DisclosureRecorder,
-    origins: tuple[str, ...],
-) -> ResourceServer:
+def _events(stores: Stores, resolver: TokenResolver, origins: tuple[str, ...]) -> Events:
     resources = frozenset(f"{o}{path}" for o in origins for path in ("", "/v1", "/mcp"))
     identify = Identifier(
         resolver,
@@ -380,10 +389,31 @@ def _resource_server(
         resources.__contains__,
         stores.open_briefly,
     )
+    secrets = SecretBox(stores.records.sealing_keys)
+    return Events(stores.reads, stores.authorization, stores.open_state, identify, secrets)
+
+
+def callbacks_of(settings: Settings) -> Callbacks:
+    """Where events may be sent to."""
+    return Callbacks(frozenset(settings.callback_hosts), settings.dev_loopback_callbacks)
+
+
+def _resource_server(
+    settings: Settings,
+    stores: Stores,
+    events: Events,
+    recorder: DisclosureRecorder,
+    callbacks: Callbacks,
+) -> ResourceServer:
+    identify, random_bytes = events.identify, events.random_bytes
+    subscriptions = Subscriptions(
+        events.store, callbacks, events.secrets, events.newest, random_bytes
+    )
     parts = Parts(
         stores.reads,
         stores.disclosures,
         recorder.flush,
+        subscriptions,
         stores.declarations,
         grants=lambda: stored_grants(stores.authorization),
         kept_backups=lambda: kept_backups(stores),

@@ -80,6 +80,20 @@ HOLD = Lifecycle(
     },
 )
 
+# An event subscription.  Source: docs/contract/resource-server.md 15.1.
+SUBSCRIPTION = Lifecycle(
+    "status",
+    {
+        "pending_verification": frozenset({"active", "disabled_failure", "disabled_revoked"}),
+        "active": frozenset(
+            {"disabled", "disabled_failure", "disabled_revoked", "pending_verification"}
+        ),
+        "disabled": frozenset({"active", "disabled_revoked", "pending_verification"}),
+        "disabled_failure": frozenset({"disabled_revoked", "pending_verification"}),
+        "disabled_revoked": frozenset(),
+    },
+)
+
 # Why a grant was ended.  The first kind is a person's will, the second follows from a credential.
 OWNER_REASONS = frozenset({"owner", "replaced", "client_blocked"})
 CREDENTIAL_REASONS = frozenset(

@@ -19,6 +19,7 @@ from personal_server.storage.authorization import (
     R,
     RefreshTokenRow,
     RequestRow,
+    SubscriptionRow,
     TokenRow,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition
@@ -31,6 +32,7 @@ LIFECYCLES: Mapping[type[AuthorizationRow], Lifecycle] = {
     GrantRow: lifecycle.REVOCABLE,
     PackageRow: lifecycle.REVOCABLE,
     TokenRow: lifecycle.REVOCABLE,
+    SubscriptionRow: lifecycle.SUBSCRIPTION,
 }
 ERASED = (
     RequestRow.state.to(None),

@@ -16,6 +16,7 @@ from personal_server.consent.credentials import secret_hash, token_reference
 from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
 from personal_server.domain.grant import MemberGrant, Resolved
 from personal_server.domain.possession import PresentedToken
+from personal_server.domain.values import MAX_INTEGER
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import (
     GrantExpired,
@@ -139,6 +140,16 @@ class TokenResolver:
         with self._store.read() as reader:
             return self.state(reader, presented)
 
+    def state_of_holder(self, reader: AuthorizationReader, holder: TokenHolder) -> TokenState:
+        """What a good token of a holder stands for, whoever has one."""
+        row = holder.token()
+        held = once(reader.derived, row.token_hash, lambda: _rows_behind(reader, row))
+        judged = _judged(held, self._clock())
+        found = resolved(self._store.subject_id, judged)
+        error, message = _ENDED.get(judged.standing, _ENDED[lifecycle.REVOKED])
+        refused = judged.standing != lifecycle.ACTIVE
+        return TokenState(found, error(message) if refused else None)
+
     def state(self, reader: AuthorizationReader, presented: PresentedToken) -> TokenState:
         """What a token stands for in one state of the store.
 
@@ -161,6 +172,38 @@ class TokenResolver:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenHolder:
+    """Whom tokens are given to: a client, for its grant or package or else as the owner."""
+
+    client_id: str
+    grant_id: str | None = None
+    package_id: str | None = None
+
+    @property
+    def kind(self) -> TokenKind:
+        """What its tokens are."""
+        if self.package_id is not None:
+            return TokenKind.PACKAGE
+        return TokenKind.OWNER if self.grant_id is None else TokenKind.CLIENT
+
+    def token(self) -> TokenRow:
+        """The row of a token that would be good for ever, of itself; it is never stored."""
+        held_id = self.package_id or self.grant_id or self.client_id
+        return TokenRow(
+            token_hash=secret_hash(f"{self.kind} {held_id}"),
+            kind=self.kind,
+            client_id=self.client_id,
+            grant_id=None if self.package_id else self.grant_id,
+            package_id=self.package_id,
+            origin="",
+            resource="",
+            scope="",
+            issued_at_ns=0,
+            expires_at_ns=MAX_INTEGER,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class HeldRows:
     """The rows behind a token, whatever the time is.  Shapes: `family` is `None` without one."""
 
@@ -175,8 +218,10 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken |
     """The row of a token and how everything behind it stands; `None` if there is no such row."""
     token_hash = secret_hash(token)
     held = once(reader.derived, token_hash, lambda: _held_rows(reader, token_hash))
-    if held is None:
-        return None
+    return None if held is None else _judged(held, now_ns)
+
+
+def _judged(held: HeldRows, now_ns: int) -> JudgedToken:
     row, grant_rows, usable = held.row, held.grant_rows, _usable(held, now_ns)
     members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
     if row.package_id is not None:
@@ -195,8 +240,10 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken |
 
 def _held_rows(reader: AuthorizationReader, token_hash: bytes) -> HeldRows | None:
     row = reader.get(TokenRow, TokenRow.token_hash.equals(token_hash))
-    if row is None:
-        return None
+    return None if row is None else _rows_behind(reader, row)
+
+
+def _rows_behind(reader: AuthorizationReader, row: TokenRow) -> HeldRows:
     family = None
     if row.family_id is not None:
         family = reader.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
@@ -339,6 +386,16 @@ class Identifier:
             return Identified(read_authority(found, (), {}), state.refusal)
         if found.kind not in _KINDS or not self._accepts_resource(found.resource):
             raise InvalidToken("The access token is for another resource. Authorize again.")
+        return Identified(self._authority(found, snapshot))
+
+    def holder(
+        self, holder: TokenHolder, reader: AuthorizationReader, snapshot: ReadSnapshot
+    ) -> Identified:
+        """The authority that a good token of a holder would have."""
+        state = self._resolver.state_of_holder(reader, holder)
+        return Identified(self._authority(state.resolved, snapshot), state.refusal)
+
+    def _authority(self, found: Resolved, snapshot: ReadSnapshot) -> ReadAuthority:
         key = ("authority", found.token_reference)
         known, authority = snapshot.derived.get(key, (None, None))
         # what a token stands for changes with the time, too, and may be of an earlier state
@@ -346,7 +403,7 @@ class Identifier:
             declarations = self._declarations.current(snapshot.declarations())
             authority = read_authority(found, snapshot.connections(), declarations)
             snapshot.derived[key] = (found, authority)
-        return Identified(authority)
+        return authority
 
 
 _KINDS = frozenset(kind.value for kind in TokenKind)

@@ -13,9 +13,10 @@ from functools import partial
 
 from starlette.responses import Response
 
+from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.possession import PresentedToken
-from personal_server.errors import NotFound, NotPermitted, PersonalServerError
+from personal_server.errors import NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
     DisclosureLog,
     EntrySecrets,
@@ -35,6 +36,7 @@ from personal_server.resource_server.declarations import Declarations
 from personal_server.resource_server.disclosures import Disclosures
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.envelopes import KeptBackups
+from personal_server.resource_server.event_subscriptions import EventSubscriptions
 from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.quotas import (
@@ -277,47 +279,6 @@ def _facts(exchange: Reading) -> ServedCall:
     )
 
 
-# Capabilities that the wire knows and this server does not have: their routes say so.
-#
-# Rule: an absent capability answers as the contract says and is advertised nowhere.
-# Source: docs/contract/resource-server.md 15 ("other callers get 404").
-
-
-SUBSCRIPTIONS = "/v1/event-subscriptions"
-_CALLS = (
-    ("GET", SUBSCRIPTIONS),
-    ("POST", SUBSCRIPTIONS),
-    ("GET", f"{SUBSCRIPTIONS}/{{id}}"),
-    ("PATCH", f"{SUBSCRIPTIONS}/{{id}}"),
-    ("DELETE", f"{SUBSCRIPTIONS}/{{id}}"),
-    ("POST", f"{SUBSCRIPTIONS}/{{id}}/test-event"),
-)
-
-
-def routes() -> tuple[Route, ...]:
-    """The routes of event subscriptions, which this server does not deliver."""
-    return tuple(
-        Route(
-            method,
-            pattern,
-            no_subscriptions,
-            "Event subscriptions are not offered by this server.",
-            "15",
-            success=404,
-            errors=(NotFound,),
-            cors=True,
-            advertised=False,
-        )
-        for method, pattern in _CALLS
-    )
-
-
-def no_subscriptions(request: Request) -> Reply:
-    """Raise: NotFound."""
-    del request
-    raise NotFound("This server offers no event subscriptions; follow changes_since instead.")
-
-
 # The resource server put together: every route module on one table, in one frame.
 
 
@@ -333,6 +294,7 @@ class Parts:
     reads: ReadPorts
     disclosures: DisclosureStore
     flush: Callable[[], bool]
+    subscriptions: Subscriptions
     declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
     grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
     max_blob_bytes: int = 50 * 1024 * 1024
@@ -377,7 +339,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
             *OwnerConnections(reads, parts.kept_backups).routes(),
             *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
             *ExportRoutes(reads, enclosures).routes(),
-            *routes(),
+            *EventSubscriptions(parts.subscriptions).routes(),
         ]
     )
     return table

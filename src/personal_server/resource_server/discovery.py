@@ -41,6 +41,10 @@ LEXICAL_RETRIEVAL: Mapping[str, object] = {
     "query_syntax": {"phrases": True, "prefix": True, "all_terms_required": True},
 }
 ABSENT: Mapping[str, object] = {"supported": False}
+EVENT_SUBSCRIPTIONS: Mapping[str, object] = {
+    "supported": True,
+    "endpoint": "/v1/event-subscriptions",
+}
 
 
 def capabilities(*, by_meaning: bool) -> Mapping[str, object]:
@@ -54,7 +58,7 @@ def capabilities(*, by_meaning: bool) -> Mapping[str, object]:
     return {
         "lexical_retrieval": LEXICAL_RETRIEVAL,
         **modes,
-        "client_event_subscriptions": ABSENT,
+        "client_event_subscriptions": EVENT_SUBSCRIPTIONS,
     }
 
 

@@ -68,6 +68,7 @@ TAGS: Mapping[str, str] = {
     "12": "Blobs",
     "13": "Writes",
     "14": "Owner",
+    "15": "Events",
 }
 OPERATION_IDS: Mapping[str, str] = {
     "GET /": "showFrontPage",
@@ -112,6 +113,12 @@ OPERATION_IDS: Mapping[str, str] = {
     "GET /v1/owner/connections/{id}/rejections": "listRejections",
     "GET /v1/owner/disclosures": "listDisclosures",
     "GET /v1/owner/export": "exportRecords",
+    "POST /v1/event-subscriptions": "createEventSubscription",
+    "GET /v1/event-subscriptions": "listEventSubscriptions",
+    "GET /v1/event-subscriptions/{id}": "readEventSubscription",
+    "PATCH /v1/event-subscriptions/{id}": "changeEventSubscription",
+    "DELETE /v1/event-subscriptions/{id}": "deleteEventSubscription",
+    "POST /v1/event-subscriptions/{id}/test-event": "sendTestEvent",
 }
 TOKEN_WORDS: Mapping[Tokens, str] = {
     Tokens.NONE: "none",
@@ -166,7 +173,14 @@ class ErrorDetails(WireObject, kw_only=True):
     retry_after_seconds: Count | None = None
     remaining: Count | None = None
     resets_at: Instant | None = None
-    limit: Literal["requests", "concurrency", "records", "bytes", "auth"] | None = None
+    limit: (
+        (
+            Literal[
+                "requests", "concurrency", "records", "bytes", "auth", "challenges", "test_events"
+            ]
+        )
+        | None
+    ) = None
     errors: Annotated[Sequence[ShownFault], msgspec.Meta(max_length=100)] | None = None
     available_connections: (
         Annotated[

@@ -381,6 +381,57 @@ class CanaryRow(AuthorizationRow, table="canaries"):
     disclosed_to: Cell[str | None] = column(default=None)
 
 
+class SubscriptionRow(AuthorizationRow, table="event_subscriptions"):
+    """Where somebody is told that something changed.
+
+    It is a grant's (with `package_id`, if its client reads by that), or the owner's with neither.
+    `streams` and `connection_ids` narrow it; `secret` and `old_secret` are sealed; `seen` is the
+    number of the newest change that was looked at; `challenges` are the times of the last ones.
+    """
+
+    subscription_id: Cell[str] = column(key=True)
+    client_id: Cell[str]
+    grant_id: Cell[str | None] = column(default=None, indexed=True)
+    package_id: Cell[str | None] = column(default=None)
+    callback_url: Cell[str]
+    status: Cell[str] = column(default="pending_verification")
+    streams: Cell[tuple[str, ...]] = column(default=())
+    connection_ids: Cell[tuple[str, ...]] = column(default=())
+    secret: Cell[bytes]
+    old_secret: Cell[bytes | None] = column(default=None)
+    old_secret_until_ns: Cell[int | None] = column(default=None)
+    seen: Cell[int]
+    challenges: Cell[tuple[int, ...]] = column(default=())
+    tested_at_ns: Cell[int | None] = column(default=None)
+    created_at_ns: Cell[int]
+    updated_at_ns: Cell[int]
+    verified_at_ns: Cell[int | None] = column(default=None)
+    disabled_reason: Cell[str | None] = column(default=None)
+    last_delivery_at_ns: Cell[int | None] = column(default=None)
+    last_delivery_status: Cell[str | None] = column(default=None)
+
+
+class EventRow(AuthorizationRow, table="events"):
+    """A hint on its way, or what became of it.
+
+    It is due at `due_at_ns`, waits without, and is done at `done_at_ns`; its bookmark stands behind
+    change `since`; `said` is a challenge, or why a grant ended; `outcome` is of the last attempt.
+    """
+
+    event_id: Cell[str] = column(key=True)
+    subscription_id: Cell[str] = column(indexed=True)
+    type: Cell[str]
+    connection_id: Cell[str | None] = column(default=None)
+    stream: Cell[str | None] = column(default=None)
+    since: Cell[int | None] = column(default=None)
+    said: Cell[str | None] = column(default=None)
+    created_at_ns: Cell[int]
+    due_at_ns: Cell[int | None] = column(default=None, indexed=True)
+    attempts: Cell[int] = column(default=0)
+    outcome: Cell[str | None] = column(default=None)
+    done_at_ns: Cell[int | None] = column(default=None)
+
+
 ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     OwnerRow,
     OwnerLinkRow,
@@ -405,6 +456,8 @@ ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     ReadingLimitsRow,
     ReadingAlarmRow,
     CanaryRow,
+    SubscriptionRow,
+    EventRow,
 )
 
 

@@ -95,6 +95,17 @@ async def resolve_name(host: str) -> Sequence[str]:
     return [str(answer[4][0]) for answer in answers]
 
 
+def pinned(url: str, address: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """How a URL is asked for at the very address that was checked: target, headers, extensions."""
+    parts = urlsplit(url)
+    bracketed = f"[{address}]" if ":" in address else address
+    port = "" if parts.port is None else f":{parts.port}"
+    host = parts.hostname or ""
+    target = parts._replace(netloc=f"{bracketed}{port}").geturl()
+    named = parts.netloc.rpartition("@")[2]
+    return target, {"Host": named}, {"sni_hostname": host}
+
+
 class GuardedFetch:
     """Fetches one URL.  `transport` and `resolver` are the network, and fakes in tests."""
 
@@ -118,13 +129,9 @@ class GuardedFetch:
             raise unreachable from None
 
     async def _fetch(self, url: str, limit_bytes: int) -> Fetched:
-        host = urlsplit(url).hostname or ""
-        address = await self._checked_address(host)
-        bracketed = f"[{address}]" if ":" in address else address
-        parts = urlsplit(url)
-        target = parts._replace(netloc=bracketed).geturl()
-        headers = {
-            "Host": host,
+        address = await self._checked_address(urlsplit(url).hostname or "")
+        target, headers, extensions = pinned(url, address)
+        headers |= {
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "personal-server",
@@ -136,9 +143,7 @@ class GuardedFetch:
                 follow_redirects=False,
                 timeout=self._timeout_seconds,
             ) as client,
-            client.stream(
-                "GET", target, headers=headers, extensions={"sni_hostname": host}
-            ) as response,
+            client.stream("GET", target, headers=headers, extensions=extensions) as response,
         ):
             _check_answer(response)
             body = await _bounded(response, limit_bytes)

@@ -151,6 +151,8 @@ BODY_LIMITS = {
     "POST /v1/owner/connections": 2**20,
     "PATCH /v1/owner/connections/{id}": 2**20,
     "POST /v1/owner/connections/{id}/runs": 2**20,
+    "POST /v1/event-subscriptions": 2**20,
+    "PATCH /v1/event-subscriptions/{id}": 2**20,
 }
 
 

@@ -24,6 +24,7 @@ from personal_server.cli.export import export_command
 from personal_server.cli.grant import granting_app
 from personal_server.cli.owner import owner_app
 from personal_server.cli.person import person_app
+from personal_server.cli.subscription import subscription_app
 from tests.cli.import_machine import Machine
 from tests.console.household import Household
 
@@ -73,6 +74,7 @@ class Terminal:
         app.command(collector_app(self._opened))
         app.command(canary_app(self._opened))
         app.command(person_app(self._opened))
+        app.command(subscription_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")
         words = [str(argument) for argument in arguments]

@@ -9,7 +9,13 @@ from urllib.parse import quote
 import pytest
 
 from personal_server.domain.disclosure import DENIED
-from personal_server.storage.authorization import AuditRow, GrantRow, PackageRow
+from personal_server.storage.authorization import (
+    AuditRow,
+    EventRow,
+    GrantRow,
+    PackageRow,
+    SubscriptionRow,
+)
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import Household, bank_request, mail_request
@@ -51,6 +57,51 @@ def test_the_list_says_what_an_app_read_last(house: Household, browser: Browser)
     listed = words(browser.get("/owner/access"))
     assert "Last read: 7 records of messages" in listed
     assert "never used" not in listed
+
+
+def test_what_it_is_told_is_shown_paused_and_deleted(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    path = f"/owner/access/{row.grant_id}"
+    assert "What it is told" not in words(browser.get(path))
+    made = SubscriptionRow(
+        subscription_id="sub_1",
+        client_id=row.client_id,
+        grant_id=row.grant_id,
+        callback_url="https://app.example/hooks",
+        status="active",
+        secret=b"sealed",
+        seen=0,
+        created_at_ns=row.issued_at_ns,
+        updated_at_ns=row.issued_at_ns,
+    )
+    event = EventRow(
+        event_id="evt_1",
+        subscription_id="sub_1",
+        type="pdpp.records.changed",
+        connection_id="cin_home",
+        stream="messages",
+        since=0,
+        created_at_ns=row.issued_at_ns,
+        attempts=2,
+        outcome="timed_out",
+    )
+    with house.store.authorization.write() as writer:
+        writer.insert(made)
+        writer.insert(event)
+    page = browser.get(path)
+    assert "https://app.example/hooks is told" in words(page)
+    assert "messages: timed out, attempt 2" in words(page)
+    button = f"{path}/subscriptions/sub_1"
+    browser.submit(page, button, action="pause")
+    page = browser.get(path)
+    assert "paused" in words(page)
+    browser.submit(page, button, action="resume")
+    assert house.rows(SubscriptionRow)[0].status == "active"
+    browser.submit(browser.get(path), button, action="delete")
+    assert house.rows(SubscriptionRow) == []
+    gone = browser.submit(page, button, action="pause")
+    assert gone.status == 404
 
 
 def test_ending_a_package_ends_all_of_it(house: Household, browser: Browser) -> None:

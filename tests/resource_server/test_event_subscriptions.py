@@ -58,9 +58,18 @@ def refusal(answer: httpx2.Response) -> tuple[int, str, str | None]:
     return answer.status_code, error["code"], error.get("param")
 
 
-def activate(living: Living, status: str = "active") -> None:
+def activate(living: Living, status: str = "active", reason: str | None = None) -> None:
     with living.subscriptions.store.write() as writer:
-        writer.change(SubscriptionRow, [SubscriptionRow.status.to(status)])
+        stands = [SubscriptionRow.status.to(status), SubscriptionRow.disabled_reason.to(reason)]
+        writer.change(SubscriptionRow, stands)
+
+
+async def test_what_the_owner_paused_only_the_owner_lets_go_on(living: Living) -> None:
+    granted(living, "app")
+    new = await made(living, "app")
+    activate(living, "disabled", "owner")
+    answer = await patched(living, "app", new["subscription_id"], {"enabled": True})
+    assert refusal(answer)[:2] == (409, "invalid_state")
 
 
 async def test_a_new_one_waits_for_its_address_and_shows_its_secret_once(living: Living) -> None:
@@ -183,7 +192,7 @@ async def test_switching_on_and_off(
 ) -> None:
     granted(living, "app")
     new = await made(living, "app")
-    activate(living, status)
+    activate(living, status, "client" if status == "disabled" else None)
     answer = await patched(living, "app", new["subscription_id"], {"enabled": enabled})
     assert (answer.json()["error"]["code"] if code else answer.status_code) == (code or 200)
     async with living.client("app") as client:

@@ -74,6 +74,17 @@ Every app has to connect again, and every access waits until you let it go on.""
         "canary:canary",
         "Plant records that raise an alarm when an app is given one.",
     ),
+    "subscription": (
+        "subscription:subscription",
+        "See who is told that something changed.",
+    ),
+    "watch-changes": (
+        "watch_changes:watch_changes",
+        """Print what changes in your records as it happens, or run a command for it.
+
+A command finds PDPP_STREAM, PDPP_CONNECTION_ID, PDPP_CHANGE_COUNT and
+PDPP_CHANGES_SINCE in its environment: a bookmark of the change feed, never a record.""",
+    ),
     "semantic": (
         "semantic:semantic",
         "Find records by meaning, with a model of your own.",

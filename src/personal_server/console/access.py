@@ -24,6 +24,7 @@ from personal_server.console.places import (
 )
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import day_of, field_words, laid_open, trust_mark
+from personal_server.delivery.subscriptions import forget, go_on, pause, subscription_list
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
@@ -49,10 +50,12 @@ from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,
     AuthorizationStore,
+    EventRow,
     HeldQuery,
     ReadingAlarmRow,
     ReadingLimitsRow,
     ReviewArtifactRow,
+    SubscriptionRow,
     TokenRow,
 )
 from personal_server.storage.catalog import Catalog, Catalogs
@@ -83,6 +86,12 @@ EVENTS = {
     "reading.unusual": "Its reading was unusual",
     "package.created": "Access to several sources was granted",
     "package.revoked": "Access ended",
+    "subscription.created": "It asked to be told when something changes",
+    "subscription.changed": "How it is told was changed",
+    "subscription.tested": "A test message was asked for",
+    "subscription.failed": "It could not be told",
+    "subscription.ended": "It is told nothing any more",
+    "subscription.deleted": "It is no longer told of changes",
     "code.redeemed": "The app collected its access",
     "code.replayed": "Its code was presented a second time",
     "code.burned": "Its code was presented wrongly",
@@ -250,6 +259,7 @@ class AccessPages:
             PageRoute("POST", "/owner/access/{id}/resume", self.resume),
             PageRoute("POST", "/owner/access/{id}/dismiss", self.dismiss),
             PageRoute("POST", "/owner/access/{id}/limits", self.limit),
+            PageRoute("POST", "/owner/access/{id}/subscriptions/{subscription}", self.told),
         )
 
     def show_lasting(self, visit: PageRequest) -> Response:
@@ -289,6 +299,7 @@ class AccessPages:
             events = _events(reader, held, before)
             artifact = _artifact(reader, held.revision)
             figures = reading_figures(reader, held.id, self.clock())
+            told = [_told(reader, row) for row in _subscriptions(reader, held)]
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
         return self.pages.show(
@@ -302,6 +313,7 @@ class AccessPages:
                 "newest": before is None,
                 "artifact": artifact,
                 "reads": reads,
+                "told": told,
                 "figures": figures,
                 "limits": limit_words(figures.limits),
                 "result_chars": (RESULT_CHARS, MOST_RESULT_CHARS),
@@ -336,6 +348,29 @@ class AccessPages:
             dismiss_alarms(writer, held_id, acting(visit), self.clock())
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
+    def told(self, visit: PageRequest) -> Response:
+        """Pause a subscription of it, let it go on, or delete it.
+
+        Raises: NotFound, InvalidRequest.
+        """
+        held_id, now_ns = visit.path["id"], self.clock()
+        with self.authorization.write() as writer:
+            held = _found(show_held(writer, held_id, now_ns))
+            wanted = visit.path["subscription"]
+            rows = [r for r in _subscriptions(writer, held) if r.subscription_id == wanted]
+            if not rows:
+                raise _unknown()
+            match visit.value("action"):
+                case "pause":
+                    pause(writer, rows[0], "owner", acting(visit), now_ns)
+                case "resume":
+                    go_on(writer, rows[0], "owner", acting(visit), now_ns)
+                case "delete":
+                    forget(writer, rows[0], acting(visit), now_ns)
+                case _:
+                    raise InvalidRequest("Choose what to do with it.", param="action")
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
     def limit(self, visit: PageRequest) -> Response:
         """Set how much may be read on a day.  Raises: NotFound, InvalidRequest."""
         held_id = visit.path["id"]
@@ -361,6 +396,53 @@ def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
     """The view of an alarm; `names` of clients by id."""
     who = names.get(row.client_id or "", row.client_id or row.held_id)
     return AlarmView(row.at_ns, row.held_id, who, said_of(row.rule, row.detail), row.paused)
+
+
+STATUSES = {
+    "pending_verification": "waits until its address answers",
+    "active": "is told",
+    "disabled": "paused",
+    "disabled_failure": "given up: its address did not answer",
+    "disabled_revoked": "over",
+}
+RECENT_EVENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """A message on its way, or what became of it."""
+
+    at_ns: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToldView:
+    """A subscription in words, and its newest messages."""
+
+    row: SubscriptionRow
+    status: str
+    events: tuple[ToldEvent, ...]
+
+
+def _subscriptions(reader: AuthorizationReader, held: Holding) -> list[SubscriptionRow]:
+    grants = {grant.grant_id for grant in held.grants}
+    return [row for row in subscription_list(reader) if row.grant_id in grants]
+
+
+def _told(reader: AuthorizationReader, row: SubscriptionRow) -> ToldView:
+    of_it = EventRow.subscription_id.equals(row.subscription_id)
+    newest = reader.rows(
+        EventRow, of_it, order=EventRow.created_at_ns, descending=True, limit=RECENT_EVENTS
+    )
+    return ToldView(row, STATUSES[row.status], tuple(_event(each) for each in newest))
+
+
+def _event(row: EventRow) -> ToldEvent:
+    what = row.stream or row.type.removeprefix("pdpp.").replace(".", " ")
+    how = (row.outcome or "waits").replace("_", " ")
+    tries = f", attempt {row.attempts}" if row.attempts > 1 else ""
+    return ToldEvent(row.done_at_ns or row.created_at_ns, f"{what}: {how}{tries}")
 
 
 _PAUSES = {"": None, "yes": True, "no": False}

@@ -188,7 +188,7 @@ class Subscriptions:
             if moves:
                 self._begin_again(writer, row, now_ns)
             elif changes.enabled is not None:
-                pending = self._enable(writer, row, now_ns, enabled=changes.enabled)
+                pending = self._enable(writer, row, acting, now_ns, enabled=changes.enabled)
             audit(writer, "subscription.changed", acting, now_ns, subject_of(row))
             row = _of_caller(writer, authority, subscription_id)
         if pending is not None:
@@ -210,15 +210,22 @@ class Subscriptions:
         return found
 
     def _enable(
-        self, writer: AuthorizationWriter, row: SubscriptionRow, now_ns: int, *, enabled: bool
+        self,
+        writer: AuthorizationWriter,
+        row: SubscriptionRow,
+        acting: Acting,
+        now_ns: int,
+        *,
+        enabled: bool,
     ) -> VerificationPending | None:
         """What a caller's `enabled` does; an error that it is told although something was done."""
         if not enabled:
             if row.status not in (ACTIVE, DISABLED):
                 raise InvalidState("Only an active subscription can be switched off.")
-            pause(writer, row, "client", now_ns)
+            pause(writer, row, "client", acting, now_ns)
         elif row.status == DISABLED:
-            go_on(writer, row, now_ns)
+            if not go_on(writer, row, "client", acting, now_ns):
+                raise InvalidState("The owner paused this subscription; only they let it go on.")
         elif row.status in (PENDING, FAILED):
             self._begin_again(writer, row, now_ns)
             if row.status == PENDING:
@@ -258,14 +265,16 @@ class Subscriptions:
             row = _of_caller(writer, authority, subscription_id)
             forget(writer, row, acting, now_ns)
 
-    def test(self, authority: ReadAuthority, subscription_id: str, now_ns: int) -> str:
+    def test(
+        self, authority: ReadAuthority, subscription_id: str, acting: Acting, now_ns: int
+    ) -> str:
         """Send an event that says nothing; its id.
 
         Raises: NotFound, InvalidState, RateLimitExceeded.
         """
         with self.store.write() as writer:
             row = _of_caller(writer, authority, subscription_id)
-            return send_test(writer, row, self.random_bytes, now_ns)
+            return send_test(writer, row, acting, self.random_bytes, now_ns)
 
 
 # What a caller may see and name ---------------------------------------------------------------
@@ -338,23 +347,48 @@ def subject_of(row: SubscriptionRow) -> Subject:
 
 
 # Changes of state -----------------------------------------------------------------------------
-def pause(writer: AuthorizationWriter, row: SubscriptionRow, reason: str, now_ns: int) -> None:
-    """Tell it nothing until it goes on; what is on its way waits."""
+def subscription_list(reader: AuthorizationReader) -> list[SubscriptionRow]:
+    """All of an owner's records, the oldest first."""
+    return reader.rows(SubscriptionRow, order=SubscriptionRow.created_at_ns)
+
+
+def find_subscription(reader: AuthorizationReader, subscription_id: str) -> SubscriptionRow | None:
+    """One of them, for their owner."""
+    return reader.get(SubscriptionRow, _is(subscription_id))
+
+
+def pause(
+    writer: AuthorizationWriter, row: SubscriptionRow, reason: str, acting: Acting, now_ns: int
+) -> bool:
+    """Tell it nothing until it goes on; what is on its way waits.  Whether it was active."""
     columns = [SubscriptionRow.disabled_reason.to(reason), SubscriptionRow.updated_at_ns.to(now_ns)]
     which = _is(row.subscription_id)
-    if transition(writer, SubscriptionRow, ACTIVE, DISABLED, now_ns, which, columns=columns):
-        hold(writer, row.subscription_id)
+    if not transition(writer, SubscriptionRow, ACTIVE, DISABLED, now_ns, which, columns=columns):
+        return False
+    hold(writer, row.subscription_id)
+    audit(writer, "subscription.changed", acting, now_ns, subject_of(row), enabled=False)
+    return True
 
 
-def go_on(writer: AuthorizationWriter, row: SubscriptionRow, now_ns: int) -> None:
-    """Tell it again what changes, and what changed meanwhile."""
+def go_on(
+    writer: AuthorizationWriter, row: SubscriptionRow, reason: str, acting: Acting, now_ns: int
+) -> bool:
+    """Tell it again what changes, and what changed meanwhile.
+
+    Only for the reason for which it was switched off; whether it was.
+    """
+    if row.disabled_reason != reason:
+        return False
     columns: list[Assignment[SubscriptionRow]] = [
         SubscriptionRow.disabled_reason.to(None),
         SubscriptionRow.updated_at_ns.to(now_ns),
     ]
     which = _is(row.subscription_id)
-    if transition(writer, SubscriptionRow, DISABLED, ACTIVE, now_ns, which, columns=columns):
-        release(writer, row.subscription_id, now_ns)
+    if not transition(writer, SubscriptionRow, DISABLED, ACTIVE, now_ns, which, columns=columns):
+        return False
+    release(writer, row.subscription_id, now_ns)
+    audit(writer, "subscription.changed", acting, now_ns, subject_of(row), enabled=True)
+    return True
 
 
 def verified(writer: AuthorizationWriter, row: SubscriptionRow, now_ns: int) -> None:
@@ -410,7 +444,11 @@ def forget(writer: AuthorizationWriter, row: SubscriptionRow, acting: Acting, no
 
 
 def send_test(
-    writer: AuthorizationWriter, row: SubscriptionRow, random_bytes: RandomBytes, now_ns: int
+    writer: AuthorizationWriter,
+    row: SubscriptionRow,
+    acting: Acting,
+    random_bytes: RandomBytes,
+    now_ns: int,
 ) -> str:
     """Have an event sent that says nothing; its id.  Raises: InvalidState, RateLimitExceeded."""
     if row.status != ACTIVE:
@@ -422,6 +460,8 @@ def send_test(
     writer.change(SubscriptionRow, tested, _is(row.subscription_id))
     event = new_event(row, EventType.TEST, random_bytes, now_ns)
     writer.insert(event)
+    # an audit event wakes the process that sends, whichever wrote it
+    audit(writer, "subscription.tested", acting, now_ns, subject_of(row))
     return event.event_id
 
 

@@ -260,7 +260,9 @@ class EventSubscriptions:
 
     def test(self, request: Request) -> Reply:
         """`POST /v1/event-subscriptions/{id}/test-event`."""
-        event_id = self._subscriptions.test(request.authority, request.path["id"], request.now_ns)
+        event_id = self._subscriptions.test(
+            request.authority, request.path["id"], _acting(request), request.now_ns
+        )
         return Reply(SentTest(event_id=event_id), status=202)
 
 

@@ -225,26 +225,27 @@ def sent(to: Side, lines: Sequence[bytes], rate: Rate, batch: int) -> None:
 
 def filled(sides: Sequence[Side], options: argparse.Namespace, table: Table) -> None:
     """Fill both in turn, and tell the rates."""
-    more = SAMPLE * (len(BATCHES) + 1)
+    sample = options.sample
+    more = sample * len(BATCHES) + options.beside
     streams = [mails(options.records + more, each.fields) for each in sides]
     empty, full = [Rate() for _ in sides], [Rate() for _ in sides]
-    for start in range(0, options.records, SAMPLE):
+    for start in range(0, options.records, sample):
         for place, (to, stream) in enumerate(zip(sides, streams, strict=True)):
-            lines = list(islice(stream, min(SAMPLE, options.records - start)))
+            lines = list(islice(stream, min(sample, options.records - start)))
             rates = empty if start == 0 else full
             rates[place] = Rate()
             sent(to, lines, rates[place], FILLED_WITH)
     _row(table, f"empty, batches of {FILLED_WITH}", empty)
-    if options.records > SAMPLE:
+    if options.records > sample:
         _row(table, f"at {options.records:,}, batches of {FILLED_WITH}", full)
     for batch in BATCHES:
         rates = [Rate() for _ in sides]
         for place, (to, stream) in enumerate(zip(sides, streams, strict=True)):
-            sent(to, list(islice(stream, SAMPLE)), rates[place], batch)
+            sent(to, list(islice(stream, sample)), rates[place], batch)
         _row(table, f"at {options.records:,}, batches of {batch}", rates)
     rates = [Rate() for _ in sides]
     for place, (to, stream) in enumerate(zip(sides, streams, strict=True)):
-        lines = list(islice(stream, SAMPLE))[: options.beside]
+        lines = list(islice(stream, options.beside))
         _beside_readers(to, lines, rates[place], options.readers)
     _row(table, f"beside {options.readers} readers, batches of {FILLED_WITH}", rates)
 
@@ -338,6 +339,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.mailbox", description=__doc__)
     parser.add_argument("checkouts", type=Path, nargs="*")
     parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--sample", type=int, default=SAMPLE, help="how many tell a rate")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--readers", type=int, default=16)
     parser.add_argument("--beside", type=int, default=5_000, help="how many to send beside readers")

@@ -151,3 +151,20 @@ def whole(
             yield made
         finally:
             recorder.close()
+
+
+@contextmanager
+def reopened(settings: Settings) -> Generator[Whole]:
+    """A server on what is there, rebuilt as this version stores it."""
+    clock = Clock()
+    with open_stores(settings, serving=True, clock=clock) as stores:
+        stores.records.plan_rebuilds()
+        while stores.records.rebuild_slice():
+            pass
+        recorder = DisclosureRecorder(stores.disclosures, clock)
+        server = compose(settings, stores, recorder, GuardedFetch())
+        browsers = (Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))
+        try:
+            yield Whole(server, clock, *browsers, recorder)
+        finally:
+            recorder.close()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from personal_server.app.databases import BEFORE_MIGRATION
+from personal_server.app.moves import move
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_ns, render_instant
 from personal_server.errors import ConnectionNotFound
@@ -479,7 +480,8 @@ class Restored:
 def restore_backup(
     settings: Settings, path: Path, identity: Path | None, ledger_path: Path | None
 ) -> Restored:
-    """Restore into an empty data directory; nothing is in place before all of it is whole.
+    """Restore into an empty data directory, and into an empty schema where the settings name one;
+    nothing is in place before all of it is whole.
 
     Raises: BackupRefused, LedgerDamaged, StorageUnavailable.
     """
@@ -497,14 +499,20 @@ def restore_backup(
         files = scratch / "files"
         with _plain(path, identity) as archive:
             manifest = unpack(archive, files)
-        (files / DATABASE).rename(replace(settings, data_dir=files).database_path)
-        restored = _revive(replace(settings, data_dir=files), path, manifest, ledger)
+        unpacked = replace(settings, data_dir=files, database_url=None)
+        (files / DATABASE).rename(unpacked.database_path)
+        restored = replace(
+            _revive(unpacked, path, manifest, ledger), ledger=ledger_path is not None
+        )
         add_to_ledger(files / LEDGER, ledger.values())
+        if settings.database_url is not None:
+            move(unpacked, settings)
+            return restored
         for name in ("blobs", LEDGER, settings.database_path.name, CONFIGURATION):
             if (files / name).exists():  # the configuration last: with it everything is there
                 (files / name).rename(data_dir / name)
                 fsync_folder(data_dir)
-    return replace(restored, ledger=ledger_path is not None)
+    return restored
 
 
 def _revive(

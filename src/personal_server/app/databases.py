@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from personal_server.settings import InvalidSetting, Settings
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import WordIndexes
 from personal_server.storage.sql.store import SearchableDatabase
+from personal_server.storage.sql.whole_copy import DatabaseCopy, is_being_copied
 from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
 from personal_server.storage.writability import Writability
 from personal_server.upkeep.ownership import DataMismatch, OwnedStore, require_database
@@ -45,10 +46,6 @@ class ServerDatabase(SearchableDatabase, WordIndexes, Protocol):
         """Its bytes, and those of its journal where that lies beside it."""
         ...
 
-    def copy_to(self, path: Path) -> None:
-        """Write a copy into a file.  Raises: StorageUnavailable where it is no file."""
-        ...
-
     def close(self) -> None:
         """When no read or write is under way."""
         ...
@@ -71,6 +68,20 @@ def open_database(settings: Settings, *, serving: bool, configured: str | None) 
     )
 
 
+def copy_into_file(database: ServerDatabase, path: Path) -> None:
+    """Write one state of it into a new SQLite file, while others read and write.
+
+    Raises: StorageUnavailable.
+    """
+    if isinstance(database, SqliteDatabase):
+        database.copy_to(path)
+        return
+    with closing(SqliteDatabase(path)) as target, database.read() as session:
+        copy = DatabaseCopy(session, target)
+        copy.run()
+        copy.finish()
+
+
 def require_filled(store: OwnedStore, settings: Settings, configured: str | None) -> None:
     """Refuse an empty schema beside a configuration that knows an owner.  Raises: DataMismatch."""
     if settings.database_url is not None and configured is not None and store.owner() is None:
@@ -80,6 +91,16 @@ def require_filled(store: OwnedStore, settings: Settings, configured: str | None
             next_step="Name the right database and schema (PDPP_DATABASE_URL,"
             " PDPP_DATABASE_SCHEMA), or restore it; to begin anew, name an empty data directory.",
         )
+
+
+def require_whole(database: ServerDatabase) -> None:
+    """Refuse what a move has not finished.  Raises: DataMismatch."""
+    with database.read() as session:
+        if is_being_copied(session):
+            raise DataMismatch(
+                "A move into this database was begun and did not end.",
+                next_step="Repeat the same `pdpp move --to …` where it was begun; it goes on.",
+            )
 
 
 def _open_postgres(url: str, settings: Settings) -> ServerDatabase:

@@ -7,9 +7,16 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from personal_server.app.databases import ServerDatabase, open_database, require_filled
+from personal_server.app.databases import (
+    ServerDatabase,
+    copy_into_file,
+    open_database,
+    require_filled,
+    require_whole,
+)
 from personal_server.granting.canaries import planted_records
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.local_grants import LocalGranting
@@ -151,6 +158,7 @@ def open_stores(
     database = open_database(settings, serving=serving, configured=configured)
     changed = DatabaseSignal(database)
     try:
+        require_whole(database)
         upkeep = SqlUpkeepStore(database)
         require_filled(upkeep, settings, configured)
         subject_id = settle_owner(upkeep, configured, lambda: new_subject_id(random_bytes))
@@ -181,7 +189,7 @@ def open_stores(
             random_bytes,
             upkeep,
             IntegrityChecks(database, subject_id, settings.data_dir / "blobs"),
-            database.copy_to,
+            partial(copy_into_file, database),
             database,
             changed,
             settings.data_dir,

@@ -62,6 +62,13 @@ machine; with --against it shows later that not even the whole log was made anew
 
 Every app has to connect again, and every access waits until you let it go on.""",
     ),
+    "move": (
+        "move:move_command",
+        """Move everything to PostgreSQL, or back into a data directory, while no server runs.
+
+Nothing is lost: accounts, records, grants, tokens, bookmarks and logs go on there. It can be
+interrupted and repeated. What was here stays as it is, for you to put away.""",
+    ),
     "records": ("read:records", "List your streams, or the records of one, newest first."),
     "search": ("read:search", "Find your records that hold words."),
     "show": ("read:show", "Show one of your records, each of its values whole."),

@@ -8,10 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from personal_server.app.server import compose
-from personal_server.app.stores import open_stores
 from personal_server.domain.disclosure import SERVED
-from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.settings import Settings
 from personal_server.storage import authorization
 from personal_server.storage.ports import DisclosureQuery
@@ -20,9 +17,7 @@ from personal_server.storage.sql.disclosures import DisclosureDayRow, Disclosure
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import StoredRow, StoredTable
-from personal_server.web.guarded_fetch import GuardedFetch
-from tests.app.whole import ORIGIN, Whole
-from tests.console.browsing import Browser, Clock
+from tests.app.whole import reopened
 from tests.storage.released.directory import answers_of, asked, released_names, unpack
 
 
@@ -126,19 +121,11 @@ def test_a_released_file_becomes_what_a_new_file_is(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize("name", released_names())
 def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name: str) -> None:
-    settings, clock = Settings(data_dir=unpack(name, tmp_path)), Clock()
-    then = answers_of(name)
-    with open_stores(settings, serving=True, clock=clock) as stores:
-        entries = stores.disclosures.disclosures(DisclosureQuery(limit=1_000))
+    settings, then = Settings(data_dir=unpack(name, tmp_path)), answers_of(name)
+    with reopened(settings) as site:
+        disclosures = site.server.stores.disclosures
+        entries = disclosures.disclosures(DisclosureQuery(limit=1_000))
         assert len(entries) == then["disclosures"]
         served = sum(entry.record_count for _, entry in entries if entry.outcome == SERVED)
-        assert sum(stores.disclosures.served_by_day(0).values()) == served
-        stores.records.plan_rebuilds()
-        while stores.records.rebuild_slice():
-            pass
-        recorder = DisclosureRecorder(stores.disclosures, clock)
-        server = compose(settings, stores, recorder, GuardedFetch())
-        browsers = (Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))
-        site = Whole(server, clock, *browsers, recorder)
+        assert sum(disclosures.served_by_day(0).values()) == served
         assert asked(site, then["tokens"], then["blob_id"]) == then["answers"]
-        recorder.close()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
@@ -42,7 +41,13 @@ from personal_server.storage.postgres.session import (
     connect_with,
 )
 from personal_server.storage.sql.driver import Line, Session
-from personal_server.storage.sql.schema import Step, known_steps, missing_steps, take_steps
+from personal_server.storage.sql.schema import (
+    Step,
+    known_steps,
+    missing_steps,
+    tables_of,
+    take_steps,
+)
 from personal_server.storage.sql.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.writability import DISK_FULL, READ_ONLY, Writability, read_only
@@ -80,7 +85,6 @@ _FIND_STATE = "SELECT value, xmin::text, pg_backend_pid() FROM store WHERE name 
 _OTHER_STATE = (
     "INSERT INTO store VALUES ('state', 1) ON CONFLICT (name) DO UPDATE SET value = store.value + 1"
 )
-_MADE = re.compile(r"^(CREATE|DROP) TABLE (\w+)", re.MULTILINE)
 
 
 class ForeignSchema(StorageUnavailable):
@@ -212,13 +216,6 @@ class PostgresDatabase:
         """Of its tables; the journal is the database's own."""
         with self.read() as session:
             return int(session.value(_SIZE, (self.schema,))), 0
-
-    def copy_to(self, path: Path) -> None:  # noqa: ARG002 (the port's)
-        """Its copies are made with its own tools."""
-        raise StorageUnavailable(
-            "`pdpp backup` copies a SQLite file. Copy this database with pg_dump, and the data"
-            " directory beside it; `pdpp export` writes all records in one file."
-        )
 
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of tsvectors."""
@@ -364,7 +361,7 @@ class PostgresDatabase:
         if missing.is_new:
             return False
         lacking = set(missing.steps)
-        if _tables_of([each for each in steps if each not in lacking]) - tables:
+        if tables_of([each for each in steps if each not in lacking]) - tables:
             raise ForeignSchema(
                 f"The schema {self.schema} of the database is not whole: tables are missing."
                 " Restore all of it."
@@ -381,15 +378,6 @@ class PostgresDatabase:
             take_steps(session, steps)
             for function in FUNCTIONS:
                 session.run(function)
-
-
-def _tables_of(steps: Sequence[Step]) -> set[str]:
-    """The tables that are there when these were taken."""
-    found = set[str]()
-    for step in steps:
-        for what, name in _MADE.findall(step.sql):
-            (found.add if what == "CREATE" else found.discard)(name)
-    return found
 
 
 def unreachable() -> StorageUnavailable:

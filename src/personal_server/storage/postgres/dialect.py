@@ -109,6 +109,14 @@ class PostgresDialect:
         """Every table is one."""
         return (table,)
 
+    def last_number(self, table: str, column: str) -> str:
+        """Of the sequence that belongs to the column."""
+        return f"SELECT pg_sequence_last_value(pg_get_serial_sequence('{table}', '{column}'))"
+
+    def set_last_number(self, table: str, column: str) -> str:
+        """The same."""
+        return f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), ?)"
+
     def walking(self, index: str) -> str:  # noqa: ARG002 (the port's)
         """The planner decides."""
         return ""

@@ -88,6 +88,14 @@ class Dialect(Protocol):
         """The tables whose rows are what a table of a source, or its word index, holds."""
         ...
 
+    def last_number(self, table: str, column: str) -> str:
+        """The statement that gives the last number of a numbered key, null before the first."""
+        ...
+
+    def set_last_number(self, table: str, column: str) -> str:
+        """The statement that has it count on behind a number."""
+        ...
+
     def walking(self, index: str) -> str:
         """What stands behind a table to have it read by that index."""
         ...

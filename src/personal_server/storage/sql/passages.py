@@ -322,10 +322,13 @@ def _put(
             insert(PassageRow),
             [(*place, n, each.start_chars, each.end_chars, each.vector) for n, each in passages],
         )
-        session.many(
-            f"INSERT INTO {PassageSignsRow.table} VALUES (?, ?, ?, ?, {session.dialect.bits('?')})",  # noqa: S608
-            [(*place, n, signs_of(each.vector)) for n, each in passages],
-        )
+        put_signs(session, [(*place, n, each.vector) for n, each in passages])
+
+
+def put_signs(session: Session, vectors: Iterable[tuple[int, str, int, int, bytes]]) -> None:
+    """The signs of passages, of (tables, field, id, place, vector)."""
+    signs = f"INSERT INTO {PassageSignsRow.table} VALUES (?, ?, ?, ?, {session.dialect.bits('?')})"  # noqa: S608
+    session.many(signs, [(*place, signs_of(vector)) for *place, vector in vectors])
 
 
 def _left(session: Session, source: int, tables: int) -> int:

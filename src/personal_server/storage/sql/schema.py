@@ -13,6 +13,7 @@ Raises: DatabaseTooNew, DatabaseTooOld.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -57,6 +58,7 @@ def known_steps() -> tuple[Step, ...]:
 _RELEASED = "001_released"
 _NUMBERED = {"records": 18, "authorization": 2, "disclosures": 1}
 _NOTES = "schema_version"
+_MADE = re.compile(r"^(CREATE|DROP) TABLE (\w+)", re.MULTILINE)
 _NOTE = f"INSERT INTO {_NOTES} VALUES (?, 1)"  # noqa: S608
 _NOTED = f"SELECT module, version FROM {_NOTES}"  # noqa: S608
 _BEGIN = (
@@ -93,6 +95,15 @@ def take_steps(session: Session, steps: Sequence[Step]) -> None:
     for step in missing.steps:
         session.run(step.sql.format(**words))
         session.run(_NOTE, (step.name,))
+
+
+def tables_of(steps: Sequence[Step]) -> set[str]:
+    """The tables that are there when these were taken."""
+    found = set[str]()
+    for step in steps:
+        for what, name in _MADE.findall(step.sql):
+            (found.add if what == "CREATE" else found.discard)(name)
+    return found
 
 
 def _taken(versions: Mapping[str, int]) -> set[str]:

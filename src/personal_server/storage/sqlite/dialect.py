@@ -85,6 +85,17 @@ class SqliteDialect:
         """A word index lies in tables of its own."""
         return (table,) if table[0] in "rh" else (f"{table}_data", f"{table}_docsize")
 
+    def last_number(self, table: str, column: str) -> str:  # noqa: ARG002 (the port's)
+        """Kept beside the tables."""
+        return f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'"  # noqa: S608
+
+    def set_last_number(self, table: str, column: str) -> str:  # noqa: ARG002 (the port's)
+        """A table that never had a line has none."""
+        return (
+            "INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES"  # noqa: S608
+            f" ((SELECT rowid FROM sqlite_sequence WHERE name = '{table}'), '{table}', ?)"
+        )
+
     def walking(self, index: str) -> str:
         """The planner obeys, or the statement fails."""
         return f" INDEXED BY {index}"

@@ -11,10 +11,11 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -63,7 +64,7 @@ def programs() -> Path:
     )
 
 
-def _as_whom() -> dict[str, Any]:
+def run_as() -> dict[str, Any]:
     """`initdb` refuses root."""
     if os.geteuid() != 0:
         return {}
@@ -83,7 +84,7 @@ class PostgresServer:
         self.folder = folder
         self.data = folder / "data"
         self._bin = bin_folder
-        self._as = _as_whom()
+        self._as = run_as()
         self._process: subprocess.Popen[bytes] | None = None
         self._settings = {**SETTINGS, "unix_socket_directories": str(folder), **settings}
         if self._as:
@@ -118,6 +119,27 @@ class PostgresServer:
                 return
         raise NoPostgresql((self.folder / "log").read_text())
 
+    def copy_from(self, primary: PostgresServer) -> None:
+        """Become its standby, before the first start: what it writes is written here too."""
+        asked = ("-h", str(primary.folder), "-U", "owner", "-D", str(self.data), "-R", "-c", "fast")
+        copied = self._run("pg_basebackup", *asked, "--no-sync")
+        if copied.returncode:
+            raise NoPostgresql(copied.stderr.decode())
+
+    def promote(self) -> None:
+        """A standby is a primary from now on."""
+        self._run("pg_ctl", "promote", "-D", str(self.data), "-w")
+
+    def kill(self) -> None:
+        """As a machine that loses its power: every process of it, at once."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        for number in (self._process.pid, *map(int, children.split())):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        self._process.wait(30)
+        self._process = None
+
     def stop(self) -> None:
         """At once."""
         if self._process is not None:
@@ -146,18 +168,25 @@ class PostgresServer:
 @cache
 def server() -> PostgresServer:
     """The one of this process; it ends with it."""
-    # the path of a socket is short
-    folder = Path(tempfile.mkdtemp(prefix="pdpp-pg-", dir="/tmp"))
-    found = PostgresServer(folder, programs())
-
-    def end() -> None:
-        found.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(end)
+    cluster = new_cluster()
+    atexit.register(cluster.__exit__, None, None, None)
+    found = cluster.__enter__()
     found.make()
     found.start()
     return found
+
+
+@contextmanager
+def new_cluster(**settings: str) -> Generator[PostgresServer, None, None]:
+    """One more, still without data; it ends with the block."""
+    # the path of a socket is short
+    folder = Path(tempfile.mkdtemp(prefix="pdpp-pg-", dir="/tmp"))
+    found = PostgresServer(folder, programs(), **settings)
+    try:
+        yield found
+    finally:
+        found.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

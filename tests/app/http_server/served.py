@@ -66,7 +66,13 @@ class ServedProcess:
 
     @property
     def settings(self) -> Settings:
-        return Settings(data_dir=self.folder / "data", public_url=self.origin, bind_port=self.port)
+        return Settings(
+            data_dir=self.folder / "data",
+            public_url=self.origin,
+            bind_port=self.port,
+            database_url=self.environ.get("PDPP_DATABASE_URL"),
+            database_schema=self.environ.get("PDPP_DATABASE_SCHEMA", "pdpp"),
+        )
 
     @property
     def log(self) -> str:

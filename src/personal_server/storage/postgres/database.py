@@ -58,6 +58,8 @@ logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 OLDEST_VERSION = 150_000
 CONNECT_SECONDS = 5
 POOL_SECONDS = 10.0
+# How often whoever waits for a session looks whether any can still be opened.
+LOOK_SECONDS = 0.5
 LOCK_MS = 5_000
 DEFAULT_SCHEMA = "pdpp"
 # Tries to begin: a session that was ended meanwhile is found out by that.
@@ -300,7 +302,7 @@ class PostgresDatabase:
     ) -> tuple[Connection, MutableMapping[object, Any] | None]:
         """A session in which a transaction has begun; those that were ended are given back."""
         for tried in range(TRIES):
-            connection = self._pool.getconn()
+            connection = self._free_session()
             try:
                 asked = f"{begin} {_FIND_STATE}" if has_state else begin
                 cursor = connection.execute(asked.encode(), prepare=False)
@@ -318,6 +320,26 @@ class PostgresDatabase:
             else:
                 return connection, None if found is None else self._derived(connection, found)
         raise AssertionError
+
+    def _free_session(self) -> Connection:
+        """One that is free before the time is over.
+
+        Raises: PoolTimeout; StorageUnavailable as soon as a new one cannot be opened, since nobody
+            else has one either then.
+        """
+        failed = self._failed_openings()
+        end = time.monotonic() + POOL_SECONDS
+        while True:
+            try:
+                return self._pool.getconn(min(LOOK_SECONDS, max(0.0, end - time.monotonic())))
+            except PoolTimeout:
+                if self._failed_openings() != failed:
+                    raise unreachable() from None
+                if time.monotonic() >= end:
+                    raise
+
+    def _failed_openings(self) -> int:
+        return self._pool.get_stats().get("connections_errors", 0)
 
     # Opening ------------------------------------------------------------------------------------
     def _begin(self, steps: Sequence[Step]) -> None:

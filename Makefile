@@ -6,7 +6,7 @@ SECONDS ?= 600
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -59,6 +59,12 @@ $(WEIGHTS)/made.stamp: tests/semantics/weights.txt tests/semantics/model.py $(VE
 
 test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
 	$(BIN)/pytest -n auto
+
+# What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
+ON_BOTH := tests/app/server tests/authorization_server tests/granting tests/requirements \
+	tests/resource_server tests/reading tests/secrecy tests/properties/test_lifecycles.py
+test-postgresql: $(VENV)/dev.stamp ## The suites of servers on PostgreSQL in the place of the file
+	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest -n auto $(ON_BOTH)
 
 # The public MCP suite, locked by hash; any npm registry will do, and none is named.
 SUITE := .cache/conformance

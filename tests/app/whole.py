@@ -158,9 +158,10 @@ def reopened(settings: Settings) -> Generator[Whole]:
     """A server on what is there, rebuilt as this version stores it."""
     clock = Clock()
     with open_stores(settings, serving=True, clock=clock) as stores:
-        stores.records.plan_rebuilds()
-        while stores.records.rebuild_slice():
-            pass
+        if not stores.database.is_read_only:
+            stores.records.plan_rebuilds()
+            while stores.records.rebuild_slice():
+                pass
         recorder = DisclosureRecorder(stores.disclosures, clock)
         server = compose(settings, stores, recorder, GuardedFetch())
         browsers = (Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))

@@ -108,7 +108,7 @@ from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SEC
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
-from personal_server.storage.writability import DISK_LOW, SENTENCES
+from personal_server.storage.writability import DISK_LOW
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
@@ -559,8 +559,7 @@ def _disk_faults(database: ServerDatabase) -> Iterator[Fault]:
     trouble = database.writability.trouble
     if trouble is not None:
         serving = trouble.reason == DISK_LOW
-        step = SENTENCES[trouble.reason]
-        yield Fault("disk", trouble.reason, trouble.since_ns, step, serving=serving)
+        yield Fault("disk", trouble.reason, trouble.since_ns, trouble.sentence, serving=serving)
 
 
 def _damage_faults(damage: DamageNotes) -> Iterator[Fault]:

@@ -48,10 +48,11 @@ def read_only(reason: str) -> StorageReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class WriteTrouble:
-    """Why nothing can be written, and since when (UTC nanoseconds)."""
+    """Why nothing can be written, since when (UTC nanoseconds), and what to do about it."""
 
     reason: str
     since_ns: int
+    sentence: str
 
 
 class Writability:
@@ -85,7 +86,8 @@ class Writability:
         kind = type(cause.__cause__ or cause).__name__
         _log.error("nothing can be written: %s (%s)", reason, kind)
         if self._refused is None or self._refused.reason != reason:
-            self._refused = WriteTrouble(reason, self._clock())
+            sentence = cause.message if isinstance(cause, StorageReadOnly) else SENTENCES[reason]
+            self._refused = WriteTrouble(reason, self._clock(), sentence)
 
     def succeeded(self) -> None:
         """Something was written."""
@@ -103,5 +105,5 @@ class Writability:
             self._seen = None
             return None
         if self._seen is None or self._seen.reason != reason:
-            self._seen = WriteTrouble(reason, self._clock())
+            self._seen = WriteTrouble(reason, self._clock(), SENTENCES[reason])
         return self._seen

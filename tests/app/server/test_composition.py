@@ -239,6 +239,7 @@ def without_a_store(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
         yield
 
 
+@pytest.mark.of_files
 def test_a_failing_store_never_allows(site: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
     token = site.connect(mail_request())["access_token"]
     with without_a_store(monkeypatch):

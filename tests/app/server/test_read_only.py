@@ -22,6 +22,7 @@ from tests.app.http_server.served import (
 )
 from tests.console.household import HOME
 
+pytestmark = pytest.mark.of_files
 SIZE = "size=12m"
 LARGE = 200_000
 

@@ -28,6 +28,7 @@ from personal_server.storage.sql.fixed_tables import (
     PassageSignsRow,
     RebuildRow,
     SourceRow,
+    StoreRow,
 )
 from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
 from personal_server.storage.sql.passages import put_signs
@@ -41,8 +42,14 @@ from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 LINES_AT_ONCE = 500
 _MARK = "moving"
 _DERIVED = frozenset({RebuildRow.table, ErasedRow.table, PassageSignsRow.table})
-# Tables of a rebuild have passages, too.
-_OF_RECORDS = frozenset({PassageRow.table, PassageIndexRow.table})
+_OF_SOURCES = f"tables IN (SELECT {SourceRow.tables} FROM {SourceRow.table})"  # noqa: S608
+_ONLY = {
+    # PostgreSQL counts its states there
+    StoreRow.table: f"{StoreRow.name} <> 'state'",
+    # tables of a rebuild have passages, too
+    PassageRow.table: _OF_SOURCES,
+    PassageIndexRow.table: _OF_SOURCES,
+}
 _SIGNED = (
     PassageRow.tables,
     PassageRow.field,
@@ -82,16 +89,15 @@ class CopiedTable:
 
     @classmethod
     def of(cls, table: StoredTable) -> CopiedTable:
-        """Every column, of those passages whose records are copied."""
+        """Every column of all lines, but for those that follow from others."""
         led = (SUBJECT,) if table.by_subject else ()
         numbered = next((each.name for each in table.columns if each.numbered), None)
-        only = f"tables IN (SELECT {SourceRow.tables} FROM {SourceRow.table})"  # noqa: S608
         return cls(
             name=table.name,
             columns=(*led, *table.names),
             key=(*led, *table.key),
             origin=table.name,
-            only=only if table in _OF_RECORDS else cls.only,
+            only=_ONLY.get(table, cls.only),
             numbered=numbered,
         )
 
@@ -110,7 +116,8 @@ class CopiedTable:
     def last(self, session: Session) -> Line | None:
         """The highest key."""
         key, down = ", ".join(self.key), ", ".join(f"{name} DESC" for name in self.key)
-        return session.first(f"SELECT {key} FROM {self.origin} ORDER BY {down} LIMIT 1")  # noqa: S608
+        sql = f"SELECT {key} FROM {self.origin} WHERE {self.only} ORDER BY {down} LIMIT 1"  # noqa: S608
+        return session.first(sql)
 
     def put(self, session: Session, lines: Sequence[Line]) -> None:
         """Write lines."""
@@ -121,7 +128,7 @@ class CopiedTable:
 
     def clear(self, session: Session) -> None:
         """Remove all lines."""
-        session.run(f"DELETE FROM {self.name}")  # noqa: S608
+        session.run(f"DELETE FROM {self.name} WHERE {self.only}")  # noqa: S608
         if self.name == PassageRow.table.name:
             session.run(f"DELETE FROM {PassageSignsRow.table}")  # noqa: S608
 

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
@@ -121,8 +121,14 @@ def follow_two_servers(folder: Path, seconds: float, callers: int) -> Followed:
     """Write and follow for so long."""
     over, written = threading.Event(), threading.Event()
     numbers = count()
-    with two_servers(folder) as servers, ThreadPoolExecutor(callers) as pool:
+    with (
+        two_servers(folder) as servers,
+        ExitStack() as closing_all,
+        ThreadPoolExecutor(callers) as pool,
+    ):
         everybody = [Caller(servers) for _ in range(callers)]
+        for each in everybody:
+            closing_all.callback(each.client.close)
         writers, followers = everybody[::2], everybody[1::2]
         writing = [pool.submit(each.write, numbers, over) for each in writers]
         following = [pool.submit(each.follow, written) for each in followers]

@@ -24,6 +24,7 @@ from personal_server.authorization_server.registration import Registering
 from personal_server.authorization_server.revocation import Revoking
 from personal_server.authorization_server.token_endpoint import TokenEndpoint
 from personal_server.consent.credentials import RandomBytes
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.errors import (
     BadRequest,
     BodyTooLarge,
@@ -155,6 +156,7 @@ class AuthorizationParts:
     fetch: GuardedFetch = field(default_factory=GuardedFetch)
     owner_session: OwnerSession = no_owner_session
     error_page: ErrorPage = plain_page
+    space: ValueSpace = field(default_factory=OwnSpace)
 
 
 def authorization_app(parts: AuthorizationParts) -> AuthorizationApplication:
@@ -164,7 +166,7 @@ def authorization_app(parts: AuthorizationParts) -> AuthorizationApplication:
 
 def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     store, configuration, clock = parts.store, parts.configuration, parts.clock
-    limits = RateLimits(clock)
+    limits = RateLimits(clock, parts.space)
     documents = Documents(store, configuration, limits, clock, parts.fetch)
     clients = Clients(store, configuration, documents, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)

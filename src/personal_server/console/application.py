@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -42,6 +42,7 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.enforcement.queries import filters_of
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
 from personal_server.granting.decisions import Granting
@@ -205,25 +206,28 @@ class ConsoleParts:
     sign_in: OwnerSignIn
     backups: BackupStandings = lambda: None
     kept_backups: Callable[[], Sequence[str]] = tuple
+    space: ValueSpace = field(default_factory=OwnSpace)
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
     """The ASGI application of `SEGMENTS`."""
     pages, clock, store = Templates(parts.server_name), parts.reads.clock, parts.authorization
+    space = parts.space
     catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
     granting = Granting(store, catalogs, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     evidence = EvidenceReader(parts.reads, parts.declarations)
     owner = OwnerReads(parts.reads, parts.declarations)
-    challenges = Challenges(clock, parts.random_bytes)
+    challenges = Challenges(clock, parts.random_bytes, space)
+    sign_ins, user_codes = SignInThrottle(clock, space), UserCodeThrottle(clock, space)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads = parts.disclosures, parts.reads
     routes = (
         *ASSET_ROUTES,
-        *SignInPages(parts.sign_in, passkeys, pages, SignInThrottle(clock)).routes(),
+        *SignInPages(parts.sign_in, passkeys, pages, sign_ins).routes(),
         *PasskeyPages(passkeys, pages).routes(),
         *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
-        *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
+        *DevicePages(store, requesting, granting, pages, user_codes, clock).routes(),
         *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),

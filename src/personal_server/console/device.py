@@ -15,11 +15,12 @@ from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_co
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import shown
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
-from personal_server.web.limits import ALL, MINUTE_NS, Failures
+from personal_server.web.limits import ALL, MINUTE_NS, failures_in
 from personal_server.web.limits import refuse_until as _refuse_until
 
 FRESH_SECONDS = 300
@@ -131,10 +132,11 @@ class DevicePages:
 class UserCodeThrottle:
     """Wrong device codes: 5 in 10 minutes a session, 20 an hour in all."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], space: ValueSpace | None = None) -> None:
+        kept = space or OwnSpace()
         self._clock = clock
-        self._each = Failures(clock, 10 * MINUTE_NS, 5)
-        self._all = Failures(clock, 60 * MINUTE_NS, 20)
+        self._each = failures_in(kept, "user_codes.each", clock, 10 * MINUTE_NS, 5)
+        self._all = failures_in(kept, "user_codes.all", clock, 60 * MINUTE_NS, 20)
 
     def check(self, session: str) -> None:
         """Raise: RateLimitExceeded."""

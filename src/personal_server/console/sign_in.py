@@ -7,7 +7,6 @@ own carries the form secret.  Source: docs/contract/authorization-server.md 13.
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
@@ -28,14 +27,15 @@ from personal_server.console.session import (
     session_cookie,
     session_halves,
 )
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, SignInFailed
 from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
 from personal_server.granting.passkeys import SIGN_IN, Passkeys
-from personal_server.web.limits import ALL, MINUTE_NS, Failures, network_of
+from personal_server.web.limits import ALL, MINUTE_NS, failures_in, network_of
 from personal_server.web.limits import refuse_until as _refuse_until
 
-# Throttles of guessing: failed sign-ins and wrong device codes, counted in process memory.
+# Throttles of guessing: failed sign-ins and wrong device codes, counted in memory.
 #
 # Source: docs/contract/authorization-server.md 17.  Sign-in links are not affected: who holds the
 # store is the owner.
@@ -49,17 +49,17 @@ class SignInThrottle:
     itself and waits a minute at most: what others try never keeps it out.
     """
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], space: ValueSpace | None = None) -> None:
+        kept = space or OwnSpace()
         self._clock = clock
-        self._each = Failures(clock, 15 * MINUTE_NS, 64)
-        self._all = Failures(clock, 60 * MINUTE_NS, 60)
-        self._lock = threading.Lock()
+        self._each = failures_in(kept, "sign_in.each", clock, 15 * MINUTE_NS, 64)
+        self._all = failures_in(kept, "sign_in.all", clock, 60 * MINUTE_NS, 60)
 
     def attempt(self, address: str, known_browser: str | None = None) -> None:
         """Count one more.  Raises: RateLimitExceeded."""
         each = known_browser or address
         longest_ns = MINUTE_NS if known_browser else 15 * MINUTE_NS
-        with self._lock:
+        with self._each.lock, self._all.lock:
             until = self._until(each, longest_ns)
             if known_browser is None:
                 everyone = self._all.recent(ALL)
@@ -72,7 +72,7 @@ class SignInThrottle:
 
     def forgive(self, address: str, known_browser: str | None = None) -> None:
         """The attempt was the owner's."""
-        with self._lock:
+        with self._each.lock, self._all.lock:
             self._each.forgive(known_browser or address)
             if known_browser is None:
                 self._all.forgive(ALL)

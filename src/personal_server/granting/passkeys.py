@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -22,6 +21,7 @@ from webauthn.helpers import base64url_to_bytes
 from webauthn.helpers.exceptions import WebAuthnException
 
 from personal_server.consent.credentials import RandomBytes, base64url
+from personal_server.domain.keyed_values import KeyedValues, OwnSpace, ValueSpace
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import SignInFailed
 from personal_server.granting.audit import NOTHING, Acting, audit
@@ -32,6 +32,8 @@ MAX_PASSKEYS: Final = 20
 MAX_NAME_CHARS: Final = 60
 _CHALLENGE_NS: Final = 600 * NANOSECONDS
 _NONCE_BYTES, _TIME_BYTES, _MAC_BYTES = 16, 8, 16
+_KEY_BYTES: Final = 32
+_MOST_ANSWERED: Final = 4_096
 _ALGORITHMS = (-7, -8, -257)
 _REFERENCE_CHARS: Final = 24
 
@@ -59,13 +61,17 @@ class Challenges:
 
     clock: Callable[[], int]
     random_bytes: RandomBytes
+    space: ValueSpace = field(default_factory=OwnSpace)
     _key: bytes = field(init=False, repr=False)
-    _answered: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _answered: KeyedValues[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Seal with a key of this process."""
-        self._key = self.random_bytes(32)
+        """Seal with a key of this server, which dies with it."""
+        keys = self.space.values("challenges.key", bytes, 1, _KEY_BYTES + 2)
+        with keys.lock:
+            self._key = keys.get(None) or self.random_bytes(_KEY_BYTES)
+            keys.put(None, self._key)
+        self._answered = self.space.values("challenges.answered", int, _MOST_ANSWERED, 9)
 
     def make(self, purpose: str, content: str) -> bytes:
         """A fresh challenge."""
@@ -79,18 +85,19 @@ class Challenges:
         return (
             hmac.compare_digest(challenge, self._sealed(head, purpose, content))
             and made_ns <= self.clock() <= made_ns + _CHALLENGE_NS
-            and head not in self._answered
+            and self._answered.get(head) is None
         )
 
     def spend(self, challenge: bytes) -> bool:
-        """Answer it; whether that was the first time."""
+        """Answer it; whether that was the first time, and it can be remembered."""
         head = challenge[: _NONCE_BYTES + _TIME_BYTES]
-        with self._lock:
-            oldest = self.clock() - _CHALLENGE_NS
-            self._answered = {h: at for h, at in self._answered.items() if at >= oldest}
-            if head in self._answered:
+        with self._answered.lock:
+            now_ns = self.clock()
+            forgotten = self._answered.displaced_by(head)
+            is_full = forgotten is not None and forgotten >= now_ns - _CHALLENGE_NS
+            if is_full or self._answered.get(head) is not None:
                 return False
-            self._answered[head] = self.clock()
+            self._answered.put(head, now_ns)
             return True
 
     def _sealed(self, head: bytes, purpose: str, content: str) -> bytes:

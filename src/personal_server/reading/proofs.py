@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import orjson
 from joserfc import jwk, jws
 from joserfc.errors import JoseError
 
+from personal_server.domain.keyed_values import OwnSpace, OwnValues, ValueSpace
 from personal_server.domain.possession import PROOF_ALGORITHMS, PresentedToken, SentProof
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidDpopProof, InvalidToken, UseDpopNonce
@@ -32,6 +32,7 @@ BEHIND_SECONDS = 60
 AHEAD_SECONDS = 5
 NONCE_SECONDS = 300
 REMEMBERED = 65_536
+_INTEGER_BYTES, _MEMORY_BYTES = 9, 80
 _TYPES = ("dpop+jwt", "application/dpop+jwt")
 _PUBLIC = {"ES256": ("kty", "crv", "x", "y"), "Ed25519": ("kty", "crv", "x")}
 _CURVES = {"ES256": ("EC", "P-256"), "Ed25519": ("OKP", "Ed25519")}
@@ -65,6 +66,14 @@ class Proof:
     until_seconds: int
 
 
+@dataclass(frozen=True, slots=True)
+class ProofMemory:
+    """Since when uses are remembered, and the secret of the nonces that were given since."""
+
+    secret: bytes
+    from_seconds: int
+
+
 class Proofs:
     """Judges proofs, and remembers which were used for as long as they could be used again.
 
@@ -77,13 +86,17 @@ class Proofs:
         clock: Callable[[], int],
         random_bytes: Callable[[int], bytes],
         room: int = REMEMBERED,
+        space: ValueSpace | None = None,
     ) -> None:
+        kept = space or OwnSpace()
         self._clock = clock
         self._random_bytes = random_bytes
-        self._room = room
-        self._lock = threading.Lock()
-        self._used: dict[bytes, tuple[object, int]] = {}
-        self._begin(self._now())
+        self._used = kept.values("proofs.used", int, room, _INTEGER_BYTES)
+        self._memory = kept.values("proofs.memory", ProofMemory, 1, _MEMORY_BYTES)
+        self._sent_here = OwnValues[object](room)
+        with self._used.lock:
+            if self._memory.get(None) is None:
+                self._begin(self._now())
 
     def admit(self, presented: PresentedToken, bound_to: str | None) -> None:
         """Let a token pass that is presented as it is bound: to a key, or (`None`) to none.
@@ -143,27 +156,35 @@ class Proofs:
                 raise self._needed_nonce()
             return given + NONCE_SECONDS
         is_timely = now - BEHIND_SECONDS <= made <= now + AHEAD_SECONDS
-        if not is_timely or made <= self._known_from:
+        if not is_timely or made <= self._remembered().from_seconds:
             raise self._needed_nonce()
         return int(made) + BEHIND_SECONDS
 
     def _use_once(self, proof: Proof, sent: SentProof) -> None:
         now = self._now()
-        with self._lock:
-            if len(self._used) >= self._room:
-                self._used = {k: v for k, v in self._used.items() if v[1] >= now}
-            if len(self._used) >= self._room:
+        with self._used.lock:
+            if self._used.get(proof.once) is not None:
+                # a request may be judged twice, by the process that it came to
+                if self._sent_here.get(proof.once) is sent.sending:
+                    return
+                raise _refused("replay")
+            forgotten = self._used.displaced_by(proof.once)
+            if forgotten is not None and forgotten >= now:
                 self._begin(now)
                 raise self._needed_nonce()
-            by, _ = self._used.setdefault(proof.once, (sent.sending, proof.until_seconds))
-        if by is not sent.sending:
-            raise _refused("replay")
+            self._used.put(proof.once, proof.until_seconds)
+            self._sent_here.put(proof.once, sent.sending)
 
     def _begin(self, now: int) -> None:
         """Know of no use; what may have been used until now is not believed any more."""
-        self._used = {}
-        self._secret = self._random_bytes(32)
-        self._known_from = now + AHEAD_SECONDS
+        self._used.clear()
+        self._memory.put(None, ProofMemory(self._random_bytes(32), now + AHEAD_SECONDS))
+
+    def _remembered(self) -> ProofMemory:
+        found = self._memory.get(None)
+        if found is None:
+            raise AssertionError("it was put at the start")
+        return found
 
     def _needed_nonce(self) -> UseDpopNonce:
         return UseDpopNonce(
@@ -173,7 +194,7 @@ class Proofs:
 
     def _nonce(self, at: int) -> str:
         told = at.to_bytes(8, "big")
-        return _base64url(told + hmac.digest(self._secret, told, "sha256")[:16])
+        return _base64url(told + hmac.digest(self._remembered().secret, told, "sha256")[:16])
 
     def _given_at(self, nonce: str) -> int | None:
         """When we gave a nonce; `None` for one that is not ours, or of before."""

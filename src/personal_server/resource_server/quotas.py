@@ -6,20 +6,25 @@ quota is refused before it returns anything.
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
 from personal_server.domain.disclosure import Disclosed, DisclosureEntry
 from personal_server.domain.envelope import Warning
+from personal_server.domain.keyed_values import (
+    KeyedCounts,
+    KeyedValues,
+    OwnSpace,
+    ValueSpace,
+)
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
-from personal_server.web.limits import Bucket, RateStatus
+from personal_server.web.limits import MAX_KEYS, Bucket, RateStatus, levels_in
 
 OWNER_FACTOR = 10
+_SPENT_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +84,42 @@ DayTotals = Callable[[str, int], Amount]
 
 @dataclass(slots=True)
 class Quotas:
-    """The counters of one process."""
+    """The counters of one server.  Values of a day are known by the day and whom they are of."""
 
     rules: LimitRules
     clock: Callable[[], int]
     day_totals: DayTotals = lambda _grant, _since: Amount()
     spent_today: SpentToday = lambda _held, _since: Spent()
+    space: ValueSpace = field(default_factory=OwnSpace)
     _units: Mapping[int, Bucket] = field(init=False)
-    _in_flight: Counter[str] = field(default_factory=Counter[str])
-    _day: int = -1
-    _disclosed: dict[str, Amount] = field(default_factory=dict[str, Amount])
-    _spent: dict[str, Spent] = field(default_factory=dict[str, Spent])
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _in_flight: KeyedCounts = field(init=False)
+    _disclosed: KeyedValues[Amount] = field(init=False)
+    _spent: KeyedValues[Spent] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make a bucket for clients and one for the owner."""
-        per_second, burst = self.rules.units_per_second, self.rules.burst
+        """Make a bucket for clients and one for the owner.  All are one group, with one lock."""
+        per_second, burst, space = self.rules.units_per_second, self.rules.burst, self.space
         self._units = {
-            factor: Bucket(self.clock, burst * factor, per_second * factor, 1, "requests")
+            factor: Bucket(
+                self.clock,
+                burst * factor,
+                per_second * factor,
+                1,
+                "requests",
+                levels_in(space, f"quotas.units_{factor}"),
+            )
             for factor in (1, OWNER_FACTOR)
         }
+        self._in_flight = space.counts("quotas.in_flight", MAX_KEYS)
+        self._disclosed = space.values("quotas.disclosed", Amount, MAX_KEYS, _SPENT_BYTES)
+        self._spent = space.values("quotas.spent", Spent, MAX_KEYS, _SPENT_BYTES)
 
     def knows(self, authority: ReadAuthority, disclosed: Iterable[Disclosed] = ()) -> bool:
         """Whether its call, and what that discloses, are counted without asking the log."""
         grants = {part.source.grant_id for part in disclosed} - {None}
-        with self._lock:
-            is_today = self._day == self.clock() // DAY_NANOSECONDS
-            has_spent = authority.budget is None or authority.held_id in self._spent
-            return is_today and has_spent and grants <= self._disclosed.keys()
+        day = self._today()
+        has_spent = authority.budget is None or self._spent_by(authority) is not None
+        return has_spent and all(self._disclosed.get((day, each)) is not None for each in grants)
 
     def enter(self, authority: ReadAuthority, cost: int) -> None:
         """Take `cost` units and a place in flight; `leave` gives the place back.
@@ -116,8 +129,8 @@ class Quotas:
         """
         self._learn_spent(authority)
         factor, holder = _factor(authority), authority.holder
-        with self._lock:
-            if 0 < self.rules.in_flight * factor <= self._in_flight[holder]:
+        with self._in_flight.lock:
+            if 0 < self.rules.in_flight * factor <= self._in_flight.total(holder):
                 raise RateLimitExceeded(
                     "Too many requests at once; wait for answers.",
                     retry_after_seconds=1,
@@ -126,14 +139,11 @@ class Quotas:
             if self._limits_requests:
                 self._units[factor].take(holder, cost)
             self._count_request(authority)
-            self._in_flight[holder] += 1
+            self._in_flight.add(holder, 1)
 
     def leave(self, authority: ReadAuthority) -> None:
         """Give a place in flight back."""
-        with self._lock:
-            self._in_flight[authority.holder] -= 1
-            if not self._in_flight[authority.holder]:
-                del self._in_flight[authority.holder]
+        self._in_flight.add(authority.holder, -1)
 
     def standing(self, authority: ReadAuthority) -> RateStatus | None:
         """The present state of the holder's bucket; `None` while the limit is switched off."""
@@ -146,8 +156,7 @@ class Quotas:
 
     def left(self, authority: ReadAuthority) -> list[BudgetLeft]:
         """What remains of the budget that the owner set, bound by bound."""
-        with self._lock:
-            spent = self._spent.get(authority.held_id)
+        spent = self._spent_by(authority)
         return [] if spent is None else self._left(authority, spent)
 
     def disclose(self, authority: ReadAuthority, amounts: Mapping[str, Amount]) -> None:
@@ -159,12 +168,17 @@ class Quotas:
         total = sum(amounts.values(), Amount())
         for grant_id in amounts:
             self._learn_day(grant_id)
-        with self._lock:
-            for grant_id, amount in amounts.items():
-                self._check_quota(self._disclosed.get(grant_id, Amount()) + amount)
+        with self._disclosed.lock:
+            day = self._today()
+            after = {
+                (day, grant_id): (self._disclosed.get((day, grant_id)) or Amount()) + amount
+                for grant_id, amount in amounts.items()
+            }
+            for amount in after.values():
+                self._check_quota(amount)
             self._spend(authority, total)
-            for grant_id, amount in amounts.items():
-                self._disclosed[grant_id] = self._disclosed.get(grant_id, Amount()) + amount
+            for key, amount in after.items():
+                self._disclosed.put(key, amount)
 
     @property
     def _limits_requests(self) -> bool:
@@ -184,23 +198,31 @@ class Quotas:
         ]
 
     def _count_request(self, authority: ReadAuthority) -> None:
-        spent = self._spent.get(authority.held_id)
+        spent = self._spent_by(authority)
         if spent is None:
             return
         for left in self._left(authority, spent):
             if left.limit == "requests" and left.remaining == 0:
                 raise self._over_budget(left)
-        self._spent[authority.held_id] = replace(spent, requests=spent.requests + 1)
+        after = replace(spent, requests=spent.requests + 1)
+        self._spent.put((self._today(), authority.held_id), after)
 
     def _spend(self, authority: ReadAuthority, amount: Amount) -> None:
-        spent = self._spent.get(authority.held_id)
+        spent = self._spent_by(authority)
         if spent is None:
             return
         asked = {"records": amount.records, "bytes": amount.size_bytes}
         for left in self._left(authority, spent):
             if asked.get(left.limit, 0) > left.remaining:
                 raise self._over_budget(left)
-        self._spent[authority.held_id] = replace(spent, amount=spent.amount + amount)
+        after = replace(spent, amount=spent.amount + amount)
+        self._spent.put((self._today(), authority.held_id), after)
+
+    def _spent_by(self, authority: ReadAuthority) -> Spent | None:
+        """What counts today, for whom the owner set a budget."""
+        if authority.budget is None:
+            return None
+        return self._spent.get((self._today(), authority.held_id))
 
     def _over_budget(self, left: BudgetLeft) -> QuotaExceeded:
         until = render_instant(left.reset_at_ns)
@@ -216,36 +238,27 @@ class Quotas:
             recovery={"limit": left.remaining} if fewer else None,
         )
 
-    def _turn_day(self) -> int:
-        """The day it is; what was counted on another is forgotten."""
-        day = self.clock() // DAY_NANOSECONDS
-        with self._lock:
-            if day != self._day:
-                self._day = day
-                self._disclosed.clear()
-                self._spent.clear()
-        return day
+    def _today(self) -> int:
+        return self.clock() // DAY_NANOSECONDS
 
     def _learn_spent(self, authority: ReadAuthority) -> None:
         """Count for whoever has a budget, from what was read before it was counted here."""
-        held_id, day = authority.held_id, self._turn_day()
-        with self._lock:
-            if authority.budget is None:
-                self._spent.pop(held_id, None)
-            known = authority.budget is None or held_id in self._spent
-        if not known:
+        held_id, day = authority.held_id, self._today()
+        if authority.budget is None:
+            self._spent.remove((day, held_id))
+        elif self._spent.get((day, held_id)) is None:
             spent = self.spent_today(held_id, day * DAY_NANOSECONDS)
-            with self._lock:
-                self._spent.setdefault(held_id, spent)
+            with self._spent.lock:
+                if self._spent.get((day, held_id)) is None:
+                    self._spent.put((day, held_id), spent)
 
     def _learn_day(self, grant_id: str) -> None:
-        day = self._turn_day()
-        with self._lock:
-            known = grant_id in self._disclosed
-        if not known:
+        day = self._today()
+        if self._disclosed.get((day, grant_id)) is None:
             amount = self.day_totals(grant_id, day * DAY_NANOSECONDS)
-            with self._lock:
-                self._disclosed.setdefault(grant_id, amount)
+            with self._disclosed.lock:
+                if self._disclosed.get((day, grant_id)) is None:
+                    self._disclosed.put((day, grant_id), amount)
 
     def _check_quota(self, total: Amount) -> None:
         now_ns = self.clock()

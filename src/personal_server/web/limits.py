@@ -1,16 +1,17 @@
-"""Limits in process memory: one token bucket, one count of failures.
+"""Limits in memory: one token bucket, one count of failures.
 
 Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Network, ip_address
 
+from personal_server.domain.keyed_values import KeyedValues, OwnSpace, OwnValues, ValueSpace
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import RateLimitExceeded
 
@@ -32,11 +33,23 @@ def network_of(address: str) -> str:
     return str(mapped or IPv6Network((parsed, 64), strict=False))
 
 
+Level = tuple[float, int]
+"""How many were left at an instant (UTC ns)."""
+LEVEL_BYTES = 20
+INSTANT_BYTES = 9
+
+
+def levels_in(space: ValueSpace, name: str) -> KeyedValues[Level]:
+    """The levels of a bucket."""
+    return space.values(name, tuple[float, int], MAX_KEYS, LEVEL_BYTES)
+
+
 @dataclass(slots=True)
 class Bucket:
     """So many at once, so many an interval, per key.
 
-    Shapes: `limit` is how an error names it.
+    Shapes: `limit` is how an error names it; `levels` (how many were left, and when) of a key that
+        took nothing for longest give way.
     Units: `period_seconds` is how long `refill` tokens take to come back.
     """
 
@@ -45,32 +58,27 @@ class Bucket:
     refill: int
     period_seconds: int
     limit: str | None = None
-    _levels: dict[Hashable, tuple[float, int]] = field(
-        default_factory=dict[Hashable, tuple[float, int]]
-    )
-    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    levels: KeyedValues[Level] = field(default_factory=OwnValues["Level"], compare=False)
 
     def check(self, key: Hashable) -> None:
         """Refuse when nothing is left, take nothing.  Raises: RateLimitExceeded."""
-        with self._lock:
-            self._require(self._level(key), 1)
+        self._require(self._level(key), 1)
 
     def take(self, key: Hashable, cost: int = 1) -> None:
         """Take as many, or none.  Raises: RateLimitExceeded."""
-        with self._lock:
+        with self.levels.lock:
             level = self._level(key)
             self._require(level, cost)
             self._set(key, level - cost)
 
     def spend(self, key: Hashable) -> None:
         """Take one, without asking."""
-        with self._lock:
+        with self.levels.lock:
             self._set(key, max(0.0, self._level(key) - 1))
 
     def left(self, key: Hashable) -> int:
         """How many could be taken now."""
-        with self._lock:
-            return int(self._level(key))
+        return int(self._level(key))
 
     def _require(self, level: float, cost: int) -> None:
         if level < cost:
@@ -80,28 +88,32 @@ class Bucket:
             )
 
     def _level(self, key: Hashable) -> float:
-        level, at_ns = self._levels.get(key, (float(self.capacity), self.clock()))
+        level, at_ns = self.levels.get(key) or (float(self.capacity), self.clock())
         elapsed_seconds = max(0, self.clock() - at_ns) / NANOSECONDS
         return min(self.capacity, level + elapsed_seconds * self.refill / self.period_seconds)
 
     def _set(self, key: Hashable, level: float) -> None:
-        self._levels[key] = (level, self.clock())
-        if len(self._levels) > MAX_KEYS:
-            self._levels = {k: v for k, v in self._levels.items() if self._level(k) < self.capacity}
+        self.levels.put(key, (level, self.clock()))
 
 
 class RateLimits:
     """The limits of the OAuth endpoints."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        self.registration = Bucket(clock, 20, 60, 3_600)
-        self.registration_all = Bucket(clock, 300, 300, 3_600)
-        self.authorization = Bucket(clock, 30, 120, 3_600)
-        self.fetch = Bucket(clock, 6, 6, 60)
-        self.fetch_all = Bucket(clock, 60, 60, 60)
-        self.token_failures = Bucket(clock, 20, 20, 600)
-        self.introspection = Bucket(clock, 1_200, 1_200, 60)
-        self.introspection_denials = Bucket(clock, 10, 10, 3_600)
+    def __init__(self, clock: Callable[[], int], space: ValueSpace | None = None) -> None:
+        kept = space or OwnSpace()
+
+        def bucket(name: str, capacity: int, refill: int, period_seconds: int) -> Bucket:
+            levels = levels_in(kept, f"oauth.{name}")
+            return Bucket(clock, capacity, refill, period_seconds, levels=levels)
+
+        self.registration = bucket("registration", 20, 60, 3_600)
+        self.registration_all = bucket("registration_all", 300, 300, 3_600)
+        self.authorization = bucket("authorization", 30, 120, 3_600)
+        self.fetch = bucket("fetch", 6, 6, 60)
+        self.fetch_all = bucket("fetch_all", 60, 60, 60)
+        self.token_failures = bucket("token_failures", 20, 20, 600)
+        self.introspection = bucket("introspection", 1_200, 1_200, 60)
+        self.introspection_denials = bucket("introspection_denials", 10, 10, 3_600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,40 +132,40 @@ class Failures:
     clock: Callable[[], int]
     window_ns: int
     kept: int
-    _at: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    instants: KeyedValues[list[int]] = field(default_factory=OwnValues["list[int]"], compare=False)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """Held by whoever counts by what was counted."""
+        return self.instants.lock
 
     def recent(self, key: str) -> list[int]:
         """Failures of a key that still count, oldest first."""
-        with self._lock:
-            return self._recent(key)
+        oldest = self.clock() - self.window_ns
+        return [at for at in self.instants.get(key) or () if at > oldest]
 
     def add(self, key: str) -> None:
         """Count one more."""
-        with self._lock:
-            recent = [*self._recent(key), self.clock()][-self.kept :]
-            if len(self._at) >= MAX_KEYS and key not in self._at:
-                self._forget()
-            self._at[key] = recent
+        with self.lock:
+            self.instants.put(key, [*self.recent(key), self.clock()][-self.kept :])
 
     def forgive(self, key: str) -> None:
         """Take back the newest."""
-        with self._lock:
-            recent = self._recent(key)[:-1]
-            self._at.pop(key, None)
+        with self.lock:
+            recent = self.recent(key)[:-1]
             if recent:
-                self._at[key] = recent
+                self.instants.put(key, recent)
+            else:
+                self.instants.remove(key)
 
-    def _recent(self, key: str) -> list[int]:
-        oldest = self.clock() - self.window_ns
-        return [at for at in self._at.get(key, ()) if at > oldest]
 
-    def _forget(self) -> None:
-        """Make room: what counts no longer goes, else the key that was there first."""
-        first = next(iter(self._at))
-        self._at = {k: recent for k in self._at if (recent := self._recent(k))}
-        if len(self._at) >= MAX_KEYS:
-            del self._at[first]
+def failures_in(
+    space: ValueSpace, name: str, clock: Callable[[], int], window_ns: int, kept: int
+) -> Failures:
+    """Failures that lie there."""
+    size_bytes = 3 + kept * INSTANT_BYTES
+    instants = space.values(name, list[int], MAX_KEYS, size_bytes)
+    return Failures(clock, window_ns, kept, instants)
 
 
 def refuse_until(
@@ -180,11 +192,13 @@ class FailedBearers:
 
     allowed: int
     clock: Callable[[], int]
+    space: ValueSpace = field(default_factory=OwnSpace, compare=False)
     _failures: Failures = field(init=False)
 
     def __post_init__(self) -> None:
         """Keep as many as are allowed."""
-        self._failures = Failures(self.clock, MINUTE_NS, max(1, self.allowed))
+        kept = max(1, self.allowed)
+        self._failures = failures_in(self.space, "bearers", self.clock, MINUTE_NS, kept)
 
     def count(self, address: str, bearer: str) -> None:
         """One more refusal.  Raises: RateLimitExceeded, when there were too many."""

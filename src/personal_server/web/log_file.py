@@ -7,6 +7,7 @@ health says so until a line can be written again.
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
 import os
 import sys
@@ -82,18 +83,35 @@ class LogFile(logging.Handler):
         super().close()
 
     def _write(self, line: bytes) -> None:
+        while not self._is_written(line):
+            pass  # a file of that name has begun meanwhile
+
+    def _is_written(self, line: bytes) -> bool:
+        """Whether it is written; else this process has another file now.
+
+        Several processes write one file, a line after the other; the first that finds it full
+        begins anew for all.
+        """
         if self._descriptor is None:
             self._descriptor = _opened(self.path)
-        found = os.fstat(self._descriptor)
-        size_bytes = found.st_size
-        if not found.st_nlink or (size_bytes and size_bytes + len(line) > self._most_bytes):
-            self._descriptor = self._begun_anew(self._descriptor)
-            size_bytes = 0
-        if os.write(self._descriptor, line) < len(line):
-            os.ftruncate(self._descriptor, size_bytes)  # no half a line stays
-            raise OSError("the disk took a part of a line")
+        descriptor = self._descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            found = os.fstat(descriptor)
+            if not _is_at(self.path, found):
+                self._descriptor = _opened(self.path)
+            elif found.st_size and found.st_size + len(line) > self._most_bytes:
+                self._descriptor = self._begun_anew()
+            elif os.write(descriptor, line) < len(line):
+                os.ftruncate(descriptor, found.st_size)  # no half a line stays
+                raise OSError("the disk took a part of a line")
+            return self._descriptor == descriptor
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            if self._descriptor != descriptor:
+                os.close(descriptor)
 
-    def _begun_anew(self, full: int) -> int:
+    def _begun_anew(self) -> int:
         """Let the oldest go; what is not there is not missed."""
         for number in range(self._kept - 1, 0, -1):
             older = _numbered(self.path, number - 1)
@@ -101,9 +119,14 @@ class LogFile(logging.Handler):
                 older.replace(_numbered(self.path, number))
         if self._kept == 1:
             self.path.unlink(missing_ok=True)
-        descriptor = _opened(self.path)
-        os.close(full)
-        return descriptor
+        return _opened(self.path)
+
+
+def _is_at(path: Path, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), found)
+    except FileNotFoundError:
+        return False
 
 
 def _numbered(path: Path, number: int) -> Path:

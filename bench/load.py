@@ -27,6 +27,7 @@ class Load:
     processor_ms: float
     p99: str
     own_seconds: float
+    seconds: int
 
 
 def wrk_path() -> str | None:
@@ -76,6 +77,7 @@ def load(server: Running, url: str, script: Path, callers: int, seconds: int) ->
         (server.processor_seconds - before) * 1_000 / max(asked, 1),
         p99[1] if p99 else "",
         _children_seconds() - own,
+        seconds,
     )
 
 

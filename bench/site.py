@@ -62,11 +62,13 @@ class Site:
         programs: Path | None = None,
         source: Path | None = None,
         database_url: str | None = None,
+        workers: int = 1,
     ) -> None:
         """`programs` are those of another checkout, if not this one's; `source` its `src` alone.
 
         Records lie at `database_url`, if one is given, instead of in the file of the directory.
         """
+        self.workers = workers
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.port = _free_port()
@@ -82,7 +84,7 @@ class Site:
     def command(self, program: str, *arguments: str) -> list[str]:
         """A command line with the environment of this site."""
         variables = [f"PDPP_DATA_DIR={self.data_dir}", f"PDPP_BIND=127.0.0.1:{self.port}"]
-        variables += self._path
+        variables += [f"PDPP_WORKERS={self.workers}", *self._path]
         return ["/usr/bin/env", *variables, *UNLIMITED, str(self._bin / program), *arguments]
 
     def grant(self, name: str, *selection: str) -> tuple[str, Path]:
@@ -139,7 +141,9 @@ class Site:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=2)
         try:
             connection.request("GET", "/healthz")
-            return connection.getresponse().status == 200
+            answer = connection.getresponse()
+            said = json.loads(answer.read())
+            return answer.status == 200 and len(said.get("workers", "1")) == self.workers
         except OSError:
             return False
         finally:
@@ -147,7 +151,7 @@ class Site:
 
 
 class Running:
-    """A process that is measured from outside."""
+    """A server that is measured from outside: its process, or that and those it started."""
 
     def __init__(self, pid: int, ready_seconds: float = 0.0) -> None:
         self.pid = pid
@@ -155,22 +159,36 @@ class Running:
 
     @property
     def processor_seconds(self) -> float:
-        """Processor time so far, of all its threads."""
-        line = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
-        fields = line.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time so far, of all threads."""
+        ticks = 0
+        for pid in self.processes:
+            line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+            fields = line.rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def processes(self) -> list[int]:
+        """It, and its workers where there are several."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8")
+        return [self.pid, *map(int, children.split())]
 
     @property
     def processor_ms(self) -> float:
-        """The same of the threads that it has now, exact enough for a few calls."""
-        tasks = Path(f"/proc/{self.pid}/task").iterdir()
-        texts = (task / "schedstat" for task in tasks)
+        """The same of the threads that there are now, exact enough for a few calls."""
+        folders = (Path(f"/proc/{pid}/task") for pid in self.processes)
+        texts = (task / "schedstat" for folder in folders for task in folder.iterdir())
         return sum(int(text.read_text(encoding="utf-8").split()[0]) for text in texts) / 1e6
 
     @property
     def resident_bytes(self) -> int:
         """Memory that it holds now."""
         return self._status("VmRSS") * 1024
+
+    @property
+    def resident_each(self) -> list[int]:
+        """The same of each process: of the one that supervises, where there is one, the first."""
+        return [Running(pid).resident_bytes for pid in self.processes]
 
     @property
     def peak_bytes(self) -> int:

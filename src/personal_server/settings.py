@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 from personal_server.errors import StorageUnavailable
 
 FORWARDED = "forwarded"
+MOST_WORKERS = 16
 DEFAULT_ORIGIN = "http://127.0.0.1:7662"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -82,6 +83,7 @@ class Settings:
     max_blob_bytes: int = 50 * 1024**2
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
+    workers: int = 0
     max_connections: int = 1_000
     stalled_seconds: int = 30
     log_level: str = "info"
@@ -170,6 +172,7 @@ def from_env(
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
+        workers=read.integer("PDPP_WORKERS", 0, 0, MOST_WORKERS),
         max_connections=read.integer("PDPP_MAX_CONNECTIONS", 1_000, 16, 10**6),
         stalled_seconds=read.integer("PDPP_STALLED_SECONDS", 30, 1, 3_600),
         log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),

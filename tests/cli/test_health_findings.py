@@ -57,6 +57,16 @@ def test_it_tells_of_work_that_is_under_way(desk: Desk) -> None:
     assert (found["state"], found["said"]) == ("good", "42 % done")
 
 
+def test_it_tells_the_memory_of_each_process(desk: Desk) -> None:
+    said = {
+        "status": "ok",
+        "workers": [{"memory_bytes": 117_400_000}, {"memory_bytes": 98_000_000}],
+    }
+    desk.provider.changes = {"/healthz": (200, said)}
+    found = asked(desk, code=0)["Processes"]
+    assert (found["state"], found["said"]) == ("good", "2 serve; memory in MB: 117, 98")
+
+
 def test_a_server_that_does_not_run_is_said_to_not_run(desk: Desk) -> None:
     desk.provider.down = True
     found = asked(desk, code=69)

@@ -16,7 +16,8 @@ import pytest
 
 from personal_server.app.stores import open_stores
 from personal_server.cli.exits import CommandError
-from personal_server.cli.serve import listening, require_password
+from personal_server.cli.serve import listening
+from personal_server.cli.worker import require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -37,6 +38,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
     return kept | {
         "PDPP_DATA_DIR": str(tmp_path / "data"),
         "PDPP_BIND": f"127.0.0.1:{free_port()}",
+        "PDPP_WORKERS": "1",
     }
 
 

@@ -43,6 +43,7 @@ class Home:
         self.environ: Mapping[str, str] = kept | {
             "PDPP_DATA_DIR": str(folder / "data"),
             "PDPP_BIND": f"127.0.0.1:{port}",
+            "PDPP_WORKERS": "1",
         }
 
     def pdpp(self, *arguments: str, code: int = 0) -> Any:

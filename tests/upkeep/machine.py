@@ -48,7 +48,7 @@ class Machine:
     @property
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's environment)
-        own = {"PDPP_DATA_DIR": str(self.data), "PDPP_BIND": self.address}
+        own = {"PDPP_DATA_DIR": str(self.data), "PDPP_BIND": self.address, "PDPP_WORKERS": "1"}
         return kept | own | self.settings
 
     def pdpp(self, *arguments: str | Path, expected: int = 0) -> subprocess.CompletedProcess[str]:

@@ -13,9 +13,14 @@ from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import WordIndexes
 from personal_server.storage.sql.store import SearchableDatabase
 from personal_server.storage.sql.whole_copy import DatabaseCopy, is_being_copied
-from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
+from personal_server.storage.sqlite.database import SqliteDatabase, claim_file, copy_database
 from personal_server.storage.writability import Writability
-from personal_server.upkeep.ownership import DataMismatch, OwnedStore, require_database
+from personal_server.upkeep.ownership import (
+    DataMismatch,
+    OwnedStore,
+    require_database,
+    require_own_files,
+)
 
 BEFORE_MIGRATION = "before-migration"
 KEPT_COPIES = 2
@@ -51,10 +56,31 @@ class ServerDatabase(SearchableDatabase, WordIndexes, Protocol):
         ...
 
 
-def open_database(settings: Settings, *, serving: bool, configured: str | None) -> ServerDatabase:
+def claim_database(settings: Settings) -> int | None:
+    """Claim a file for several processes that serve it together; a server of databases has none.
+
+    Shapes: a descriptor, which whoever has it or inherits it keeps the claim with.
+    Raises: DatabaseInUse, DataNotOwned, StorageReadOnly, StorageUnavailable.
+    """
+    if settings.database_url is not None:
+        return None
+    require_own_files(settings.data_dir)
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        raise StorageUnavailable(
+            "The data directory cannot be used. Check that it is yours and writable."
+        ) from None
+    return claim_file(settings.database_path)
+
+
+def open_database(
+    settings: Settings, *, serving: bool, configured: str | None, claim: int | None = None
+) -> ServerDatabase:
     """Open what the settings name, and migrate it if need be.
 
-    Shapes: `configured` as in `upkeep.ownership.settle_owner`.
+    Shapes: `configured` as in `upkeep.ownership.settle_owner`; `claim` is one that this process
+        inherited.
     Raises: InvalidSetting, DatabaseInUse for a second server of a file, DatabaseTooNew,
         DatabaseTooOld, DataMismatch, StorageUnavailable.
     """
@@ -64,6 +90,7 @@ def open_database(settings: Settings, *, serving: bool, configured: str | None) 
     return SqliteDatabase(
         settings.database_path,
         serving=serving,
+        claim=claim,
         before_migration=lambda _: _copy_before_migration(settings),
     )
 

@@ -22,6 +22,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from personal_server.app.connections import CallerProtocol, Connections
+from personal_server.app.signals import STOPPING
 
 LARGEST_HEAD_BYTES = 64 * 1024
 CLOSING_SECONDS = 5
@@ -29,7 +30,6 @@ IDLE_SECONDS = 75
 ACCEPTED_AT_ONCE = 128
 TICK_SECONDS = 1.0
 FEW_CONNECTIONS = 16
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +41,39 @@ class SecondListener:
 
 
 class HttpServer(uvicorn.Server):
-    """A server that returns after a signal.
+    """A server that returns after a signal, or at the end of the `line` to its supervisor.
 
+    Of several processes none takes more than one caller at a time, so that others get theirs.
     uvicorn would raise the signal once more, and so keep everybody else from closing what they
     opened.
     """
 
     def __init__(
-        self, app: ASGIApp, connections: Connections, second: SecondListener | None = None
+        self,
+        app: ASGIApp,
+        connections: Connections,
+        second: SecondListener | None = None,
+        line: socket.socket | None = None,
     ) -> None:
+        self._line = line
         self._connections = connections
         self._second = second
         self._few = replace(connections, most=FEW_CONNECTIONS, open={})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
-        super().__init__(_config(app, connections, lifespan="on"))
+        super().__init__(
+            _config(app, connections, lifespan="on", at_once=1 if line else ACCEPTED_AT_ONCE)
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; who comes to the second listener takes nobody's place at the first."""
         await super().startup(sockets)
+        if self._line is not None:
+            for listener in sockets or ():
+                listener.listen(ACCEPTED_AT_ONCE)  # as many may wait, however few are taken at once
+            asyncio.get_running_loop().add_reader(self._line, self._end_of_line)
         if self._second is not None:
-            config = _config(self._second.app, self._few, lifespan="off")
+            config = _config(self._second.app, self._few, lifespan="off", at_once=ACCEPTED_AT_ONCE)
             config.load()
             protocol = partial(
                 CallerProtocol, config, self.server_state, dict[str, Any](), held=self._few
@@ -83,6 +95,13 @@ class HttpServer(uvicorn.Server):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
 
+    def _end_of_line(self) -> None:
+        """Nothing is ever said: nobody supervises any more."""
+        if self._line is not None:
+            asyncio.get_running_loop().remove_reader(self._line)
+        self.should_exit = True
+        self._stopping.set()
+
     async def main_loop(self) -> None:
         """Tick until a signal; uvicorn's own loop wakes ten times as often, busy or not."""
         self._loop = asyncio.get_running_loop()
@@ -103,7 +122,7 @@ class HttpServer(uvicorn.Server):
 
 
 def _config(
-    app: ASGIApp, connections: Connections, lifespan: Literal["on", "off"]
+    app: ASGIApp, connections: Connections, lifespan: Literal["on", "off"], at_once: int
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -114,15 +133,8 @@ def _config(
         lifespan=lifespan,
         http=cast("Any", partial(CallerProtocol, held=connections)),
         ws="none",
-        backlog=ACCEPTED_AT_ONCE,
+        backlog=at_once,
         h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
-
-
-def stop_before_serving() -> None:
-    """Let a signal that comes before anything is served end the process by way of its blocks."""
-    for number in STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)

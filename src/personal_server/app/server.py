@@ -24,6 +24,9 @@ from personal_server.app.backups import (
 )
 from personal_server.app.databases import ServerDatabase
 from personal_server.app.meaning import Meaning
+from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
+from personal_server.app.peers import Peers
+from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -53,6 +56,7 @@ from personal_server.delivery.deliveries import Deliveries
 from personal_server.delivery.events import Events
 from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.subscriptions import Subscriptions
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
     MEND_RECORDS,
@@ -81,6 +85,7 @@ from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
 from personal_server.reading.owner import owner_of
 from personal_server.reading.proofs import Proofs
+from personal_server.reading.rankings import Rankings, shared_rankings
 from personal_server.reading.tokens import (
     Identifier,
     OpenBriefly,
@@ -196,7 +201,9 @@ def open_owner_reads(settings: Settings) -> Generator[RsClient, None, None]:
         proofs = Proofs(stores.clock, stores.random_bytes)
         resolver = TokenResolver(stores.authorization, stores.clock, proofs)
         events = _events(stores, resolver, origins)
-        v1 = _resource_server(settings, stores, events, recorder, callbacks_of(settings))
+        v1 = _resource_server(
+            settings, stores, events, recorder, callbacks_of(settings), OwnSpace()
+        )
         owner = TokenState(replace(owner_of(stores.records.subject_id), resource=origins[0]))
         client = in_process_client(InProcessTransport(v1, {LOCAL_OWNER: owner}))
         bearer = FixedBearer(LOCAL_OWNER)
@@ -285,21 +292,49 @@ class Server:
         return f"{self.origin}/owner/enter?t={self.sign_in.make_link()}"
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What several processes that serve together share; by default there is one only.
+
+    Shapes: `claim` as in `open_database`.
+    """
+
+    memory: SharedMemory | None = None
+    claim: int | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process does what is done once."""
+        return self.memory is None or self.memory.seat.number == LEADER
+
+    @property
+    def processes(self) -> int:
+        """How many there are."""
+        return 1 if self.memory is None else self.memory.seat.of
+
+    @property
+    def space(self) -> ValueSpace:
+        """Where limits count."""
+        return self.memory or OwnSpace()
+
+
 @contextmanager
 def open_server(
-    settings: Settings, fetch: GuardedFetch | None = None
+    settings: Settings, fetch: GuardedFetch | None = None, share: Share | None = None
 ) -> Generator[Server, None, None]:
     """Open the stores and put every part together; `fetch` reads what clients publish.
 
     Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable.
     """
-    with open_stores(settings, serving=True) as stores:
-        sweep_scratch(settings.data_dir, stores.clock())
-        catch_up_with_ledger(stores, settings)
+    share = share or Share()
+    with open_stores(settings, serving=True, claim=share.claim) as stores:
+        if share.leads:
+            sweep_scratch(settings.data_dir, stores.clock())
+            catch_up_with_ledger(stores, settings)
         recorder = watched_recorder(settings, stores)
         meaning = Meaning(stores, settings.data_dir)
         try:
-            yield compose(settings, stores, recorder, fetch or GuardedFetch(), meaning)
+            yield compose(settings, stores, recorder, fetch or GuardedFetch(), meaning, share=share)
         finally:
             meaning.close()
             recorder.close()
@@ -319,32 +354,43 @@ def compose(
     fetch: GuardedFetch,
     meaning: Meaning | None = None,
     callbacks: Callbacks | None = None,
+    share: Share | None = None,
 ) -> Server:
     """Put the parts together on open stores."""
-    stores = replace(stores, reads=replace(stores.reads, embedder=meaning))
+    share = share or Share()
+    space = share.space
+    shared = None if share.memory is None else shared_rankings(space)
+    reads = replace(stores.reads, embedder=meaning, rankings=Rankings(shared))
+    stores = replace(stores, reads=reads)
     policy = origin_policy(settings)
     origins = policy.origins
-    proofs = Proofs(stores.clock, stores.random_bytes)
+    proofs = Proofs(stores.clock, stores.random_bytes, space=space)
     resolver = TokenResolver(stores.authorization, stores.clock, proofs)
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
     events = _events(stores, resolver, origins)
     callbacks = callbacks or callbacks_of(settings)
-    v1 = _resource_server(settings, stores, events, recorder, callbacks)
+    v1 = _resource_server(settings, stores, events, recorder, callbacks, space)
     traffic = Traffic()
     hosted = _hosted(settings, stores, resolver, origins, traffic.measured(IN_PROCESS, v1))
-    console = console_app(_console_parts(settings, stores, sign_in))
-    authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch)
+    console = console_app(_console_parts(settings, stores, sign_in, space))
+    authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch, space)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     scheduled = ScheduledBackups(stores, settings)
-    background = _background(settings, stores, resolver, watch, scheduled)
+    background = BackgroundTasks(stores.clock)
+    _keep_process(background, stores, resolver)
     deliveries = Deliveries(events, callbacks, stores.changed, stores.clock, watch.is_trusted)
-    background.register("delivering", DELIVERING_SECONDS, deliveries.work)
     rebuilding = RebuildWork(stores.records)
-    background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
     health = Health()
+    if share.leads:
+        _keep_server(background, settings, stores, watch, scheduled)
+        background.register("delivering", DELIVERING_SECONDS, deliveries.work)
+        background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
     if meaning is not None:
-        background.register("embedding", EMBEDDING_EVERY_SECONDS, meaning.work, stop=meaning.stop)
+        work = meaning.work if share.leads else meaning.choose
+        background.register("embedding", EMBEDDING_EVERY_SECONDS, work, stop=meaning.stop)
         health.register_progress(meaning.index.progress)
+    if share.memory is not None:
+        background.register("telling", PEERS_EVERY_SECONDS, Peers(share.memory, health).tell)
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))
     health.register(lambda: _disk_faults(stores.database))
@@ -359,7 +405,7 @@ def compose(
             (AUTHORIZATION_SEGMENTS | WELL_KNOWN, authorization),
         ],
         v1,
-        FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
+        FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock, space),
         lambda: _lifetime(hosted, background),
         health,
         traffic,
@@ -404,6 +450,7 @@ def _resource_server(
     events: Events,
     recorder: DisclosureRecorder,
     callbacks: Callbacks,
+    space: ValueSpace,
 ) -> ResourceServer:
     identify, random_bytes = events.identify, events.random_bytes
     subscriptions = Subscriptions(
@@ -432,6 +479,7 @@ def _resource_server(
         stores.clock,
         totals_in(stores.disclosures),
         spent_in(stores, recorder),
+        space,
     )
     ports = Ports(
         identify,
@@ -464,6 +512,7 @@ def _authorization(
     resolver: TokenResolver,
     origins: tuple[str, ...],
     fetch: GuardedFetch,
+    space: ValueSpace,
 ) -> AuthorizationApplication:
     configuration = Configuration(
         origins=origins,
@@ -490,11 +539,14 @@ def _authorization(
             fetch,
             owner_session=owner_session(sign_in),
             error_page=error_page(settings.server_name),
+            space=space,
         )
     )
 
 
-def _console_parts(settings: Settings, stores: Stores, sign_in: OwnerSignIn) -> ConsoleParts:
+def _console_parts(
+    settings: Settings, stores: Stores, sign_in: OwnerSignIn, space: ValueSpace
+) -> ConsoleParts:
     return ConsoleParts(
         settings.server_name,
         stores.authorization,
@@ -505,6 +557,7 @@ def _console_parts(settings: Settings, stores: Stores, sign_in: OwnerSignIn) -> 
         sign_in,
         lambda: _backup_standing(settings, stores),
         lambda: kept_backups(stores),
+        space,
     )
 
 
@@ -568,24 +621,28 @@ def _damage_faults(damage: DamageNotes) -> Iterator[Fault]:
         yield Fault("records", DamagedRecord.code, damage.since_ns, MEND_RECORDS)
 
 
-def _background(
+def _keep_process(background: BackgroundTasks, stores: Stores, resolver: TokenResolver) -> None:
+    """What every process does by itself: it writes what it noted, and looks at what it met."""
+    background.register("disk", FLUSH_SECONDS, stores.database.probe)
+    background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
+    background.register("first_uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
+    background.register("damage", FLUSH_SECONDS, stores.records.look_at_damage)
+
+
+def _keep_server(
+    background: BackgroundTasks,
     settings: Settings,
     stores: Stores,
-    resolver: TokenResolver,
     watch: ClockWatch,
     scheduled: ScheduledBackups,
-) -> BackgroundTasks:
-    """What the server does by itself; nothing is ended or forgotten by a clock in doubt."""
+) -> None:
+    """What one process does for all; nothing is ended or forgotten by a clock in doubt."""
     retention = Retention(
         settings.change_history_days,
         settings.disclosure_log_days,
         settings.audit_log_days,
         settings.asked_detail_days,
     )
-    background = BackgroundTasks(stores.clock)
-    background.register("disk", FLUSH_SECONDS, stores.database.probe)
-    background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
-    background.register("first_uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
     background.register(
         "sweeping",
         SWEEP_SECONDS,
@@ -613,11 +670,9 @@ def _background(
         ),
     )
     background.register("erasing", ERASING_SECONDS, stores.records.finish_erasures, at_stop=True)
-    background.register("damage", FLUSH_SECONDS, stores.records.look_at_damage)
     keeper = LedgerKeeper(stores, settings)
     background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
     background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)
-    return background
 
 
 def _clock_faults(watch: ClockWatch) -> Iterator[Fault]:

@@ -144,10 +144,11 @@ def open_stores(
     settings: Settings,
     *,
     serving: bool,
+    claim: int | None = None,
     clock: Clock = time.time_ns,
     random_bytes: RandomBytes = secrets.token_bytes,
 ) -> Generator[Stores, None, None]:
-    """Open, migrate if need be, and close again.
+    """Open, migrate if need be, and close again; `claim` as in `open_database`.
 
     Raises: DatabaseInUse for a second server, DatabaseTooNew, DatabaseTooOld, DataMismatch,
         DataNotOwned, StorageUnavailable.
@@ -155,7 +156,7 @@ def open_stores(
     require_own_files(settings.data_dir)
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
-    database = open_database(settings, serving=serving, configured=configured)
+    database = open_database(settings, serving=serving, configured=configured, claim=claim)
     changed = DatabaseSignal(database)
     try:
         require_whole(database)

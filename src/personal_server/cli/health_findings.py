@@ -21,6 +21,7 @@ from personal_server.semantics.chosen import (
 from personal_server.settings import Settings
 
 REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "Under way"
+PROCESSES = "Processes"
 MEANING = "Search by meaning"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
 
@@ -61,6 +62,10 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
         )
         return
     yield good(REACHABLE)
+    workers = [as_object(each) for each in cast("list[object]", reply.body.get("workers") or [])]
+    if workers:
+        held = [round(float(str(each.get("memory_bytes", 0))) / 1e6) for each in workers]
+        yield good(PROCESSES, f"{len(held)} serve; memory in MB: {', '.join(map(str, held))}")
     for part, done in as_object(reply.body.get("progress")).items():
         yield good(f"{PROGRESS}: {part}", f"{done} % done")
     faults = [as_object(each) for each in cast("list[object]", reply.body.get("faults") or [])]

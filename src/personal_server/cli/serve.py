@@ -1,4 +1,4 @@
-"""`pdpp serve`: the server in the foreground, and what its owner needs to know at the start."""
+"""`pdpp serve`: the server in the foreground, by this process or by several that it supervises."""
 
 from __future__ import annotations
 
@@ -7,39 +7,32 @@ import sys
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter, validators
-from rich.console import Console
-from rich.markup import escape
-from starlette.types import ASGIApp
 
-from personal_server.app.connections import (
-    Connections,
-    connections_within,
-    raise_descriptor_limit,
-)
-from personal_server.app.http_server import HttpServer, SecondListener, stop_before_serving
-from personal_server.app.server import Server, open_server
-from personal_server.app.stores import command_origin
-from personal_server.cli import garbage
+from personal_server.app.databases import claim_database
+from personal_server.app.shared_memory import SharedMemory
+from personal_server.app.signals import stop_before_serving
+from personal_server.app.supervisor import Supervisor, WorkerRole, workers_by_default
 from personal_server.cli.exits import CommandError, settings_or_exit
+from personal_server.cli.server_log import open_log
 from personal_server.confinement import forbid_core_dumps
-from personal_server.domain.hosts import host_connections, mcp_url
-from personal_server.granting.owner_sessions import OwnerSignIn
-from personal_server.granting.passkeys import has_passkey
-from personal_server.settings import Settings
-from personal_server.web.log_file import LogFile
-from personal_server.web.logs import configure_logging
+from personal_server.errors import StorageReadOnly
+from personal_server.settings import MOST_WORKERS, Settings
 
-SHORTEST_TOKEN = 32
+NOBODY: Final = -1
+WORKER: Final = (sys.executable, "-m", "personal_server.cli.worker")
 
 
 def serve(
     *,
     port: Annotated[int | None, Parameter(validator=validators.Number(gte=0, lte=65_535))] = None,
     data_dir: Path | None = None,
-) -> None:
+    workers: Annotated[
+        int | None, Parameter(validator=validators.Number(gte=1, lte=MOST_WORKERS))
+    ] = None,
+) -> int:
     """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.
 
     Parameters
@@ -48,58 +41,48 @@ def serve(
         Listen here instead of at the port of PDPP_BIND.
     data_dir
         Keep everything here instead of in PDPP_DATA_DIR; other commands need that variable then.
+    workers
+        Serve by so many processes instead of PDPP_WORKERS; 1 is this process alone.
     """
     stop_before_serving()
     forbid_core_dumps()
     settings = settings_or_exit(port, data_dir)
-    log_file = open_log_file(settings)
-    configure_logging(settings.log_level, log_file)
+    log_file = open_log(settings)
+    count = workers or settings.workers or workers_by_default()
     with ExitStack() as stack:
-        listener = stack.enter_context(listening(settings.bind_host, settings.bind_port))
-        second = stack.enter_context(figures_listener(settings))
-        server = stack.enter_context(open_server(settings))
-        require_password(server.sign_in, settings)
-        listener.listen()  # from here on callers wait instead of being refused
-        greet(server, settings, Console(stderr=True, highlight=False))
-        most = connections_within(settings.max_connections, raise_descriptor_limit())
-        connections = Connections(most, settings.stalled_seconds)
-        server.health.register(connections.faults)
-        if log_file is not None:
-            server.health.register(log_file.faults)
-        figures = second and SecondListener(figures_app(settings, server, connections), second)
-        garbage.leave_what_is_there()
-        HttpServer(server.app, connections, figures).serve_on(listener)
+        callers = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+        figures = stack.enter_context(figures_listener(settings))
+        claim = NOBODY if count == 1 else _claim_together(settings)
+        if claim == NOBODY:
+            # whoever only supervises others needs nothing of what serves
+            from personal_server.cli.worker import serve_alone  # noqa: PLC0415
 
-
-def open_log_file(settings: Settings) -> LogFile | None:
-    """The file of PDPP_LOG_FILE.  Raises: CommandError (`config`)."""
-    if settings.log_file is None:
-        return None
-    try:
-        return LogFile(settings.log_file, settings.log_file_bytes, settings.log_files_kept)
-    except OSError:
-        raise CommandError(
-            "config",
-            "The file that PDPP_LOG_FILE names cannot be written.",
-            "Name a file of yours in a folder that is there.",
-        ) from None
-
-
-def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
-    """Set the password of PDPP_OWNER_PASSWORD_FILE on first start; without one stay on loopback.
-
-    Source: docs/contract/authorization-server.md 13.1.  Raises: CommandError (`config`).
-    """
-    path = settings.owner_password_file
-    if path is not None and not sign_in.has_password():
-        sign_in.set_password(_text_of(path, "PDPP_OWNER_PASSWORD_FILE"))
-    known = sign_in.has_password() or has_passkey(sign_in.store, command_origin(settings))
-    if not settings.is_loopback and not known:
-        raise CommandError(
-            "config",
-            "This server would be reachable from outside, and its owner cannot sign in there.",
-            "Set a password: pdpp owner password",
+            serve_alone(settings, log_file, callers, figures)
+            return 0
+        memory = SharedMemory.make(count)
+        role = WorkerRole(
+            number=-1,
+            of=count,
+            listener=callers.fileno(),
+            figures=figures and figures.fileno(),
+            memory=memory.descriptor,
+            claim=claim,
+            port=port,
+            data_dir=data_dir and str(data_dir),
         )
+        return Supervisor(role, memory, WORKER).run()
+
+
+def _claim_together(settings: Settings) -> int | None:
+    """What several processes hold together: nothing (`None`) of a server of databases.
+
+    On a disk that cannot be written one process serves alone (`NOBODY`).
+    Raises: DatabaseInUse, DataNotOwned, StorageUnavailable.
+    """
+    try:
+        return claim_database(settings)
+    except StorageReadOnly:
+        return NOBODY
 
 
 def figures_listener(settings: Settings) -> AbstractContextManager[socket.socket | None]:
@@ -107,35 +90,6 @@ def figures_listener(settings: Settings) -> AbstractContextManager[socket.socket
     if settings.metrics_bind is None:
         return nullcontext()
     return listening(*settings.metrics_bind, "PDPP_METRICS_BIND")
-
-
-def figures_app(settings: Settings, server: Server, connections: Connections) -> ASGIApp:
-    """What answers there.  Raises: CommandError (`config`)."""
-    # the library of the format is loaded by those alone who asked for it
-    from personal_server.app.figures import FiguresApp, ServerFigures  # noqa: PLC0415
-
-    token = None
-    if settings.metrics_token_file is not None:
-        token = _text_of(settings.metrics_token_file, "PDPP_METRICS_TOKEN_FILE")
-        if len(token) < SHORTEST_TOKEN:
-            raise CommandError(
-                "config",
-                f"The token in the file that PDPP_METRICS_TOKEN_FILE names is shorter than"
-                f" {SHORTEST_TOKEN} characters.",
-                "Make one: openssl rand -hex 32 > FILE",
-            )
-    return FiguresApp(ServerFigures(server, connections), token)
-
-
-def _text_of(path: Path, variable: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError):
-        raise CommandError(
-            "config",
-            f"The file that {variable} names cannot be read.",
-            "Name a file of yours with nothing else in it.",
-        ) from None
 
 
 @contextmanager
@@ -160,24 +114,3 @@ def listening(
                 f"Stop it, or choose another with {variable}=127.0.0.1:PORT.",
             ) from None
         yield listener
-
-
-def greet(server: Server, settings: Settings, console: Console) -> None:
-    """Say where the server is, how the owner signs in, and how each host connects."""
-    origin = server.origin
-    console.print(f"\n[bold]{escape(settings.server_name)}[/] at [link={origin}]{origin}[/link]")
-    if server.stores.database.is_read_only:
-        console.print("  [bold]read-only[/]: nothing can be written, so nobody can sign in anew")
-    elif sys.stderr.isatty() and settings.is_loopback:
-        console.print(
-            f"  sign in (once, within 10 minutes): {server.sign_in_link()}", soft_wrap=True
-        )
-    else:
-        console.print("  sign in: run `pdpp owner link`")
-    console.print(f"\nConnect an agent: [bold]{mcp_url(origin)}[/]")
-    for connection in host_connections(origin):
-        console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}")
-        console.print(f"    {escape(connection.text)}", soft_wrap=True)
-        if connection.then:
-            console.print(f"    {escape(connection.then)}", style="dim", soft_wrap=True)
-    console.print("\nStop with Ctrl-C.  What was read: `pdpp disclosures`.\n")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from personal_server.domain.criteria import WordQuery
+from personal_server.domain.keyed_values import KeyedValues, ValueSpace
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.disclose import FoundPassage
 from personal_server.reading.relaxing import RelaxedSearch
@@ -54,15 +55,32 @@ def ranking_digest(hits: Iterable[RankedHit]) -> str:
     return hashlib.sha256(places.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class Rankings:
-    """The newest rankings of this process; those used last stay longest."""
+KeptRanking = tuple[str, Ranking]
+"""A ranking and its digest."""
+RANKING_BYTES = 192 * 1024
+"""What a thousand hits take: 190 bytes each, of which the key is the most."""
 
-    def __init__(self) -> None:
+
+def shared_rankings(space: ValueSpace) -> KeyedValues[KeptRanking]:
+    """Rankings that every process sees, so that a further page may come to any of them."""
+    return space.values("rankings", KeptRanking, KEPT_IN_ALL, RANKING_BYTES)
+
+
+class Rankings:
+    """The newest rankings; those used last stay longest.
+
+    Shapes: `shared` is where other processes find them, too.
+    """
+
+    def __init__(self, shared: KeyedValues[KeptRanking] | None = None) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], tuple[str, Ranking]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], KeptRanking] = OrderedDict()
+        self._shared = shared
 
     def keep(self, holder: str, request: str, digest: str, ranking: Ranking) -> None:
         """Keep the ranking of a request in the place of an older one."""
+        if self._shared is not None:
+            self._shared.put((holder, request), (digest, ranking))
         with self._lock:
             self._kept[holder, request] = (digest, ranking)
             self._kept.move_to_end((holder, request))
@@ -80,11 +98,12 @@ class Rankings:
     def find(self, holder: str, request: str, digest: str) -> Ranking | None:
         """The ranking of a request with that digest, or `None` when it is gone."""
         with self._lock:
-            known, ranking = self._kept.get((holder, request), ("", None))
-            if known != digest or ranking is None:
-                return None
-            self._kept.move_to_end((holder, request))
-            return ranking
+            kept = self._kept.get((holder, request))
+            if kept is not None and kept[0] == digest:
+                self._kept.move_to_end((holder, request))
+                return kept[1]
+        kept = None if self._shared is None else self._shared.get((holder, request))
+        return kept[1] if kept is not None and kept[0] == digest else None
 
 
 class Kept(NamedTuple, Generic[T]):

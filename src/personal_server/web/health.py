@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -47,6 +47,15 @@ class Fault:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PeerHealth:
+    """What a process of the same server says."""
+
+    faults: Sequence[Fault]
+    progress: Mapping[str, int]
+    memory_bytes: int
+
+
 Progress = Callable[[], Mapping[str, int]]
 """Long work that is under way, and how many percent of it are done; quick, and without effects."""
 HealthPart = Callable[[], Iterable[Fault]]
@@ -59,6 +68,7 @@ class Health:
     def __init__(self) -> None:
         self._parts: list[HealthPart] = []
         self._progress: list[Progress] = []
+        self._peers: Callable[[], Iterable[PeerHealth]] = tuple
 
     def register(self, part: HealthPart) -> None:
         """Let a part speak."""
@@ -68,24 +78,47 @@ class Health:
         """Let long work say how far it is."""
         self._progress.append(work)
 
+    def register_peers(self, peers: Callable[[], Iterable[PeerHealth]]) -> None:
+        """Let every process of the server speak, this one too."""
+        self._peers = peers
+
+    def own_faults(self) -> list[Fault]:
+        """What is wrong with this process now."""
+        return [fault for part in self._parts for fault in part()]
+
+    def own_progress(self) -> dict[str, int]:
+        """What long work is under way in this process."""
+        return {part: done for work in self._progress for part, done in work().items()}
+
     def faults(self) -> list[Fault]:
-        """What is wrong now, what keeps the server from serving first."""
-        found = [fault for part in self._parts for fault in part()]
-        return sorted(found, key=lambda fault: (fault.serving, fault.part))
+        """What is wrong now, what keeps the server from serving first, each once."""
+        return self._faults(tuple(self._peers()))
+
+    def _faults(self, peers: Iterable[PeerHealth]) -> list[Fault]:
+        told = [fault for peer in peers for fault in peer.faults]
+        found = sorted([*self.own_faults(), *told], key=lambda fault: fault.since_ns)
+        first = {(fault.part, fault.code): fault for fault in reversed(found)}
+        return sorted(first.values(), key=lambda fault: (fault.serving, fault.part))
 
     def response(self, path: str) -> Response:
         """`/healthz/live`: the process answers.  `/healthz`: what it can do."""
         if path == LIVE_PATH:
             return _response({"status": "live"})
-        faults = self.faults()
+        peers = tuple(self._peers())
+        faults = self._faults(peers)
         serving = all(fault.serving for fault in faults)
         said: dict[str, object] = {"status": OK}
         if faults:
             said["status"] = DEGRADED if serving else FAILING
             said["faults"] = [fault.as_json() for fault in faults]
-        under_way = {part: done for work in self._progress for part, done in work().items()}
+        under_way = self.own_progress()
+        for peer in peers:
+            under_way |= peer.progress
         if under_way:
             said["progress"] = under_way
+        if peers:
+            alive = [peer.memory_bytes for peer in peers if peer.memory_bytes]
+            said["workers"] = [{"memory_bytes": each} for each in alive]
         return _response(said, 200 if serving else 503)
 
 

@@ -83,7 +83,7 @@ class ServedProcess:
         with open_stores(self.settings, serving=False) as stores:
             fill(stores.records, stores.clock())
         with open_owner_store(self.settings) as store:
-            self.client_token = _client_token(store)
+            self.client_token = client_token(store)
             self.owner_token = mint_owner_token(store)
 
     def start(self, *arguments: str) -> None:
@@ -92,6 +92,7 @@ class ServedProcess:
         variables = {
             "PDPP_DATA_DIR": str(self.folder / "data"),
             "PDPP_BIND": f"127.0.0.1:{self.port}",
+            "PDPP_WORKERS": "1",
         }
         self.process = subprocess.Popen(
             command("serve", *arguments),
@@ -157,7 +158,7 @@ def served_process(folder: Path, **environ: str) -> Generator[ServedProcess]:
             served.process.wait()
 
 
-def _client_token(store: OwnerStore) -> str:
+def client_token(store: OwnerStore) -> str:
     asked = LocalRequest("An agent", store.origin, parse_selections(bank_request()))
     shown = store.granting.preview(asked)
     return store.granting.approve(asked, shown, Acting("local_cli")).access_token

@@ -70,12 +70,62 @@ BRIEF_SECONDS = 0.05
 # What one reader makes of one state and keeps: some kilobytes each.
 MOST_DERIVED = 500
 BUSY_MS = 5_000
+BUSY_LOOK_SECONDS = 0.001
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
 # Pages of a word index written per step of a merge: some tens of milliseconds.
 PAGES_MERGED = 500
+
+
+class Turns:
+    """Whose turn it is to begin a write, among all processes that have the file open.
+
+    SQLite lets whoever asks at the right moment begin, which is mostly whoever wrote last.  Here
+    one waits for the file, and the others for that one; who ends and comes again is behind.
+    The lock is that of the directory, which is there on a full disk, too.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._descriptor: int | None = None
+
+    @contextmanager
+    def taken(self) -> Generator[None, None, None]:
+        """A turn.  Called by one thread at a time.  Raises: apsw.BusyError."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = self._descriptor
+        for waited in itertools.count():
+            try:
+                # the system gives it back when the process that has it ends
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not _waits_again(waited):
+                    raise apsw.BusyError("the turn of another") from None
+            else:
+                break
+        try:
+            yield
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Nobody writes any more."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def wait_for_others(driver: apsw.Connection) -> None:
+    """Let a connection wait for whoever has the file, and look often whether it is free."""
+    driver.set_busy_handler(_waits_again)
+
+
+def _waits_again(waited: int) -> bool:
+    time.sleep(BUSY_LOOK_SECONDS)
+    return waited * BUSY_LOOK_SECONDS * 1_000 < BUSY_MS
 
 
 class DatabaseInUse(StorageUnavailable):
@@ -298,7 +348,8 @@ class SqliteDatabase:
     """An open SQLite file.
 
     `readers` bounds how many reads run at once, further ones wait; `serving` claims the file for
-    the one server; `before_migration` runs when an existing file is about to take steps.
+    the one server, whose processes share the `claim` of whoever started them; `before_migration`
+    runs when an existing file is about to take steps.
     """
 
     def __init__(
@@ -309,6 +360,7 @@ class SqliteDatabase:
         before_migration: BeforeMigration = lambda _: None,
         readers: int = 8,
         serving: bool = False,
+        claim: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
@@ -317,7 +369,8 @@ class SqliteDatabase:
         self.is_read_only = False
         self._journal_holds_erased = False
         self.damage = DamageNotes()
-        self._claimed: int | None = None
+        self._claimed = claim
+        self._turns = Turns(path.parent)
         self._write_lock = threading.Lock()
         self._has_written = threading.Event()
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
@@ -337,8 +390,8 @@ class SqliteDatabase:
     def _begin(self, serving: bool, steps: Sequence[Step], before: BeforeMigration) -> None:
         self._place = _make_private(self.path)
         self.writability = Writability(self.path.parent)
-        if serving:
-            self._claimed = _claim(self.path)
+        if serving and self._claimed is None:
+            self._claimed = claim_file(self.path)
         self._writer = self._open(WRITER_CACHE_KIB)
         try:
             with translated():
@@ -387,6 +440,14 @@ class SqliteDatabase:
         self._has_written.clear()
         return True
 
+    @contextmanager
+    def _transaction(self) -> Generator[SqliteSession, None, None]:
+        """A transaction of the writing connection, when it is its turn."""
+        with self._turns.taken():
+            self._writer.run("BEGIN IMMEDIATE")
+        with _ended(self._writer):
+            yield self._writer
+
     def _written(self) -> int:
         return self._writer.total_changed
 
@@ -397,7 +458,7 @@ class SqliteDatabase:
         """
         if self.writability.trouble is None or self.is_read_only:
             return
-        with self._writing(), _transaction(self._writer, "BEGIN IMMEDIATE"):
+        with self._writing(), self._transaction():
             version = self._writer.value("PRAGMA user_version")
             self._writer.run(f"PRAGMA user_version = {int(version)}")
         self.writability.succeeded()
@@ -405,8 +466,8 @@ class SqliteDatabase:
     @contextmanager
     def write(self) -> Generator[SqliteSession, None, None]:
         """One write transaction: committed when the block ends, undone when it raises."""
-        with self._writing(), _transaction(self._writer, "BEGIN IMMEDIATE"):
-            yield self._writer
+        with self._writing(), self._transaction() as session:
+            yield session
 
     @contextmanager
     def write_soon(self) -> Generator[SqliteSession, None, None]:
@@ -414,8 +475,8 @@ class SqliteDatabase:
         with self._writing():
             self._writer.pragma("synchronous", "normal")
             try:
-                with _transaction(self._writer, "BEGIN IMMEDIATE"):
-                    yield self._writer
+                with self._transaction() as session:
+                    yield session
             finally:
                 self._writer.pragma("synchronous", "full")
 
@@ -427,8 +488,8 @@ class SqliteDatabase:
         when they are done.
         """
         with self._writing():
-            with _transaction(self._writer, "BEGIN IMMEDIATE"):
-                yield self._writer
+            with self._transaction() as session:
+                yield session
             self._truncate_journal()
 
     def empty_journal(self) -> None:
@@ -554,6 +615,7 @@ class SqliteDatabase:
         if self._claimed is not None and not self.is_read_only:
             self._leave_one_file()
         self._writer.driver.close()
+        self._turns.close()
         self._release()
 
     def _migrate(self, steps: Sequence[Step], before: BeforeMigration) -> None:
@@ -573,7 +635,7 @@ class SqliteDatabase:
     @contextmanager
     def _unserved(self) -> Generator[None, None, None]:
         """While no other server works on the file: its tables are not changed under one."""
-        claimed = _claim(self.path) if self._claimed is None else None
+        claimed = claim_file(self.path) if self._claimed is None else None
         try:
             yield
         finally:
@@ -592,7 +654,7 @@ class SqliteDatabase:
         """Bring everything into the file and empty its journal, unless others still read it."""
         self._writer.driver.set_busy_timeout(0)
         (busy, *_), *_ = self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._writer.driver.set_busy_timeout(BUSY_MS)
+        wait_for_others(self._writer.driver)
         self._journal_holds_erased = bool(busy)
 
     def _release(self) -> None:
@@ -632,7 +694,7 @@ class SqliteDatabase:
             return connection
 
     def _prepare(self, connection: SqliteSession, cache_kib: int, *, reader: bool) -> None:
-        connection.driver.set_busy_timeout(BUSY_MS)
+        wait_for_others(connection.driver)
         connection.pragma("cache_size", -cache_kib)
         connection.pragma("foreign_keys", True)
         # What is removed is overwritten, also in pages that become free: a page may keep an old
@@ -706,6 +768,13 @@ def translated() -> Generator[None, None, None]:
 @contextmanager
 def _transaction(connection: SqliteSession, begin: str) -> Generator[None, None, None]:
     connection.run(begin)
+    with _ended(connection):
+        yield
+
+
+@contextmanager
+def _ended(connection: SqliteSession) -> Generator[None, None, None]:
+    """A transaction that has begun: committed when the block ends, undone when it raises."""
     try:
         yield
         connection.run("COMMIT")
@@ -744,8 +813,11 @@ def _place_of(path: Path) -> tuple[int, int]:
     return (found.st_dev, found.st_ino)
 
 
-def _claim(path: Path) -> int:
-    """An advisory lock beside the file, held while the server lives."""
+def claim_file(path: Path) -> int:
+    """An advisory lock beside the file, held while anybody has the descriptor: a server lives.
+
+    Raises: DatabaseInUse, StorageReadOnly, StorageUnavailable.
+    """
     try:
         descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

@@ -1,0 +1,76 @@
+"""What the processes of one server tell one another, so that each can answer for all.
+
+Rule: a process tells its own health every few seconds; of one that ended, whoever supervises says
+so until another has its place.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from personal_server.app.shared_memory import SharedMemory, SharedValues
+from personal_server.web.health import Fault, Health, PeerHealth
+
+EVERY_SECONDS = 2.0
+TOLD_BYTES = 64 * 1024
+ENDED = "worker_ended"
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What one process says of itself."""
+
+    faults: list[Fault]
+    progress: dict[str, int]
+    memory_bytes: int
+
+
+def told_in(memory: SharedMemory) -> SharedValues[Told]:
+    """By the number of the process."""
+    return memory.values("told", Told, 64, TOLD_BYTES)
+
+
+def told_of_ended(number: int, since_ns: int) -> Told:
+    """What is said in the place of a process that ended."""
+    step = "It is started again by itself; the server's log says how it ended."
+    return Told([Fault(f"worker.{number}", ENDED, since_ns, step)], {}, 0)
+
+
+class Peers:
+    """The others, as this process sees them, and what it tells them."""
+
+    def __init__(self, memory: SharedMemory, health: Health) -> None:
+        self._seat = memory.seat
+        self._told = told_in(memory)
+        self._health = health
+        health.register_peers(self.others)
+
+    def tell(self) -> None:
+        """Say how it is now."""
+        own = Told(self._health.own_faults(), self._health.own_progress(), memory_bytes())
+        self._told.put(self._seat.number, own)
+
+    def others(self) -> Iterator[PeerHealth]:
+        """The health of all, by number: of this one as it is, of others as they told it."""
+        for number in range(self._seat.of):
+            if number == self._seat.number:
+                yield PeerHealth((), {}, memory_bytes())
+                continue
+            told = self._told.get(number)
+            if told is not None:
+                yield PeerHealth(tuple(told.faults), told.progress, told.memory_bytes)
+
+
+def memory_bytes() -> int:
+    """What this process holds in memory; where the system does not say, the most it held."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,250 @@
+"""Several processes that serve one owner: who starts them, watches over them and ends them.
+
+Rule: the one that supervises serves nothing and opens no database; it holds what outlives a worker
+(the listening sockets, the claim on the data, the shared memory).  The first worker leads: it opens
+the database before the others and does what is done in the background.  A worker that ends is
+started again in its seat, at once, then after a pause that grows; one signal ends all.
+Source: docs/running.md (Several processes).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final
+
+import msgspec
+
+from personal_server.app.peers import told_in, told_of_ended
+from personal_server.app.shared_memory import LEADER, SharedMemory
+from personal_server.app.signals import STOPPING
+
+MOST_BY_DEFAULT: Final = 4
+READY: Final = b"r"
+ALONE: Final = b"a"
+"""What a worker says once it serves: that others may join it, or that nobody can beside it."""
+FIRST_PAUSE_SECONDS: Final = 0.5
+LONGEST_PAUSE_SECONDS: Final = 30.0
+SOUND_SECONDS: Final = 5.0
+"""Whoever served as long did not end because of its start."""
+
+_log = logging.getLogger(__name__)
+
+
+def workers_by_default() -> int:
+    """As many as there are cores for this process, up to four."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(MOST_BY_DEFAULT, cores or 1)
+
+
+class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker is told at its start.
+
+    Shapes: the descriptors that it inherits are `listener`, `figures` (where they are asked for),
+        `memory`, `claim` (on a file) and `line`, by which it says that it serves; the end of that
+        says that nobody supervises any more; `is_first` is whether nobody was greeted yet.
+    """
+
+    number: int
+    of: int
+    listener: int
+    memory: int
+    line: int = -1
+    figures: int | None = None
+    claim: int | None = None
+    is_first: bool = False
+    port: int | None = None
+    data_dir: str | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the one that does what is done once."""
+        return self.number == LEADER
+
+    @property
+    def inherited(self) -> list[int]:
+        """The descriptors."""
+        every = (self.listener, self.memory, self.line, self.figures, self.claim)
+        return [each for each in every if each is not None]
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One that runs."""
+
+    process: subprocess.Popen[bytes]
+    line: socket.socket
+    began_at: float
+    is_ready: bool = False
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One worker after the other.  Units: `due_at` on the clock of the supervisor."""
+
+    number: int
+    worker: _Worker | None = None
+    due_at: float | None = None
+    failures: int = 0
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long until the next one begins: not at all after one that failed, then doubling."""
+        if self.failures < 2:
+            return 0.0
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** (self.failures - 2), LONGEST_PAUSE_SECONDS)
+
+
+class Supervisor:
+    """Runs workers until a signal.
+
+    Shapes: `role` is that of all, but for `number`, `line` and `is_first`; `command` is what starts
+        a worker, and its role is the last argument.
+    """
+
+    def __init__(
+        self,
+        role: WorkerRole,
+        memory: SharedMemory,
+        command: Sequence[str],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._role = role
+        self._memory = memory
+        self._told = told_in(memory)
+        self._command = command
+        self._monotonic = monotonic
+        self._seats = [_Seat(number) for number in range(role.of)]
+        self._selector = selectors.DefaultSelector()
+        self._is_stopping = False
+
+    def run(self) -> int:
+        """The exit code: that of a leader that could not begin, else 0."""
+        leader = self._seats[LEADER]
+        with self._selector, self._woken_by_signals():
+            begun = self._start(leader, is_first=True)
+            while not begun.is_ready:
+                self._look(None)
+                if leader.worker is not begun:
+                    return _exit_code(begun.process)
+            for seat in self._seats[1:]:
+                seat.due_at = self._monotonic()
+            while not self._is_stopping:
+                self._start_due()
+                self._look(self._seconds_left())
+            while any(seat.worker for seat in self._seats):
+                self._look(None)
+        return 0
+
+    def _start_due(self) -> None:
+        now = self._monotonic()
+        for seat in self._seats:
+            if seat.due_at is not None and seat.due_at <= now:
+                seat.due_at = None
+                self._start(seat)
+
+    def _seconds_left(self) -> float | None:
+        due = [seat.due_at for seat in self._seats if seat.due_at is not None]
+        return max(0.0, min(due) - self._monotonic()) if due else None
+
+    def _start(self, seat: _Seat, *, is_first: bool = False) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            role = msgspec.structs.replace(
+                self._role, number=seat.number, line=theirs.fileno(), is_first=is_first
+            )
+            process = subprocess.Popen(  # noqa: S603 (this very program)
+                [*self._command, msgspec.json.encode(role).decode()], pass_fds=role.inherited
+            )
+        worker = seat.worker = _Worker(process, ours, self._monotonic())
+        self._selector.register(ours, selectors.EVENT_READ, seat)
+        return worker
+
+    def _look(self, timeout_seconds: float | None) -> None:
+        """Wait until a worker says something or ends, a signal comes, or the time is over."""
+        for key, _ in self._selector.select(timeout_seconds):
+            if isinstance(key.data, _Seat):
+                self._hear(key.data)
+            else:
+                key.data()
+
+    def _hear(self, seat: _Seat) -> None:
+        worker = seat.worker
+        if worker is None:
+            return
+        said = worker.line.recv(1)
+        if not said:
+            self._note_end(seat, worker)
+            return
+        worker.is_ready = True
+        if said == ALONE and not any(each.worker for each in self._seats[1:]):
+            del self._seats[1:]
+
+    def _note_end(self, seat: _Seat, worker: _Worker) -> None:
+        self._selector.unregister(worker.line)
+        worker.line.close()
+        code = worker.process.wait()
+        seat.worker = None
+        self._memory.forget_counts(seat.number)  # what it had under way counts no longer
+        self._told.put(seat.number, told_of_ended(seat.number, time.time_ns()))
+        if self._is_stopping:
+            return
+        now = self._monotonic()
+        is_sound = worker.is_ready and now - worker.began_at >= SOUND_SECONDS
+        seat.failures = 1 if is_sound else seat.failures + 1
+        seat.due_at = now + seat.pause_seconds
+        _log.error(
+            "worker %d ended (%d); it is started again in %.1f s",
+            seat.number,
+            code,
+            seat.pause_seconds,
+        )
+
+    def _stop(self) -> None:
+        """Let every worker stop as it is told to by the same signal; those that come later, too."""
+        self._is_stopping = True
+        for seat in self._seats:
+            if seat.worker is not None:
+                seat.worker.process.terminate()
+
+    @contextmanager
+    def _woken_by_signals(self) -> Generator[None, None, None]:
+        """Hear signals where workers are heard, from now until the end of the process."""
+        woken, waking = socket.socketpair()
+        for each in (woken, waking):
+            each.setblocking(False)
+
+        def hear() -> None:
+            woken.recv(64)
+            self._stop()
+
+        with woken, waking:
+            signal.set_wakeup_fd(waking.fileno())
+            for number in STOPPING:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` starts us
+                    signal.signal(number, _heed)
+            self._selector.register(woken, selectors.EVENT_READ, hear)
+            try:
+                yield
+            finally:
+                signal.set_wakeup_fd(-1)
+
+
+def _heed(number: int, frame: FrameType | None) -> None:
+    """What is done is done where it is heard."""
+    del number, frame
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """As a shell says it of one that a signal ended."""
+    code = process.wait()
+    return 128 - code if code < 0 else code

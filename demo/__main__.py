@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -19,6 +21,7 @@ import anyio
 
 from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
+from demo.receiver import Receiver
 from demo.story import Story
 from tests.postgresql import server
 
@@ -57,7 +60,12 @@ def main() -> int:
         with home.serving():
             anyio.run(converse, home, story)
             story.chapter(
-                "5  You see what was read, and can end it", "The log never says what it said."
+                "5  A mail arrives, and an app is told",
+                "It gets a signed hint without a word of the mail, and reads what is new itself.",
+            )
+            be_told(home, story)
+            story.chapter(
+                "6  You see what was read, and can end it", "The log never says what it said."
             )
             home.pdpp("disclosures", "--limit", "6")
     story.ending(ENDING.format(seconds=monotonic() - begin))
@@ -90,6 +98,7 @@ class Home:
             "/usr/bin/env",
             f"PDPP_DATA_DIR={folder / 'data'}",
             f"PDPP_BIND=127.0.0.1:{port}",
+            "PDPP_DEV_LOOPBACK_CALLBACKS=1",
             *database,
         ]
 
@@ -102,17 +111,24 @@ class Home:
         """Run a command, show it and what it said; end the demo if it failed."""
         shown = [Path(a).name if isinstance(a, Path) else a for a in arguments]
         self.story.command(" ".join(["pdpp", *(f'"{a}"' if " " in a else a for a in shown)]))
-        done = subprocess.run(
-            [*self._env, str(self._bin / "pdpp"), *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = self._run(*arguments)
         self.story.output(done.stdout or done.stderr)
         if done.returncode:
             self.story.output(done.stderr)
             sys.exit(f"pdpp {arguments[0]} ended with {done.returncode}")
         return done.stdout
+
+    def quietly(self, *arguments: str) -> str:
+        """Run a command that is no part of the story."""
+        return self._run(*arguments).stdout
+
+    def _run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self._env, str(self._bin / "pdpp"), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     @contextmanager
     def serving(self) -> Generator[None, None, None]:
@@ -204,6 +220,47 @@ async def converse(home: Home, story: Story) -> None:
     story.chapter("4  The same agent, over HTTP", f"The same grant at {home.origin}/mcp.")
     async with over_http(f"{home.origin}/mcp", cached_token(home), story) as agent:
         await read_bank(agent, story)
+
+
+ARRIVING = """From anna@example.com Tue Oct  1 09:00:00 2002
+From: Anna <anna@example.com>
+To: you@example.com
+Date: Tue, 1 Oct 2002 09:00:00 +0000
+Message-ID: <demo-1@example.com>
+Subject: Dinner on Friday?
+
+Shall we say eight?
+"""
+
+
+def mail_connection(home: Home) -> str:
+    """The account that mail was imported to."""
+    found = json.loads(home.quietly("receipts", "--json"))["receipts"]
+    connections = [each["connection"] for each in found]
+    return next(each["connection_id"] for each in connections if each["name"] == "Mailing lists")
+
+
+def be_told(home: Home, story: Story) -> None:
+    """One event, from an import to an answer."""
+    token, port, told = cached_token(home), free_port(), queue.Queue[Any]()
+    connection_id = mail_connection(home)
+    receiver = Receiver(home.origin, token, port, told.put, connection_id)
+    threading.Thread(target=receiver.server.serve_forever, daemon=True).start()
+    story.remark(f"subscribed: {receiver.made['subscription_id']} at http://127.0.0.1:{port}/")
+    until = monotonic() + STARTING_SECONDS
+    while receiver.status() != "active":
+        if monotonic() > until:
+            sys.exit("the receiver was not asked to answer its challenge")
+        sleep(0.1)
+    story.remark("its challenge is answered")
+    path = home.folder / "arriving.mbox"
+    path.write_text(ARRIVING, encoding="utf-8")
+    begin = monotonic()
+    home.pdpp("import", path, "--connection", "Mailing lists")
+    item = told.get(timeout=STARTING_SECONDS)
+    story.remark(f"told after {monotonic() - begin:.1f} s; what is new: {item['data']['subject']}")
+    receiver.server.shutdown()
+    home.pdpp("subscription", "list")
 
 
 def cached_token(home: Home) -> str:

@@ -149,13 +149,13 @@ class PostOffice:
     )
     received: list[Received] = field(default_factory=list[Received])
     own_hosts: frozenset[str] = frozenset()
+    random_bytes: Callable[[int], bytes] = field(default_factory=Chance)
     many: int = 100
     """How many clients there are, where many are meant: fewer where that takes long."""
 
     def __post_init__(self) -> None:
         database = cast(ServerDatabase, cast(Any, self.store)._database)
         subject_id = self.store.subject_id
-        self.random_bytes = Chance()
         self.authorization: AuthorizationStore = SqlAuthorizationStore(database, subject_id)
 
         @contextmanager

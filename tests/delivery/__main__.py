@@ -1,0 +1,256 @@
+"""python -m tests.delivery kill [TIMES] | ingest [RECORDS [SUBSCRIPTIONS]]
+
+`kill` ends a process that writes, queues, sends and notes by kill -9 at random points, and checks
+that every change is announced and no bookmark goes backwards.  `ingest` measures what telling many
+costs those who bring records: processor time beside the same without, and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from personal_server.delivery import deliveries
+from personal_server.delivery.callbacks import Callbacks
+from personal_server.delivery.deliveries import Deliveries
+from personal_server.delivery.subscriptions import EVERYTHING
+from personal_server.enforcement.queries import ChangesQuery, Selectors
+from personal_server.reading.changes import follow
+from tests.delivery.notes import A, furnish, grant_of, write
+from tests.delivery.post_office import ACTING, NoSignal, PostOffice, post_office
+
+QUICK_SECONDS = 0.2
+
+
+class Receivers:
+    """A receiver on a port of this machine, that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+        keeps = self.told
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    return  # its sender was killed
+                event = json.loads(body)
+                keeps.append(event)
+                answer = json.dumps({"challenge": event["data"].get("challenge")}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server.server_port}/"
+
+
+def real(office: PostOffice) -> Deliveries:
+    """Deliveries by the real clock and network, to this machine."""
+    callbacks = Callbacks(to_loopback=True)
+    office.clock = time.time_ns  # type: ignore[method-assign]
+    return Deliveries(office.events, callbacks, NoSignal(), time.time_ns)
+
+
+# What is killed -------------------------------------------------------------------------------
+def victim(folder: Path) -> None:
+    """Write a note and do what is due, for ever; a number on standard output for each note."""
+    deliveries.GATHERED_SECONDS = QUICK_SECONDS
+    with post_office("sqlite", folder, random_bytes=secrets.token_bytes) as office:
+        working = real(office)
+
+        def writing() -> None:
+            while True:
+                office.now_ns = time.time_ns()
+                key = f"n{office.now_ns}"
+                write(office, key)
+                try:
+                    print(key, flush=True)
+                except BrokenPipeError:
+                    os._exit(0)  # whoever kills it is gone
+                time.sleep(0.03)
+
+        threading.Thread(target=writing, daemon=True).start()
+
+        async def work() -> None:
+            while True:
+                await working.work()
+                await anyio.sleep(0.01)
+
+        anyio.run(work)
+
+
+def kill(times: int, seed: int = 1) -> None:
+    """Kill it so often; every note that was written has to be announced."""
+    chance, receivers = random.Random(seed), Receivers()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with post_office("sqlite", folder, random_bytes=secrets.token_bytes) as office:
+            office.now_ns = time.time_ns()
+            furnish(office)
+            holder = office.grant(grant_of("grt_app"))
+            office.callbacks = Callbacks(to_loopback=True)
+            object.__setattr__(office.subscriptions, "callbacks", office.callbacks)
+            office.subscriptions.create(
+                office.authority(holder), receivers.url, EVERYTHING, None, ACTING, office.now_ns
+            )
+            anyio.run(real(office).work)
+        written: set[str] = set()
+        for _ in range(times):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.delivery", "victim", name],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert process.stdout is not None
+            written.add(process.stdout.readline().strip())
+            time.sleep(chance.uniform(0.0, 1.0))
+            process.send_signal(signal.SIGKILL)
+            written |= {line for line in process.stdout.read().split("\n") if line}
+        with post_office("sqlite", folder, random_bytes=secrets.token_bytes) as office:
+            settle(office)
+            check(office, receivers.told, written, holder)
+    print(f"killed {times} times: {len(written)} changes, {len(receivers.told)} events")
+
+
+def settle(office: PostOffice) -> None:
+    """Let a last process tell what is left."""
+    deliveries.GATHERED_SECONDS = QUICK_SECONDS
+    working, until = real(office), time.monotonic() + 60
+
+    async def work() -> None:
+        quiet = 0
+        while quiet < 10 and time.monotonic() < until:
+            await working.work()
+            await anyio.sleep(QUICK_SECONDS)
+            quiet = 0 if office.queued() else quiet + 1
+
+    anyio.run(work)
+
+
+def check(office: PostOffice, told: list[dict[str, Any]], written: set[str], holder: Any) -> None:
+    """From the bookmarks of all events together everything is read, and none goes backwards."""
+    changed = [event for event in told if event["type"] == "pdpp.records.changed"]
+    places: dict[str, int] = {}
+    found: set[str] = set()
+    last = -1
+    with office.store.snapshot() as snapshot:
+        reads = office.authority(holder)
+        for event in changed:
+            bookmark = event["data"]["changes_since"]
+            query = ChangesQuery("notes", Selectors(A), limit=100, changes_since=bookmark)
+            keys: list[str] = []
+            page = follow(office.ports, snapshot, reads, query)
+            while True:
+                keys += [json.loads(bytes(item))["id"] for item in page.data]  # type: ignore[attr-defined]
+                if page.next_cursor is None:
+                    break
+                page = follow(
+                    office.ports,
+                    snapshot,
+                    reads,
+                    ChangesQuery("notes", Selectors(A), limit=100, cursor=page.next_cursor),
+                )
+            found |= set(keys)
+            # the further a bookmark stands, the fewer items there are behind it
+            places.setdefault(event["id"], len(keys))
+            assert last < 0 or len(keys) <= last, "a bookmark went backwards"
+            last = len(keys)
+    missing = written - found
+    assert not missing, f"{len(missing)} changes were never announced"
+
+
+# What it costs --------------------------------------------------------------------------------
+def ingest(records: int, subscriptions: int) -> None:
+    """Records in batches of 500, without and with so many who are told, in turn."""
+    bare = _ingest(records, 0)
+    told = _ingest(records, subscriptions)
+    ratio = told["seconds"] / bare["seconds"]
+    print(
+        f"{records} records: {bare['seconds']:.1f} s without, {told['seconds']:.1f} s with", end=" "
+    )
+    print(f"{subscriptions} subscriptions ({(ratio - 1) * 100:+.1f} %)")
+    print(
+        f"events: {told['events']:.0f}; most memory: {bare['mib']:.0f}, then {told['mib']:.0f} MiB"
+    )
+
+
+def _ingest(records: int, subscriptions: int) -> dict[str, float]:
+    receivers = Receivers()
+    with tempfile.TemporaryDirectory() as name, post_office("sqlite", Path(name)) as office:
+        office.now_ns = time.time_ns()
+        furnish(office)
+        object.__setattr__(office.subscriptions, "callbacks", Callbacks(to_loopback=True))
+        for number in range(subscriptions):
+            holder = office.grant(grant_of(f"grt_{number}"))
+            office.subscriptions.create(
+                office.authority(holder), receivers.url, EVERYTHING, None, ACTING, office.now_ns
+            )
+        working = real(office)
+        anyio.run(working.work)
+        took: list[float] = []
+
+        def bring() -> None:
+            begin = time.perf_counter()
+            for start in range(0, records, 500):
+                office.now_ns = time.time_ns()
+                write(office, *(f"n{n}" for n in range(start, start + 500)))
+            took.append(time.perf_counter() - begin)
+
+        async def both() -> None:
+            async with anyio.create_task_group() as group:
+
+                async def work() -> None:
+                    while True:
+                        await working.work()
+                        await anyio.sleep(0.05)
+
+                group.start_soon(work)
+                await anyio.to_thread.run_sync(bring)
+                group.cancel_scope.cancel()
+
+        anyio.run(both)
+        mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {"seconds": took[0], "events": float(len(receivers.told)), "mib": mib}
+
+
+def main(words: list[str]) -> None:
+    """Run one of them."""
+    match words:
+        case ["victim", folder]:
+            victim(Path(folder))
+        case ["kill", *more]:
+            kill(int(more[0]) if more else 60)
+        case ["ingest", *more]:
+            ingest(int((more or ["100000"])[0]), int((more[1:] or ["100"])[0]))
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -20,14 +20,16 @@ from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.values import ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql import writes
+from personal_server.storage.sql import rebuilds, writes
 from personal_server.storage.sql.days import days_are_sound
+from personal_server.storage.sql.integrity import IntegrityChecks
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import BY_DATABASE, Opened
 from tests.storage.plans_at_random import CONNECTIONS, ZONES
+from tests.storage.released.directory import NOTEBOOK, released_names, unpack
 from tests.storage.sql.test_store import AT_RANDOM, plain, write_at_random
 from tests.storage.worlds import condition, furnish, note, scope, write
 
@@ -176,3 +178,52 @@ def test_nothing_stays_of_the_day_of_a_record_that_is_gone(spread: SqlRecordStor
     assert rows(spread) == [(february, -1, 1), (february, 0, 1)]
     assert spread.delete_record("cin_a", "notes", "c", 5_000)
     assert rows(spread) == []
+
+
+def test_days_that_differ_from_their_lines_are_found_and_made_anew(
+    spread: SqlRecordStore, database: SqliteDatabase, tmp_path: Path
+) -> None:
+    checks = IntegrityChecks(database, "owner", tmp_path / "blobs")
+
+    def differ() -> bool:
+        found = checks.stream("cin_a", "notes", lambda _, __: None, lambda _: None)
+        return found.values_differ
+
+    assert not differ()
+    with database.write() as session:
+        [source] = all_sources(session, "owner")
+        session.run(f"UPDATE d{source.tables} SET n = n + 1 WHERE day = {20_458}")  # noqa: S608
+    assert differ()
+    checks.make_anew("cin_a", "notes")
+    while spread.rebuild_slice():
+        pass
+    assert not differ()
+
+
+@pytest.mark.parametrize("name", released_names())
+def test_a_file_of_before_is_answered_from_days_once_it_is_copied(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
+    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
+    plan = AggregatePlan((scope(NOTEBOOK),), Metric.COUNT, groupings=(MONTHS,), limit=100)
+    with closing(SqliteDatabase(unpack(name, tmp_path) / "personal-server.sqlite3")) as database:
+        with database.read() as session:
+            [(subject_id,)] = session.rows("SELECT DISTINCT subject_id FROM sources")
+        store = SqlRecordStore(database, subject_id, tmp_path / "data" / "blobs")
+        store.plan_rebuilds()
+        told = [counted(store, plan)]
+        while store.rebuild_slice():
+            told.append(counted(store, plan))
+        assert len(told) > 5
+        assert told == [told[0]] * len(told)
+        with store.snapshot() as snapshot:
+            for source in all_sources(snapshot.session, subject_id):
+                assert source.layout.by_day
+                assert days_are_sound(snapshot.session, source.layout, source.tables)
+
+
+def counted(store: SqlRecordStore, plan: AggregatePlan) -> Any:
+    with store.snapshot() as snapshot:
+        return snapshot.aggregate(plan)

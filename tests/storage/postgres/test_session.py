@@ -51,7 +51,7 @@ def test_a_batch_waits_as_often_as_one_record(store: Store, titles: tuple[str, .
     for title in titles[:-1]:
         _turns(store, 500, title)
     # further ones are looks for free places in time
-    assert _turns(store, 500, titles[-1]) <= _turns(store, 1, "snow") + 10
+    assert _turns(store, 500, titles[-1]) <= _turns(store, 1, "snow") + 15
 
 
 Read = Callable[[SqlSnapshot], object]

@@ -33,7 +33,7 @@ from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavail
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
 from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FUNCTIONS
-from personal_server.storage.postgres.search import GinPart
+from personal_server.storage.postgres.search import PostedPart
 from personal_server.storage.postgres.session import (
     Connection,
     PostgresSession,
@@ -66,6 +66,8 @@ DEFAULT_SCHEMA = "pdpp"
 TRIES = 3
 # Statements that stay prepared: those that were asked so often, the last so many.
 PREPARED_AFTER, MOST_PREPARED = 2, 400
+# Tables are cleaned of what was erased at most so often.
+CLEANED_EACH_SECONDS = 60.0
 # What is made of one state and kept: some kilobytes each.
 MOST_DERIVED = 2_000
 
@@ -86,6 +88,11 @@ _SERVER = (
 _FIND_STATE = "SELECT value, xmin::text, pg_backend_pid() FROM store WHERE name = 'state'"
 _OTHER_STATE = (
     "INSERT INTO store VALUES ('state', 1) ON CONFLICT (name) DO UPDATE SET value = store.value + 1"
+)
+_NOT_POSTED = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^w[0-9]+$'"
+    " AND relnamespace = to_regnamespace(quote_ident(?))"
+    " AND to_regclass('p' || substr(relname, 2)) IS NULL"
 )
 
 
@@ -138,6 +145,8 @@ class PostgresDatabase:
         self._known: dict[object, Any] = {}
         self._known_of: object = None
         self._is_made = False
+        self._holds_erased = False
+        self._cleaned_at = -math.inf
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             connection_class=Connection,
@@ -184,9 +193,10 @@ class PostgresDatabase:
 
     @contextmanager
     def erase(self) -> Generator[PostgresSession, None, None]:
-        """A write; what it removes leaves the files of the database when that cleans them."""
+        """A write; what it removes leaves the files of the database with `empty_journal`."""
         with self._writing() as session:
             yield session
+        self._holds_erased = True
 
     def await_write(self, timeout_seconds: float) -> bool:
         """By a notification where one can be heard; else others' writes are looked for."""
@@ -198,7 +208,18 @@ class PostgresDatabase:
         return True
 
     def empty_journal(self) -> None:
-        """The journal is the database's own."""
+        """Have the tables cleaned of what was erased; the journal is the database's own."""
+        if not self._holds_erased or self._monotonic() < self._cleaned_at + CLEANED_EACH_SECONDS:
+            return
+        self._cleaned_at, self._holds_erased = self._monotonic(), False
+        with self.read() as session:
+            tables = [sql.Identifier(self.schema, name) for (name,) in self._tables(session)]
+        with translated(), self._pool.connection() as connection:
+            for table in tables:
+                # one that was removed meanwhile holds nothing any more
+                with suppress(errors.UndefinedTable):
+                    clean = f"VACUUM (ANALYZE, INDEX_CLEANUP ON) {table.as_string()}"
+                    connection.execute(clean.encode(), prepare=False)
 
     def wipe_words(self, index: str) -> None:
         """As `erase` has it."""
@@ -220,12 +241,12 @@ class PostgresDatabase:
             return int(session.value(_SIZE, (self.schema,))), 0
 
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
-        """Full text of tsvectors."""
-        return search(reader, plan, GinPart)
+        """Full text of what is posted."""
+        return search(reader, plan, PostedPart)
 
     def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
         """The same."""
-        return count_terms(reader, plan, GinPart)
+        return count_terms(reader, plan, PostedPart)
 
     def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
         """(word, id, place) of everything in a word index."""
@@ -367,7 +388,7 @@ class PostgresDatabase:
 
     def _is_whole(self, session: Session, steps: Sequence[Step]) -> bool:
         """Whether nothing is missing.  Raises: DatabaseTooNew, ForeignSchema."""
-        tables = {str(name) for (name,) in session.rows(_TABLES, (self.schema,))}
+        tables = {str(name) for (name,) in self._tables(session)}
         if tables and "schema_version" not in tables:
             raise ForeignSchema(
                 f"The schema {self.schema} of the database holds tables of another program. Name"
@@ -390,6 +411,9 @@ class PostgresDatabase:
             )
         return not missing.steps and bool(session.value(FIND_FUNCTIONS))
 
+    def _tables(self, session: Session) -> list[Line]:
+        return session.rows(_TABLES, (self.schema,))
+
     def _make(self, steps: Sequence[Step]) -> None:
         """Take every missing step, all in one transaction."""
         with self.write() as session:
@@ -400,6 +424,18 @@ class PostgresDatabase:
             take_steps(session, steps)
             for function in FUNCTIONS:
                 session.run(function)
+            for (index,) in session.rows(_NOT_POSTED, (self.schema,)):
+                _post(session, index)
+
+
+def _post(session: Session, index: str) -> None:
+    """Make a word index anew that was made before its words were posted."""
+    session.run(f"ALTER TABLE {index} RENAME TO before_{index}")
+    for statement in session.dialect.word_index(index):
+        session.run(statement)
+    columns = "rowid, is_long, words"
+    session.run(f"INSERT INTO {index} ({columns}) SELECT {columns} FROM before_{index}")  # noqa: S608
+    session.run(f"DROP TABLE before_{index}")
 
 
 def unreachable() -> StorageUnavailable:

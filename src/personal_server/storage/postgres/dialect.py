@@ -19,7 +19,7 @@ from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.values import Comparable, ValueKind, bound
 from personal_server.domain.vectors import distance_from
 from personal_server.enforcement.plans import FieldWindowPlan
-from personal_server.storage.sql.dialect import Lines, Value
+from personal_server.storage.sql.dialect import Conditions, Lines, Value
 from personal_server.storage.sql.word_index import Entry, sought_entries
 from personal_server.storage.tables import ColumnKind
 
@@ -40,15 +40,11 @@ _COMPARABLES = {
 }
 # JSON text that a NUL was escaped in: PostgreSQL reads no such string.
 _NUL = "'\\u0000'"
-# A lexeme has at most 2,046 bytes, all of a line together 1 MB.  Lines with more are looked at.
-LONGEST_LEXEME_CHARS = 500
-MOST_LEXEMES_BYTES = 1_000_000
-LOOKED_AT, _NEVER = "*", "-"
-# The set of words of a line `f`; in the same letters, or the index is not used.
-LEXEMES = (
-    f"(CASE WHEN f.is_long = 1 THEN array_to_tsvector(ARRAY['{LOOKED_AT}'])"
-    " ELSE array_to_tsvector(string_to_array(f.words, ' ')) END)"
-)
+# A posted word has at most so many characters of a longer one; a set of words so many bytes.
+LONGEST_POSTED_CHARS = 500
+MOST_POSTED_BYTES = 1_000_000
+# Behind every word that begins with another.
+_END_OF_PREFIX = "\U0010ffff"
 # All cased letters stand below.
 _CASED_BELOW = 0x20000
 
@@ -88,13 +84,32 @@ class PostgresDialect:
         return f"CREATE {'UNIQUE ' if unique else ''}INDEX {name}"
 
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
-        """The words in their order, and an index over them as a set."""
+        """The words of each record in their order, and behind them the records of each word.
+
+        These are posted in blocks by triggers: the ids of at most `POSTED_TOGETHER` records that
+        were written together, and stand together in time.
+        """
+        posted = postings(name)
+        bigint = "bigint NOT NULL"
         return [
             f"{self.create_table(name, scratch=scratch)} (rowid bigint PRIMARY KEY,"
             f" is_long smallint NOT NULL, words {_TEXT} NOT NULL)",
-            f"CREATE INDEX {name}_words ON {name} USING gin ({LEXEMES.replace('f.', '')})"
-            " WITH (gin_pending_list_limit = 256)",
+            f"{self.create_table(posted, scratch=scratch)} (term {_TEXT} NOT NULL,"
+            f" first {bigint}, last {bigint}, ids bigint[] NOT NULL)",
+            f"CREATE INDEX {posted}_last ON {posted} (term, last)",
+            *(
+                f"CREATE TRIGGER {function} AFTER {event} ON {name} REFERENCING {side} TABLE AS"
+                f" written FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+                for function, event, side in (
+                    ("pdpp_post", "INSERT", "NEW"),
+                    ("pdpp_unpost", "DELETE", "OLD"),
+                )
+            ),
         ]
+
+    def drop_words(self, name: str) -> list[str]:
+        """With what is posted."""
+        return [f"DROP TABLE IF EXISTS {each}" for each in (name, postings(name))]
 
     def listed(self, array: str) -> str:
         """Elements of the array, in the order of every column."""
@@ -106,8 +121,8 @@ class PostgresDialect:
         return ("rowid", "is_long", "words"), lines
 
     def parts_of(self, table: str) -> tuple[str, ...]:
-        """Every table is one."""
-        return (table,)
+        """What is posted goes first: nothing is taken out of it word by word."""
+        return (postings(table), table) if table.startswith("w") else (table,)
 
     def last_number(self, table: str, column: str) -> str:
         """Of the sequence that belongs to the column."""
@@ -190,23 +205,30 @@ class PostgresDialect:
 
     def matches(
         self,
-        index: str,  # noqa: ARG002 (its lines are `f`)
+        index: str,
         words: WordQuery,
         places: Mapping[str, int],
         among: Mapping[str, int] | None = None,
-    ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
-        """By the set of words; phrases, and lines whose set is not whole, by the words."""
+        seen: Conditions = ((), ()),
+    ) -> Conditions:
+        """By what is posted; phrases, and words longer than what is posted, by the words."""
         terms = [Sought(term, places) for term in words.terms if term.tokens]
         excluded = [Sought(term, among or places) for term in words.excluded]
-        lexemes = [term.lexemes for term in terms]
-        lexemes += [f"!{term.lexemes}" for term in excluded if not term.has_phrase]
-        candidates = f"({' & '.join(lexemes)}) | '{LOOKED_AT}'"
-        exact = [term.exact for term in terms] + [f"NOT {term.exact}" for term in excluded]
-        params = [param for term in (*terms, *excluded) for param in term.params]
-        is_exact = " AND ".join(exact)
-        if not any(term.has_phrase for term in (*terms, *excluded)):
-            is_exact = f"(f.is_long = 0 OR {is_exact})"
-        return (f"{LEXEMES} @@ CAST(? AS tsquery)", is_exact), (candidates, *params)
+        if not terms:
+            return ("1 = 0",), ()
+        posted, params = list[str](), list[Value]()
+        for term in terms:
+            sql, more = term.posted(index, seen)
+            posted.append(sql)
+            params += more
+        inexact = [term for term in terms if not term.is_posted]
+        params += [param for term in (*inexact, *excluded) for param in term.params]
+        return (
+            # in this form, it leads: it is taken for short
+            f"f.rowid IN (SELECT unnest(ARRAY({' INTERSECT '.join(posted)})))",
+            *(term.exact for term in inexact),
+            *(f"NOT {term.exact}" for term in excluded),
+        ), tuple(params)
 
     def bits(self, content: str) -> str:
         """The order of bits does not matter."""
@@ -255,7 +277,43 @@ SELECT CASE WHEN whole IS NOT NULL THEN 'json' WHEN type = 'string' THEN 'text' 
 FROM start
 """
 # Functions of our own, in the schema of the owner; a changed one gets another name.
+_SET_OF_WORDS = f"""
+    unnest(CASE WHEN is_long = 0
+      THEN tsvector_to_array(array_to_tsvector(string_to_array(words, ' ')))
+      ELSE ARRAY(SELECT DISTINCT left(word, {LONGEST_POSTED_CHARS})
+        FROM unnest(string_to_array(words, ' ')) AS word) END) AS term"""  # noqa: S608
+POSTED_TOGETHER = 200
+# Of these places in time a block holds those that differ in later bits: a quarter of a year.
+_BITS_TOGETHER = 48
 FUNCTIONS = (
+    f"""
+CREATE OR REPLACE FUNCTION pdpp_post() RETURNS trigger LANGUAGE plpgsql AS $post$
+BEGIN
+  EXECUTE format($$
+    INSERT INTO %I (term, first, last, ids)
+    SELECT term, min(rowid), max(rowid), array_agg(rowid)
+    FROM (SELECT *, (row_number() OVER (ORDER BY rowid) - 1) / {POSTED_TOGETHER} AS part
+        FROM written) AS line, {_SET_OF_WORDS}
+    GROUP BY term, part, rowid >> {_BITS_TOGETHER}$$, 'p' || substr(TG_TABLE_NAME, 2));
+  RETURN NULL;
+END $post$""",  # noqa: S608
+    # a block keeps its ends: it only seems longer than it is
+    f"""
+CREATE OR REPLACE FUNCTION pdpp_unpost() RETURNS trigger LANGUAGE plpgsql AS $post$
+BEGIN
+  EXECUTE format($$
+    UPDATE %1$I p SET ids = ARRAY(SELECT id FROM unnest(p.ids) AS id WHERE id <> ALL(gone.ids))
+    FROM (SELECT term COLLATE "C" AS term, min(rowid) AS first, max(rowid) AS last,
+          array_agg(rowid) AS ids
+        FROM written, {_SET_OF_WORDS} GROUP BY 1) AS gone
+    WHERE p.term = gone.term AND p.last >= gone.first AND p.first <= gone.last
+      AND p.ids && gone.ids$$, 'p' || substr(TG_TABLE_NAME, 2));
+  EXECUTE format($$
+    DELETE FROM %1$I p
+    USING (SELECT DISTINCT term COLLATE "C" AS term FROM written, {_SET_OF_WORDS}) AS gone
+    WHERE p.term = gone.term AND p.ids = ARRAY[]::bigint[]$$, 'p' || substr(TG_TABLE_NAME, 2));
+  RETURN NULL;
+END $post$""",  # noqa: S608
     # a NUL is compared as U+FFFD (`domain.values.comparable`)
     """
 CREATE OR REPLACE FUNCTION pdpp_json(data text) RETURNS json
@@ -378,49 +436,81 @@ def _escaped(character: str) -> str:
 
 
 # Words ------------------------------------------------------------------------------------------
+def postings(index: str) -> str:
+    """The table of what is posted of a word index."""
+    return f"p{index[1:]}"
+
+
 def _is_long(marked: str) -> bool:
     """Whether words are more, or longer, than a set of them holds."""
-    if len(marked) <= LONGEST_LEXEME_CHARS:
+    if len(marked) <= LONGEST_POSTED_CHARS:
         return False
-    if len(marked.encode()) > MOST_LEXEMES_BYTES:
+    if len(marked.encode()) > MOST_POSTED_BYTES:
         return True
-    return any(len(word) > LONGEST_LEXEME_CHARS for word in marked.split(" "))
+    return any(len(word) > LONGEST_POSTED_CHARS for word in marked.split(" "))
 
 
 class Sought:
-    """A term in some fields: as lexemes, and as what the words themselves must be.
+    """A term in some fields: where it is posted, and what the words themselves must be.
 
-    `plain` are the words that stand alone, all that is asked where it `is_plain`.
+    `listed` are the words that stand alone, all that is asked where it `is_plain`; where it
+    `is_posted`, the words need not be looked at.
     """
 
     def __init__(self, term: Term, places: Mapping[str, int]) -> None:
         asked = sought_entries(term, places)
-        self.has_phrase = any(len(entry.words) > 1 for entry in asked)
-        self.lexemes = f"({' | '.join(map(_lexeme, asked))})" if asked else f"'{_NEVER}'"
-        others = [entry for entry in asked if len(entry.words) > 1 or entry.is_prefix]
-        self.plain = [entry.words[0] for entry in asked if entry not in others]
-        self.is_plain = not others
+        short = [all(len(w) < LONGEST_POSTED_CHARS for w in entry.words) for entry in asked]
+        self.is_posted = all(short) and all(len(entry.words) == 1 for entry in asked)
+        alone = [entry for entry in asked if len(entry.words) == 1 and not entry.is_prefix]
+        self.is_plain = self.is_posted and len(alone) == len(asked)
+        self.listed = [entry.words[0] for entry in alone]
+        posted = [word[:LONGEST_POSTED_CHARS] for word in self.listed]
+        self._listed = orjson.dumps(posted).decode()
+        self._lead = [_leading(entry) for entry in asked if entry not in alone]
+        others = [entry for entry in asked if entry not in alone]
         parts = ["strpos(' ' || f.words || ' ', ?) > 0"] * len(others)
         self.params: list[Value] = [
             f" {' '.join(entry.words)}{'' if entry.is_prefix else ' '}" for entry in others
         ]
-        if self.plain:
-            listed = texts_in("CAST(? AS json)")
-            parts.append(f"string_to_array(f.words, ' ') && ARRAY{listed}")
-            self.params.append(orjson.dumps(self.plain).decode())
+        if self.listed:
+            parts.append(f"string_to_array(f.words, ' ') && ARRAY{texts_in('CAST(? AS json)')}")
+            self.params.append(orjson.dumps(self.listed).decode())
         self.exact = f"({' OR '.join(parts)})" if parts else "(1 = 0)"
 
+    def posted(self, index: str, seen: Conditions) -> tuple[str, list[Value]]:
+        """The statement that gives the ids of what is posted, in blocks `p` that meet conditions.
 
-def _lexeme(entry: Entry) -> str:
-    """What a line must hold to hold an entry: quoted, so that it is nothing but words."""
-    *head, last = entry.words
-    if any(len(word) > LONGEST_LEXEME_CHARS for word in entry.words):
-        return f"'{_NEVER}'"
+        An id may come several times.
+        """
+        arms = [(of_each("CAST(? AS json)", index, seen[0]), [self._listed])]
+        for lead in self._lead:
+            between = " AND ".join(("p.term >= ?", "p.term <= ?", *seen[0]))
+            arms.append((f"(SELECT p.ids FROM {postings(index)} p WHERE {between}) AS p", [*lead]))  # noqa: S608
+        found = " UNION ALL ".join(
+            f"SELECT id FROM {blocks}, unnest(p.ids) AS id"  # noqa: S608
+            for blocks, _ in arms
+        )
+        return f"({found})", [each for _, asked in arms for each in (*asked, *seen[1])]
+
+
+def of_each(
+    terms: str, index: str, parts: Sequence[str], limit: int | None = None, order: str = ""
+) -> str:
+    """The blocks `p` of each of some words `a`, found by the index of these."""
+    where = " AND ".join(('p.term = a.term COLLATE "C"', *parts))
+    until = "OFFSET 0" if limit is None else f"LIMIT {limit}"
     return (
-        f"({' & '.join([*map(_quoted, head), _quoted(last) + (':*' if entry.is_prefix else '')])})"
+        f"json_array_elements_text({terms}) AS a (term), LATERAL (SELECT p.last, p.ids"  # noqa: S608
+        f" FROM {postings(index)} p WHERE {where}{order} {until}) AS p"
     )
 
 
-def _quoted(word: str) -> str:
-    escaped = word.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
+def _leading(entry: Entry) -> tuple[str, str]:
+    """The first and the last word that a line with an entry may be found by."""
+    whole = entry.words[:-1] if entry.is_prefix else entry.words
+    if not whole:
+        begun = entry.words[0][:LONGEST_POSTED_CHARS]
+        return begun, begun + _END_OF_PREFIX
+    # the longest is rarely a common one
+    word = max(whole, key=len)[:LONGEST_POSTED_CHARS]
+    return word, word

@@ -1,40 +1,40 @@
-"""Full text on tsvectors: how the word index of a source is asked.
+"""Full text on what is posted: how the word index of a source is asked.
 
-The index finds the records, and their words, in the order of the text, tell how often each term
-stands there: so counts are those of every database.
+What is posted tells the records of each word in blocks that lie in time, so that hidden streams,
+fields and times are never read, and the newest records are the first; their words, in the order of
+the text, tell how often each term stands there: so counts are those of every database.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.rows import Candidate
-from personal_server.storage.postgres.dialect import LEXEMES, LOOKED_AT, Sought, texts_in
-from personal_server.storage.sql.compiler import Statement
+from personal_server.storage.postgres.dialect import Sought, of_each
+from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.search import IndexedPart
 from personal_server.storage.sql.word_index import Entry, entries
 
+Asked = tuple[str, tuple[Value, ...]]
+# Of each word, the newest blocks are read at first: so many, and then so many.
+FIRST_BLOCKS, MORE_BLOCKS = 64, 400
 
-class GinPart(IndexedPart):
+
+class PostedPart(IndexedPart):
     """The index knows which records hold words, not how often."""
 
     def holding_all(self) -> tuple[list[Candidate], bool]:
         """Of the newest, the words are read."""
-        plan, number = self._plan, self._number
-        where = self._matching(self._words, self.place.matching(self._conditions))
-        matching = Statement(
-            f"SELECT r.k, f.words, r.wc, {self._event_sql}, r.cs, r.ce, r.fc"  # noqa: S608
-            f" FROM w{number} f {self._join}{where.sql} ORDER BY {self._newest()} LIMIT ?",
-            (*where.params, plan.window + 1),
-        )
-        lines = self._reader.lines(self.place.source, matching)
+        wanted = self._plan.window + 1
+        lines = self._newest_holding(wanted) if self._is_by_id else self._holding(wanted)
         hits = _Hits(self._words.terms, self._places, self._weighty)
-        counted = [(key, hits.of(words), *more) for key, words, *more in lines[: plan.window]]
-        return self._ranked(counted), len(lines) > plan.window
+        counted = [(key, hits.of(words), *more) for key, words, *more in lines[: wanted - 1]]
+        return self._ranked(counted), len(lines) >= wanted
 
     def count_each(self) -> list[int]:
         """Plain words in one statement: a spelling has hundreds of neighbours."""
@@ -42,26 +42,157 @@ class GinPart(IndexedPart):
         if not self._places:
             return [0] * len(terms)
         sought = [Sought(term, self._places) for term in terms]
-        plain = [each for each in sought if each.is_plain]
-        where = self._seen
-        met = "" if not where.parts else f" AND {' AND '.join(where.parts)}"
-        words = f"string_to_array(f.words, ' ') && ARRAY{texts_in('c.asked -> 1')}"
-        counted = (
-            f"SELECT 1 FROM {self._entries} WHERE {LEXEMES} @@ CAST(c.asked ->> 0 AS tsquery)"  # noqa: S608
-            f" AND (f.is_long = 0 OR {words}){met} LIMIT ?"
-        )
-        asked = [(f"{each.lexemes} | '{LOOKED_AT}'", each.plain) for each in plain]
+        plain = [each.listed for each in sought if each.is_plain]
+        seen, visible = self.place.compiler.seen_blocks(self.place.scope), self._seen_ids
         lines = self._reader.session.rows(
-            f"SELECT (SELECT count(*) FROM ({counted}) AS met)"  # noqa: S608
+            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT f.id"  # noqa: S608
+            f" FROM {of_each('c.asked', self._index, seen.parts)}, unnest(p.ids) AS f (id)"
+            f" {self._ids_join}{visible.sql} LIMIT ?) AS met)"
             " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
             " ORDER BY c.place",
-            (*where.params, limit, orjson.dumps(asked).decode()),
+            (*seen.params, *visible.params, limit, orjson.dumps(plain).decode()),
         )
         counts = iter(lines)
         return [
             next(counts)[0] if each.is_plain else self._frequency(term, limit)
             for term, each in zip(terms, sought, strict=True)
         ]
+
+    def counts(self, totals: Sequence[int]) -> list[int]:
+        """Of plain terms by their newest blocks, all at once, where these are enough."""
+        terms, limit = self._words.terms, self._plan.frequency_limit
+        plain = {
+            n: each
+            for n, term in enumerate(terms)
+            if term.tokens and self._places and limit > totals[n]
+            if (each := Sought(term, self._places)).is_plain
+        }
+        found = self._reader.session.several(
+            [self._counted(each, limit - totals[n]) for n, each in plain.items()]
+        )
+        known = {n: lines[0] for n, lines in zip(plain, found, strict=True)}
+        return [
+            known[n][0]
+            if n in known and (known[n][0] >= limit - totals[n] or not known[n][1])
+            else self._frequency(term, limit - totals[n] if self._places else 0)
+            for n, term in enumerate(terms)
+        ]
+
+    def _counted(self, sought: Sought, limit: int) -> Asked:
+        """How many visible records the newest blocks know, and whether there are more of these."""
+        newest, visible = self._blocks(sought, MORE_BLOCKS), self._seen_ids
+        read = visible & Where(("f.id > (SELECT at FROM cut)",))
+        return (
+            f"{newest.sql} SELECT (SELECT count(*) FROM (SELECT DISTINCT f.id FROM blocks,"  # noqa: S608
+            f" unnest(ids) AS f (id) {self._ids_join}{read.sql} LIMIT ?) AS met),"
+            f" (SELECT at > {-MAX_ID} FROM cut)",
+            (*newest.params, *visible.params, limit),
+        )
+
+    @property
+    def _index(self) -> str:
+        return f"w{self._number}"
+
+    @property
+    def _told(self) -> str:
+        return f"r.k, f.words, r.wc, {self._event_sql}, r.cs, r.ce, r.fc"
+
+    @property
+    def _is_by_id(self) -> bool:
+        """Whether the newest records have the highest ids, and all words stand alone."""
+        sought = self._asked
+        is_plain = bool(sought) and all(each.is_plain for each in sought)
+        return is_plain and self._newest() == "f.rowid DESC"
+
+    @property
+    def _seen_ids(self) -> Where:
+        """What is visible of ids `f.id`."""
+        return self.place.compiler.stretch(self.place.scope, "f.id") & self.place.visible()
+
+    @property
+    def _ids_join(self) -> str:
+        """The lines of ids, where something may be hidden."""
+        if not self.place.visible().parts:
+            return ""
+        return f"JOIN {self.place.compiler.lines()} ON r.id = f.id"
+
+    def _blocks(self, sought: Sought, limit: int) -> Statement:
+        """The newest blocks of each word, and the id behind which (`cut`) they are all."""
+        seen = self.place.compiler.seen_blocks(self.place.scope)
+        blocks = of_each(
+            "CAST(? AS json)", self._index, seen.parts, limit + 1, " ORDER BY p.last DESC"
+        )
+        return Statement(
+            f"WITH blocks AS MATERIALIZED (SELECT a.term, p.last, p.ids FROM {blocks}),"  # noqa: S608
+            f" cut AS MATERIALIZED (SELECT coalesce(max(oldest), {-MAX_ID}) AS at FROM"
+            f" (SELECT min(last) AS oldest FROM blocks GROUP BY term HAVING count(*) > {limit})"
+            " AS each)",
+            (orjson.dumps(sought.listed).decode(), *seen.params),
+        )
+
+    def _holding(self, wanted: int) -> list[Line]:
+        """All that is posted of each term, put together."""
+        where = self._matching(self._words, self.place.matching(self._conditions))
+        return self._reader.session.rows(
+            f"SELECT {self._told} FROM {self._index} f {self._join}{where.sql}"  # noqa: S608
+            f" ORDER BY {self._newest()} LIMIT ?",
+            (*where.params, wanted),
+        )
+
+    def _newest_holding(self, wanted: int) -> list[Line]:
+        """By the newest blocks of the rarest term, further back where these are too few.
+
+        The words of what it finds are looked at for the other terms.
+        """
+        session, sought = self._reader.session, self._asked
+        asked = self._sizes(sought)
+        if len(sought) == 1:
+            first = self._newest_of(sought, 0, FIRST_BLOCKS, wanted)
+            sizes, lines = session.several([asked, first])
+            lead = 0
+        else:
+            [sizes] = session.several([asked])
+            lead = min(range(len(sought)), key=lambda n: sizes[n][0])
+            lines = session.rows(*self._newest_of(sought, lead, FIRST_BLOCKS, wanted))
+        for read, limit in ((FIRST_BLOCKS, MORE_BLOCKS), (MORE_BLOCKS, MAX_ID - 1)):
+            if len(lines) < wanted and sizes[lead][0] > read:
+                lines = session.rows(*self._newest_of(sought, lead, limit, wanted))
+        return lines
+
+    @property
+    def _asked(self) -> list[Sought]:
+        return [Sought(term, self._places) for term in self._words.terms if term.tokens]
+
+    def _sizes(self, sought: Sequence[Sought]) -> Asked:
+        """How many blocks terms have, counted up to a number for each word."""
+        seen = self.place.compiler.seen_blocks(self.place.scope)
+        held = of_each("c.asked", self._index, seen.parts, MORE_BLOCKS + 1)
+        return (
+            f"SELECT (SELECT count(*) FROM {held})"  # noqa: S608
+            " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
+            " ORDER BY c.place",
+            (*seen.params, orjson.dumps([each.listed for each in sought]).decode()),
+        )
+
+    def _newest_of(self, sought: Sequence[Sought], lead: int, limit: int, wanted: int) -> Asked:
+        """The newest that are found by the newest blocks of one term, and hold all."""
+        others = [each for n, each in enumerate(sought) if n != lead]
+        excluded = [Sought(term, self._places) for term in self._words.excluded]
+        where = Where(
+            (*(each.exact for each in others), *(f"NOT {each.exact}" for each in excluded)),
+            tuple(param for each in (*others, *excluded) for param in each.params),
+        )
+        where &= self._stretch & self.place.matching(self._conditions)
+        blocks = self._blocks(sought[lead], limit)
+        # where nothing else is asked, only those that are wanted are looked up
+        first = "" if where.parts else f" ORDER BY id DESC LIMIT {wanted}"
+        return (
+            f"{blocks.sql} SELECT {self._told} FROM (SELECT DISTINCT id FROM blocks,"  # noqa: S608
+            f" unnest(ids) AS id WHERE id > (SELECT at FROM cut){first}) AS found"
+            f" JOIN {self._index} f ON f.rowid = found.id {self._join}{where.sql}"
+            " ORDER BY f.rowid DESC LIMIT ?",
+            (*blocks.params, *where.params, wanted),
+        )
 
 
 class _Hits:
@@ -72,7 +203,7 @@ class _Hits:
     ) -> None:
         self._sought = [
             [
-                (2 if field in weighty else 1, entry)
+                (2 if field in weighty else 1, _sought_text(entry))
                 for field, place in places.items()
                 for entry in entries(field, place, term)
             ]
@@ -81,18 +212,19 @@ class _Hits:
 
     def of(self, words: str) -> str:
         """The hits of each term, with blanks between."""
-        counted = Counter(words.split(" "))
         spread = f" {words} "
         return " ".join(
-            str(sum(weight * _occurrences(entry, counted, spread) for weight, entry in sought))
+            str(sum(weight * _occurrences(text, spread) for weight, text in sought))
             for sought in self._sought
         )
 
 
-def _occurrences(entry: Entry, counted: Counter[str], spread: str) -> int:
-    if not entry.is_prefix and len(entry.words) == 1:
-        return counted[entry.words[0]]
-    sought = f" {' '.join(entry.words)}{'' if entry.is_prefix else ' '}"
+def _sought_text(entry: Entry) -> str:
+    return f" {' '.join(entry.words)}{'' if entry.is_prefix else ' '}"
+
+
+def _occurrences(sought: str, spread: str) -> int:
+    """Also of those that share a blank."""
     count, at = 0, spread.find(sought)
     while at >= 0:
         count, at = count + 1, spread.find(sought, at + 1)

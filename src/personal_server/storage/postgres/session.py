@@ -163,7 +163,7 @@ class PostgresSession:
     ) -> None:
         self._derived = derived
         self._other_session = other_session
-        self._before = b""
+        self._before: bytes = b""
         self.dialect: Dialect = DIALECT
         self.has_changed = False
         self._own = self._connection = connection
@@ -202,8 +202,10 @@ class PostgresSession:
     def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """Execute all, and wait once."""
         self._limit_statement()
-        self._say_before()
+        before, self._before = self._before, b""
         with self._connection.pipeline():
+            for each in filter(None, before.split(b";")):
+                self._connection.execute(each, prepare=False)
             cursors = [
                 RawCursor(self._connection).execute(translated_sql(sql), params or None)
                 for sql, params in asked
@@ -244,11 +246,10 @@ class PostgresSession:
 
     def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
-        self._say_before()
-        end, limit = self._end, self._limit
+        end, limit, before = self._end, self._limit, self._before
         self._end = min(end, self._monotonic() + timeout_seconds)
         # what is only to be known before the next statement is said with it
-        self._before = b"SAVEPOINT attempt;"
+        self._before = begun = before + b"SAVEPOINT attempt;"
         try:
             found = read()
         except errors.QueryCanceled:
@@ -256,11 +257,16 @@ class PostgresSession:
                 raise
             if self._connection.info.transaction_status is TransactionStatus.INERROR:
                 self._say(b"ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt")
+            elif self._before == begun:
+                self._before = before
             return None
         else:
-            self._before = b"" if self._before else b"RELEASE SAVEPOINT attempt;"
+            if self._before == begun:
+                self._before = before
+                return found
+            self._before += b"RELEASE SAVEPOINT attempt;"
             if self._limit != limit:
-                self._before += _limit(limit)
+                self._before += b"%b;" % _limit(limit)
             return found
         finally:
             self._end, self._limit = end, limit

@@ -139,8 +139,10 @@ class Compiler:
             found &= self._worded(condition, scope) & self._condition(condition)
         return found
 
-    def stretch(self, scope: Scope, name: str = "f.rowid") -> Where:
+    def stretch(self, scope: Scope, name: str = "f.rowid", begins: str | None = None) -> Where:
         """Of the lines `f` of the word index those from the first visible one to the last.
+
+        What has a length ends with `name`, and `begins` at another.
 
         What lies outside is never met by a walk of the word index.  Inside, lines that are not
         visible stand only where many of one instant pushed a visible one behind the bound.
@@ -154,7 +156,7 @@ class Compiler:
         found = self._outermost(name, ">=", first, unsteered)
         if window.until_ns is not None:
             last = min(self._place(window.until_ns) + WIDEST_PROBE, MAX_ID)
-            found &= self._outermost(name, "<=", last, unsteered)
+            found &= self._outermost(begins or name, "<=", last, unsteered)
         return found
 
     def seen_stretch(self, scope: Scope, name: str) -> Where | None:
@@ -372,10 +374,20 @@ class Compiler:
         return Where((f"r.id IN (SELECT f.rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
 
     def words(
-        self, words: WordQuery, places: Mapping[str, int], among: Mapping[str, int] | None = None
+        self,
+        words: WordQuery,
+        places: Mapping[str, int],
+        among: Mapping[str, int] | None = None,
+        scope: Scope | None = None,
     ) -> Where:
-        """Lines `f` of the word index that hold words (`Dialect.matches`)."""
-        return Where(*self.dialect.matches(f"w{self.number}", words, places, among))
+        """Lines `f` of the word index that hold words (`Dialect.matches`), in what is visible."""
+        seen = Where() if scope is None else self.seen_blocks(scope)
+        asked = (f"w{self.number}", words, places, among, (seen.parts, seen.params))
+        return Where(*self.dialect.matches(*asked))
+
+    def seen_blocks(self, scope: Scope) -> Where:
+        """The stretches of lines, from `p.first` to `p.last`, in which visible ones stand."""
+        return self.stretch(scope, "p.last", "p.first")
 
     def with_words(self, scope: Scope, words: WordQuery, places: Mapping[str, int]) -> Where:
         """Lines that the word index finds by what its fields, at these places, hold.
@@ -383,7 +395,7 @@ class Compiler:
         It is walked where visible records stand, and nowhere else.
         """
         index = f"w{self.number}"
-        found = self.words(words, places) & self.stretch(scope)
+        found = self.words(words, places, scope=scope) & self.stretch(scope)
         return Where((f"r.id IN (SELECT f.rowid FROM {index} f{found.sql})",), found.params)  # noqa: S608
 
     def in_text(self, field: str, kind: ValueKind) -> str:

@@ -12,6 +12,8 @@ from personal_server.storage.tables import ColumnKind
 
 Value = int | float | str | bytes | None
 Lines = Iterable[Sequence[Value]]
+Conditions = tuple[tuple[str, ...], tuple[Value, ...]]
+"""Conditions that hold together, and their parameters."""
 
 
 class Dialect(Protocol):
@@ -74,6 +76,10 @@ class Dialect(Protocol):
 
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The statements that make a word index (`word_index`), whose key is `rowid`."""
+        ...
+
+    def drop_words(self, name: str) -> list[str]:
+        """The statements that remove a word index, if it is there."""
         ...
 
     def listed(self, array: str) -> str:
@@ -169,9 +175,13 @@ class Dialect(Protocol):
         words: WordQuery,
         places: Mapping[str, int],
         among: Mapping[str, int] | None = None,
+        seen: Conditions = ((), ()),
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The conditions that a line `f` of a word index holds words in one of the fields at these
         places, with their parameters; what is excluded is sought `among` others, if so asked.
+
+        `seen` are conditions on stretches of lines, from `p.first` to `p.last`, that hold visible
+        ones: an index that lies in such stretches reads no other.
         """
         ...
 

@@ -338,9 +338,10 @@ def create_tables(
     return made
 
 
-def drop_tables(layout: Layout, number: int) -> list[str]:
+def drop_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
     """The statements that remove them."""
-    names = [f"r{number}", f"h{number}", *([f"w{number}"] if layout.lexical else [])]
-    names += [f"d{number}"] if layout.by_day else []
+    names = [f"r{number}", f"h{number}", *([f"d{number}"] if layout.by_day else [])]
+    words = dialect.drop_words(f"w{number}") if layout.lexical else []
     # the word index of the first release, while the new one is not whole
-    return [*(f"DROP TABLE {name}" for name in names), f"DROP TABLE IF EXISTS f{number}"]
+    further = f"DROP TABLE IF EXISTS f{number}"
+    return [*(f"DROP TABLE {name}" for name in names), *words, further]

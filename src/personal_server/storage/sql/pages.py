@@ -181,7 +181,8 @@ class _WordWalk:
     def _lines(self, first: int, last: int, limit: int) -> list[PagePosition]:
         compiler, source = self._place.compiler, self._place.source
         places = {name: compiler.layout.lexical.index(name) for name in self._fields}
-        where = compiler.words(self._words, places) & compiler.stretch(self._place.scope)
+        scope = self._place.scope
+        where = compiler.words(self._words, places, scope=scope) & compiler.stretch(scope)
         where &= Where(("f.rowid >= ?", "f.rowid <= ?"), (first, last)) & self._where
         name = (source.connection_id, source.stream)
         return self._reader.lines(

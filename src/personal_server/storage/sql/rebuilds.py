@@ -235,7 +235,7 @@ def drop_copies(session: Session, source: int) -> None:
     """Remove further tables whole, where the whole source is erased."""
     for found in _all_of_source(session, source):
         for name in (f"d{found.tables}", *_names(_tables_of(found))):
-            session.run(f"DROP TABLE IF EXISTS {name}")
+            _drop(session, name)
         forget_all_passages(session, found.tables)
         session.run(_END, found[:2])
 
@@ -430,12 +430,18 @@ def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> Non
                     break
                 if is_over():
                     return
-        session.run(f"DROP TABLE IF EXISTS {name}")
+        _drop(session, name)
     while embedded_fields(session, found.tables):
         forget_some_passages(session, found.tables)
         if is_over():
             return
     session.run(_END, found[:2])
+
+
+def _drop(session: Session, name: str) -> None:
+    plain = [f"DROP TABLE IF EXISTS {name}"]
+    for statement in session.dialect.drop_words(name) if name.startswith("w") else plain:
+        session.run(statement)
 
 
 def _names(tables: _Tables) -> list[str]:

@@ -211,7 +211,8 @@ class IndexedPart(_Part):
 
     def _arm(self, bit: int, words: WordQuery, places: Mapping[str, int]) -> Statement:
         """The newest visible entries of one sort."""
-        where = self.place.compiler.words(words, places, self._places) & self._seen
+        scope = self.place.scope
+        where = self.place.compiler.words(words, places, self._places, scope) & self._seen
         return Statement(
             f"SELECT f.rowid AS id, {bit} AS bit FROM {self._entries}{where.sql}"  # noqa: S608
             " ORDER BY f.rowid DESC LIMIT ?",
@@ -253,7 +254,8 @@ class IndexedPart(_Part):
         )
 
     def _matching(self, words: WordQuery, where: Where) -> Where:
-        return self.place.compiler.words(words, self._places) & self._stretch & where
+        scope = self.place.scope
+        return self.place.compiler.words(words, self._places, scope=scope) & self._stretch & where
 
     def _pending(self) -> int:
         """How many visible records an index that is being made anew does not know whole yet.

@@ -162,7 +162,7 @@ def make_tables(session: Session, layout: Layout) -> int:
 
 def remove_tables(session: Session, source: SourceTables) -> None:
     """Drop the records of a source with everything made from them."""
-    for statement in drop_tables(source.layout, source.tables):
+    for statement in drop_tables(source.layout, source.tables, session.dialect):
         session.run(statement)
 
 

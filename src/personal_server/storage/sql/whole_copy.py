@@ -187,7 +187,7 @@ class CopiedRecords(CopiedTable):
 
     def clear(self, session: Session) -> None:
         """With their tables."""
-        for statement in drop_tables(self.layout, self.tables):
+        for statement in drop_tables(self.layout, self.tables, session.dialect):
             session.run(statement)
 
     def _words(self, line: Line) -> str:

@@ -449,7 +449,8 @@ class SourceWriter:
         )
         self._among = dialect.values("?", ColumnKind.TEXT)
         tables = {"r": "id", "h": "id"} | ({"w": "rowid"} if source.layout.lexical else {})
-        self._remove = [f"DELETE FROM {t}{number} WHERE {n} = ?" for t, n in tables.items()]  # noqa: S608
+        ids = dialect.values("?", ColumnKind.INTEGER)
+        self._remove = [f"DELETE FROM {t}{number} WHERE {n} IN {ids}" for t, n in tables.items()]  # noqa: S608
 
     def write(self, writes: Iterable[Prepared], *, fixed: bool = False) -> list[WriteOutcome]:
         """Replace records, or remove those without a text; `fixed` ones only come into being."""
@@ -592,7 +593,7 @@ class SourceWriter:
 
     def _erase(self, row_id: int, changed: Iterable[str]) -> None:
         """Remove a record; what was made of fields that stay as they are may serve again."""
-        self._pending.removed.append((row_id,))
+        self._pending.removed.append(row_id)
         self._forget_passages(row_id, set(self._embedded) & set(changed))
 
     def _forget_passages(self, row_id: int, fields: Iterable[str]) -> None:
@@ -621,10 +622,10 @@ class SourceWriter:
         session, pending, tables = self._session, self._pending, self._source.tables
         self._pending = _Pending()
         if pending.removed:
-            gone = (row_id for (row_id,) in pending.removed)
-            uncount_lines(session, self._source.layout, tables, gone)
+            uncount_lines(session, self._source.layout, tables, pending.removed)
+            listed = orjson.dumps(pending.removed).decode()
             for statement in self._remove:
-                session.many(statement, pending.removed)
+                session.run(statement, (listed,))
         forget_passages(session, tables, pending.passages)
         self._insert(pending)
         self._refer(pending.references)
@@ -690,7 +691,7 @@ class _New(NamedTuple):
 class _Pending:
     """What a set of writes leaves to be written: rows of `gone`, `changes` and the like."""
 
-    removed: list[tuple[int]] = field(default_factory=list[tuple[int]])
+    removed: list[int] = field(default_factory=list[int])
     passages: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     new: list[_New] = field(default_factory=list[_New])
     references: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])

@@ -16,7 +16,7 @@ from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.meaning import fold
-from personal_server.storage.sql.dialect import Lines, Value
+from personal_server.storage.sql.dialect import Conditions, Lines, Value
 from personal_server.storage.sql.word_index import MARK, STEM_MARK, sought_entries
 from personal_server.storage.tables import ColumnKind
 
@@ -72,6 +72,10 @@ class SqliteDialect:
             f" (words, content='', contentless_delete=1,"
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
         ]
+
+    def drop_words(self, name: str) -> list[str]:
+        """The tables that it lies in go with it."""
+        return [f"DROP TABLE IF EXISTS {name}"]
 
     def listed(self, array: str) -> str:
         """Elements of the array."""
@@ -179,7 +183,8 @@ class SqliteDialect:
         words: WordQuery,
         places: Mapping[str, int],
         among: Mapping[str, int] | None = None,
-    ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+        seen: Conditions = ((), ()),  # noqa: ARG002 (it is walked by its numbers)
+    ) -> Conditions:
         """The table stands for its only column."""
         return (f"{index} MATCH ?",), (all_in_any(words, places, among),)
 

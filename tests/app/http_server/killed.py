@@ -1,9 +1,10 @@
 """`python -m tests.app.http_server.killed SECONDS [postgresql]`: workers killed under callers.
 
-Every few seconds one worker is ended with SIGKILL.  Each of 64 callers, who do not wait, has a
-connection that stays; some write records under keys that nobody else uses, the others read.  A
-request whose connection breaks was of a worker that was killed, and may or may not have been done;
-whatever was acknowledged is there, nothing is there twice, and nobody is refused a connection.
+One worker after the other is ended with SIGKILL, as soon as all serve.  Each of 64 callers, who do
+not wait, has a connection that stays; some write records under keys that nobody else uses, the
+others read.  A request whose connection breaks was of a worker that was killed, and may or may not
+have been done; whatever was acknowledged is there, nothing is there twice, and nobody is refused a
+connection.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tests.console.household import CHECKING
 from tests.postgresql import server
 
 WORKERS, CALLERS = 2, 64
-BETWEEN_SECONDS = (1.0, 4.0)
+BETWEEN_SECONDS = (0.5, 3.0)
 GROWTH = 1.25
 UNLIMITED = {
     "PDPP_RATE_PER_SECOND": "0",
@@ -176,9 +177,10 @@ def run(folder: Path, seconds: float, callers: int = CALLERS, **environ: str) ->
             time.sleep(chance.uniform(*BETWEEN_SECONDS))
             found.supervisor_mib.append(resident_mib(served.process.pid))
             found.worker_mib += [resident_mib(pid) for pid in workers_of(served)]
-            if workers := workers_of(served):
-                os.kill(chance.choice(workers), signal.SIGKILL)
-                found.kills += 1
+            os.kill(chance.choice(workers_of(served)), signal.SIGKILL)
+            found.kills += 1
+            until(lambda: not all_serve(served, WORKERS), seconds=90)
+            until(lambda: all_serve(served, WORKERS), seconds=90)
         over.set()
         for load in loads:
             load.join(timeout=60)

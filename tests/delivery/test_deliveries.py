@@ -367,6 +367,21 @@ async def test_what_was_being_sent_when_a_process_ended_is_sent_again(
     assert [each.type for each in await office.pass_time(1)] == ["records.changed"]
 
 
+async def test_after_a_start_the_older_bookmark_is_sent_first(
+    office: PostOffice, app: TokenHolder
+) -> None:
+    await one_event(office, app)
+    await office.pass_time(0)
+    office.now_ns += 5 * NANOSECONDS
+    office.deliveries.turn()
+    (older,) = office.queued()
+    office.now_ns += 1
+    write(office, "n2")
+    office.deliveries = office.new_process()
+    told = [*await office.pass_time(1), *await office.pass_time(5)]
+    assert [each.event["id"] == older.event_id for each in told] == [True, False]
+
+
 async def test_a_clock_that_is_set_back_delays_nothing(
     office: PostOffice, app: TokenHolder
 ) -> None:

@@ -105,6 +105,10 @@ class Deliveries:
     monotonic: Callable[[], float] = time.monotonic
     _in_flight: dict[str, EventRow] = field(default_factory=dict[str, EventRow], init=False)
     _attempts: list[Attempt] = field(default_factory=list[Attempt], init=False)
+    # each reads in a state of its own, for which a store keeps a connection
+    _making: anyio.CapacityLimiter = field(
+        default_factory=lambda: anyio.CapacityLimiter(2), init=False
+    )
     _came_back: anyio.Event = field(default_factory=anyio.Event, init=False)
     _has_begun: bool = field(default=False, init=False)
     _last_ns: int = field(default=0, init=False)
@@ -190,7 +194,8 @@ class Deliveries:
                 order=EventRow.due_at_ns,
                 limit=LOOKED_THROUGH,
             )
-        taken = self._chosen(found)
+        # after a start several are due at once: the older ones have the older bookmarks
+        taken = self._chosen(sorted(found, key=lambda event: event.created_at_ns))
         if taken:
             with self.events.store.write() as writer:
                 for event in taken:
@@ -224,7 +229,7 @@ class Deliveries:
     async def _send(self, client: httpx2.AsyncClient, event: EventRow) -> None:
         try:
             look = partial(self.events.letter, event.event_id, self.clock())
-            letter = await anyio.to_thread.run_sync(look)
+            letter = await anyio.to_thread.run_sync(look, limiter=self._making)
             if letter is None:
                 attempt = Attempt(event, DeliveryOutcome.SILENT)
             else:

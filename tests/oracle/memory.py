@@ -125,6 +125,10 @@ class MemoryStore:
         """See the port."""
         return False
 
+    def merge_slice(self) -> bool:
+        """See the port."""
+        return False
+
     def rebuilds(self) -> tuple[Rebuild, ...]:
         """See the port."""
         return ()

@@ -694,6 +694,14 @@ class RebuildStore(Protocol):
         """Work for some hundredths of a second; whether more is left."""
         ...
 
+    def merge_slice(self) -> bool:
+        """Merge a little of the word indexes written to of late; whether more may be left.
+
+        A word is looked up in every part that an index lies in, a misspelled one in hundreds of
+        spellings.
+        """
+        ...
+
     def rebuilds(self) -> tuple[Rebuild, ...]:
         """What is under way, by (connection, stream)."""
         ...

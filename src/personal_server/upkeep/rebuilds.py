@@ -1,5 +1,7 @@
 """Rebuilds: everything that is stored another way than it should be, moved while the server serves.
 
+Then the word indexes are merged where writes left them in many parts, in slices as well.
+
 Rule: a slice holds the write lock for some hundredths of a second and then leaves it as long to
 others.  Whoever needs another shape of the tables of a source changes `storage/sql/layout`; this
 brings it to the sources that exist.
@@ -43,7 +45,7 @@ class RebuildWork:
             self._store.plan_rebuilds()
             self._is_planned = True
         for _ in range(SLICES_AT_ONCE):
-            if not self._store.rebuild_slice():
+            if not (self._store.rebuild_slice() or self._store.merge_slice()):
                 break
             self._sleep(PAUSE_SECONDS)
         self._tell()

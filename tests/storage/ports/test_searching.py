@@ -63,6 +63,23 @@ def test_other_forms_of_a_word_match_in_the_language_of_each_text(store: RecordS
     assert {c.occurrences for c in search(store, "encrypted~", scopes=few).candidates} == {(1,)}
 
 
+def test_a_merged_index_holds_what_it_held(store: RecordStore) -> None:
+    for batch in range(6):
+        write(
+            store, "cin_a", [note(f"n{batch}", body=f"rain w{batch}"), note("again", body="hail")]
+        )
+    while store.merge_slice():
+        pass
+    assert not store.merge_slice()
+    assert len(search(store, "rain").candidates) == 6
+    assert [c.key for c in search(store, "hail").candidates] == ["again"]
+    write(store, "cin_a", [note("n0", body="snow")])
+    assert len(search(store, "rain").candidates) == 5
+    while store.merge_slice():
+        pass
+    assert len(search(store, "rain").candidates) == 5
+
+
 def test_either_word_is_enough_and_none_that_is_left_out_may_stand_anywhere(
     store: RecordStore,
 ) -> None:

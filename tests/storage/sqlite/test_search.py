@@ -151,6 +151,26 @@ def test_a_search_in_a_time_constraint_costs_next_to_the_same(
             assert without == other
 
 
+def test_words_are_looked_up_in_few_places_once_an_index_is_merged(tmp_path: Path) -> None:
+    """What many writes left in many parts; every spelling is looked up in each of them."""
+    near = tuple(Term((word,)) for word in near_spellings("umbrolla"))
+    plan = SearchPlan((scope(),), WordQuery(near))
+    with counted_store(tmp_path) as (store, counters):
+        for batch in range(15):
+            write(store, "cin_a", [note(f"n{batch}-{n}", body=f"umbrella {n}") for n in range(5)])
+        many, found = work_of(store, counters, lambda snapshot: snapshot.count_terms(plan))
+        while store.merge_slice():
+            pass
+        few, same = work_of(store, counters, lambda snapshot: snapshot.count_terms(plan))
+        assert found == same == tuple(75 * (each.tokens == ("umbrella",)) for each in near)
+        assert few.pages < many.pages / 2
+        with store.snapshot() as snapshot:
+            before = snapshot.session.value("PRAGMA data_version")
+        assert not store.merge_slice()
+        with store.snapshot() as snapshot:
+            assert snapshot.session.value("PRAGMA data_version") == before
+
+
 @pytest.mark.parametrize("down", [True, False])
 def test_a_page_in_the_order_of_time_meets_no_more_than_it_has_room_for(
     tmp_path: Path, down: bool

@@ -20,7 +20,7 @@ from personal_server.storage.sql.fixed_tables import (
     LayoutRow,
 )
 from personal_server.storage.sql.layout import layouts
-from personal_server.storage.sql.rebuilds import progress, slice_once, want
+from personal_server.storage.sql.rebuilds import LAST_SEQUENCE, progress, slice_once, want
 from personal_server.storage.sql.source_tables import StorePart, all_sources
 from personal_server.storage.sql.statements import (
     delete,
@@ -103,6 +103,9 @@ _UPDATE_CONNECTION = update(
 class CatalogPart(StorePart):
     """Declarations and connections of a subject."""
 
+    # when all word indexes were last found merged, for this process
+    _merged_at: int | None = None
+
     def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
         """Sources whose stream is now stored another way are rebuilt, small ones at once."""
         key = declaration.connector_key
@@ -182,6 +185,19 @@ class CatalogPart(StorePart):
     def rebuild_slice(self) -> bool:
         """One transaction."""
         return slice_once(self._database)
+
+    def merge_slice(self) -> bool:
+        """Nothing is looked at while nothing was written."""
+        with self._database.read() as session:
+            sequence = int(session.value(LAST_SEQUENCE))
+            if sequence == self._merged_at:
+                return False
+            sources = all_sources(session, self.subject_id)
+        indexes = [f"w{source.tables}" for source in sources if source.layout.lexical]
+        if any(map(self._database.merge_words, indexes)):
+            return True
+        self._merged_at = sequence
+        return False
 
     def rebuilds(self) -> tuple[Rebuild, ...]:
         """Emptying is not told of: nobody waits for it."""

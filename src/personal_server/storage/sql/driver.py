@@ -116,6 +116,13 @@ class Database(Protocol):
         """Take out of the journal what was erased while others read, as soon as that can be."""
         ...
 
+    def merge_words(self, index: str) -> bool:
+        """Merge a little of what a word index lies in, so that a word is looked up in few places.
+
+        Whether there was anything to do.
+        """
+        ...
+
     def wipe_words(self, index: str) -> None:
         """Overwrite the words of a word index that no search finds any more."""
         ...

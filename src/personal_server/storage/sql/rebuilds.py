@@ -75,7 +75,7 @@ _NEXT = f"{_FIND} ORDER BY {RebuildRow.emptying} DESC, {RebuildRow.source} LIMIT
 _NOTE = update(RebuildRow, [RebuildRow.position, RebuildRow.since, RebuildRow.copied], *_ONE)
 _EMPTY = update(RebuildRow, [RebuildRow.emptying], *_ONE)
 _END = delete(RebuildRow, *_ONE)
-_LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
+LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _FORGET_FIELD = delete(MentionRow, MentionRow.source, MentionRow.field)
 _SOURCE = select(SourceRow, SourceRow.source, columns=(SourceRow.tables, SourceRow.layout))
 _MOVE = update(
@@ -172,7 +172,7 @@ def _begin(session: Session, source: SourceTables, layout: Layout) -> None:
         make_tables(session, layout),
         layout.render(),
         None,
-        int(session.value(_LAST_SEQUENCE)),
+        int(session.value(LAST_SEQUENCE)),
         0,
         emptying=False,
     )

@@ -26,7 +26,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -546,14 +546,20 @@ class SqliteDatabase:
     def wipe_words(self, index: str) -> None:
         """Merge the index to one segment, a little per transaction; others write meanwhile."""
         pages = -PAGES_MERGED
-        while self._merge(index, pages):
+        while self._merge(index, pages, self.write):
             pages = PAGES_MERGED
         with self._writing():
             self._truncate_journal()
 
-    def _merge(self, index: str, pages: int) -> bool:
+    def merge_words(self, index: str) -> bool:
+        """Merge segments of about the same size (the index merges two as soon as there are two)."""
+        return self._merge(index, PAGES_MERGED, self.write_soon)
+
+    def _merge(
+        self, index: str, pages: int, begin: Callable[[], AbstractContextManager[SqliteSession]]
+    ) -> bool:
         """One step; a negative number begins to merge everything.  Whether it did work."""
-        with self.write() as session:
+        with begin() as session:
             if session.first(session.dialect.find_table, (index,)) is None:
                 return False
             before = session.total_changed

@@ -67,11 +67,14 @@ class SqliteDialect:
 
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The index keeps words, not texts, and forgets them one id at a time."""
-        return [
+        made = (
             f"CREATE VIRTUAL TABLE {SCRATCH if scratch else ''}{name} USING fts5"
             f" (words, content='', contentless_delete=1,"
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
-        ]
+        )
+        # what `merge_words` merges; what writes merge themselves stays as it is
+        merged = f"INSERT INTO {name} ({name}, rank) VALUES ('usermerge', 2)"  # noqa: S608
+        return [made] if scratch else [made, merged]
 
     def drop_words(self, name: str) -> list[str]:
         """The tables that it lies in go with it."""

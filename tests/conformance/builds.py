@@ -6,6 +6,7 @@ suite's own tools, resources and prompts in place of ours.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,13 +66,23 @@ def token_of(server: Server) -> str:
     return granting.approve(asked, granting.preview(asked), Acting("local_cli")).access_token
 
 
+class Still:
+    """The signal of a store that nobody writes to."""
+
+    count = 0
+
+    def wait(self, seen: int, timeout_seconds: float) -> int:
+        time.sleep(timeout_seconds)
+        return seen
+
+
 @contextmanager
 def fixtures(folder: Path) -> Generator[str]:
     """The address of `/mcp` of the hosted adapter that offers the suite's fixtures."""
     del folder
     port = free_port()
     settings = Settings(public_url=f"http://127.0.0.1:{port}")
-    app, _ = outermost(anyio.run(Real.seeded), settings, FIXTURES)
+    app, _ = outermost(anyio.run(Real.seeded), settings, FIXTURES, Still())
     with served(AddBearer(app, "mine"), port) as address:
         yield f"{address}/mcp"
 

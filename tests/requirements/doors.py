@@ -202,6 +202,9 @@ class FakeAdmission:
             raise found
         return found
 
+    async def judge_again(self, token: str) -> Admitted:
+        return await self.judge(PresentedToken(token))
+
 
 @dataclass(frozen=True, slots=True)
 class Outer:

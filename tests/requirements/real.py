@@ -17,9 +17,10 @@ from personal_server.domain.possession import PresentedToken
 from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidToken
 from personal_server.mcp_adapter.calls import ToolCall, those_of_this_program
-from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
+from personal_server.mcp_adapter.http import Admitted, HostedCredential, ServerBehind, hosted_app
 from personal_server.mcp_adapter.server import ServerOffer, draw_nonce, personal_data
 from personal_server.mcp_adapter.stdio import ServerMetadata
+from personal_server.mcp_adapter.subscriptions import Signal
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
@@ -174,6 +175,9 @@ class LivingAdmission:
             raise InvalidToken("The access token is not valid.")
         return Admitted(str(resolved.kind), resolved.client_id, None, resolved.package_id)
 
+    async def judge_again(self, token: str, /) -> Admitted:
+        return await self.judge(PresentedToken(token))
+
 
 @dataclass(slots=True)
 class Real:
@@ -265,7 +269,10 @@ class Real:
 
 
 def outermost(
-    real: Real, settings: Settings | None = None, offer: ServerOffer = personal_data
+    real: Real,
+    settings: Settings | None = None,
+    offer: ServerOffer = personal_data,
+    changes: Signal | None = None,
 ) -> tuple[Application, Any]:
     """The parts as the composition root puts them together."""
     policy = origin_policy(settings or Settings())
@@ -281,7 +288,7 @@ def outermost(
         origins=policy.origins,
         version="0.1.0",
         offer=offer,
-        server_capabilities=those_of_this_program,
+        behind=ServerBehind(those_of_this_program, changes),
     )
     failed = FailedBearers(0, real.living.clock)
     parts = [(frozenset({"mcp"}), hosted)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,7 +45,7 @@ class HttpServer(uvicorn.Server):
 
     Of several processes none takes more than one caller at a time, so that others get theirs.
     uvicorn would raise the signal once more, and so keep everybody else from closing what they
-    opened.
+    opened.  `at_stop` ends what would last.
     """
 
     def __init__(
@@ -54,8 +54,10 @@ class HttpServer(uvicorn.Server):
         connections: Connections,
         second: SecondListener | None = None,
         line: socket.socket | None = None,
+        at_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._line = line
+        self._at_stop = at_stop
         self._connections = connections
         self._second = second
         self._few = replace(connections, most=FEW_CONNECTIONS, open={})
@@ -109,6 +111,7 @@ class HttpServer(uvicorn.Server):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
         self._loop = None  # nobody is woken in a loop that may be closed by then
+        self._at_stop()
 
     async def on_tick(self, counter: int) -> bool:
         """What a second brings: the date of answers, and an end to whoever keeps us waiting."""

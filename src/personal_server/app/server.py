@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -79,6 +79,7 @@ from personal_server.mcp_adapter.http import (
     Admitted,
     HostedApp,
     HostedCredential,
+    ServerBehind,
     hosted_app,
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
@@ -235,6 +236,16 @@ class TokenAdmission:
         state = self._at_once(presented)
         if state is None:
             state = await anyio.to_thread.run_sync(self._resolver.current, presented)
+        return self._admitted(state)
+
+    async def judge_again(self, token: str) -> Admitted:
+        """What it stands for now, for a request that lasts.
+
+        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        """
+        return self._admitted(await anyio.to_thread.run_sync(self._resolver.lasting, token))
+
+    def _admitted(self, state: TokenState) -> Admitted:
         # a pause is told by each tool call, so that no host asks for consent again
         if state.refusal is not None and not isinstance(state.refusal, GrantPaused):
             raise state.refusal
@@ -273,7 +284,8 @@ _log = logging.getLogger(__name__)
 class Server:
     """A server that is ready to be listened for.
 
-    Shapes: `origin` is the one people are told; `tool_calls` counts by tool and outcome.
+    Shapes: `origin` is the one people are told; `tool_calls` counts by tool and outcome;
+        `end_listeners` ends the requests that last, so that a stop need not wait for them.
     """
 
     app: ASGIApp
@@ -286,6 +298,7 @@ class Server:
     surfaces: Mapping[str, Surface[Any, Any]]
     deliveries: Deliveries
     tool_calls: Mapping[tuple[str, str], int]
+    end_listeners: Callable[[], None]
 
     def sign_in_link(self) -> str:
         """A fresh link that signs the owner in once."""
@@ -423,6 +436,7 @@ def compose(
         surfaces,
         deliveries,
         hosted.counts.calls,
+        hosted.end_listeners,
     )
 
 
@@ -601,7 +615,7 @@ def _hosted(
         version=VERSION,
         allowed_origins=settings.allowed_origins,
         settings=adapter_settings(settings.mcp_resource_links, settings.mcp_max_blob_bytes),
-        server_capabilities=those_of_this_program,
+        behind=ServerBehind(those_of_this_program, stores.changed),
     )
 
 

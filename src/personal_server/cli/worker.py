@@ -122,7 +122,8 @@ def _serve(
         garbage.leave_what_is_there()
         if line is not None:
             line.send(ALONE if server.stores.database.is_read_only else READY)
-        HttpServer(server.app, connections, second, line).serve_on(listeners.callers)
+        at_stop = server.end_listeners
+        HttpServer(server.app, connections, second, line, at_stop).serve_on(listeners.callers)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:

@@ -7,9 +7,11 @@ the origin was judged by the outermost application and comes in the scope.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -36,11 +38,19 @@ from personal_server.mcp_adapter.server import (
     build_server,
     personal_data,
 )
+from personal_server.mcp_adapter.subscriptions import (
+    SUBSCRIPTION,
+    Bell,
+    Listening,
+    OfferedSubscriptions,
+    Signal,
+)
+from personal_server.mcp_adapter.subscriptions import OpenPort as OpenAgain
 from personal_server.rs_client.port import RsPort
-from personal_server.web.application import Exchange, Surface
+from personal_server.web.application import Exchange, Surface, note
 from personal_server.web.error_responses import json_error
 from personal_server.web.requests import IncomingRequest, check_version, shows_proof
-from personal_server.web.responses import preflight, readable_by
+from personal_server.web.responses import LastingResponse, preflight, readable_by
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.
@@ -79,6 +89,13 @@ class Admission(Protocol):
         """
         ...
 
+    async def judge_again(self, token: str, /) -> Admitted:
+        """What it stands for now, for a request that lasts; how it came was judged before.
+
+        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HostedCredential:
@@ -105,6 +122,7 @@ class HostedCredential:
 
 BODY_BYTES = 4 * 1024 * 1024
 RESOURCE = "/mcp"
+LISTEN = "subscriptions/listen"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 ENDED = (GrantRevoked, GrantExpired, GrantInvalid)
 
@@ -148,6 +166,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         admission: Admission,
         allowed_origins: Sequence[str],
         counts: Counts,
+        bell: Bell | None = None,
+        listening: Listening | None = None,
     ) -> None:
         body = BodyRule((), BODY_BYTES)
         paths = (RESOURCE, f"{RESOURCE}/")
@@ -158,6 +178,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         self.admission = admission
         self.allowed_origins = allowed_origins
         self.counts = counts
+        self._bell = bell
+        self._listening = listening
         self._lists = ListAnswers()
 
     @asynccontextmanager
@@ -167,7 +189,18 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             await stack.enter_async_context(telling(self.counts))
             for manager in self.managers.values():
                 await stack.enter_async_context(manager.run())
-            yield
+            if self._bell is None:
+                yield
+                return
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._bell.ring)
+                yield
+                tasks.cancel_scope.cancel()
+
+    def end_listeners(self) -> None:
+        """Let nobody wait for more, when the server stops."""
+        if self._listening is not None:
+            self._listening.end()
 
     async def steps(self, exchange: McpExchange) -> Response:
         """The order of this surface judges the bearer before the method.
@@ -204,8 +237,10 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         exchange.caller = _credential(presented.token, request, admitted)
 
     async def answer(self, exchange: McpExchange) -> Response:
-        """Let the SDK answer; its answers are whole, never streams, and those of lists known."""
+        """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
         answered, request = _Whole(), exchange.request
+        if self._bell is not None and request.headers.get("mcp-method") == LISTEN:
+            return self._stream(exchange)
         asked = asked_list(request.origin, request.headers.raw, exchange.body)
         known = None if asked is None else self._lists.answer(asked)
         if known is not None:
@@ -247,6 +282,16 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             browser, tuple(self.managers), self.allowed_origins
         )
 
+    def _stream(self, exchange: McpExchange) -> Response:
+        request, credential = exchange.request, exchange.identified
+        receive = _replayed(exchange.body, request.receive)
+
+        async def serve(send: Send) -> None:
+            note(request.scope, route=LISTEN)  # how long it lasts says nothing of other requests
+            await exchange.route.serve(request.scope, receive, send, credential)
+
+        return LastingResponse(serve)
+
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, credential: HostedCredential
     ) -> None:
@@ -281,6 +326,20 @@ OWNER_MESSAGE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ServerBehind:
+    """What is known of the resource server behind: its words, and how its writes are heard of.
+
+    Without `changes` no subscriptions are offered.
+    """
+
+    capabilities: ServerCapabilities = none_known
+    changes: Signal | None = None
+
+
+UNKNOWN = ServerBehind()
+
+
 def hosted_app(
     *,
     open_port: OpenPort,
@@ -290,13 +349,29 @@ def hosted_app(
     allowed_origins: Sequence[str] = (),
     settings: AdapterOptions | None = None,
     offer: ServerOffer = personal_data,
-    server_capabilities: ServerCapabilities = none_known,
+    behind: ServerBehind = UNKNOWN,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
     counts = Counts()
+    bell = Bell(behind.changes) if behind.changes is not None else None
+
+    def source_of(request: Request) -> tuple[str, OpenAgain]:
+        credential: HostedCredential = request.scope["state"][STATE_KEY]
+        looks = count(1)
+
+        async def open_again() -> RsPort:
+            admitted = await admission.judge_again(credential.token)
+            request_id = f"{credential.request_id}.{next(looks)}"
+            return open_port(
+                replace(credential, tool=SUBSCRIPTION, request_id=request_id, state=admitted.state)
+            )
+
+        return credential.token, open_again
+
+    listening = bell and Listening(source_of, bell.pace)
 
     def callers(request: Any) -> ClientRequest:
-        return _caller(request, open_port, server_capabilities)
+        return _caller(request, open_port, behind.capabilities)
 
     def manager(origin: str) -> StreamableHTTPSessionManager:
         server = build_server(
@@ -307,6 +382,7 @@ def hosted_app(
             settings=settings,
             offer=offer,
             counts=counts,
+            subscriptions=OfferedSubscriptions(listening),
         )
         return StreamableHTTPSessionManager(
             app=server,
@@ -317,7 +393,7 @@ def hosted_app(
         )
 
     managers = {origin: manager(origin) for origin in origins}
-    return HostedApp(managers, admission, allowed_origins, counts)
+    return HostedApp(managers, admission, allowed_origins, counts, bell, listening)
 
 
 def _caller(

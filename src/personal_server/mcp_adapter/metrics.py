@@ -7,7 +7,7 @@ The counts are logged: each hour in which something happened, and when serving e
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -36,9 +36,11 @@ def route_of(path: Path) -> str:
 
 @dataclass(slots=True)
 class MeasuredPort:
-    """A port that remembers how its reads went."""
+    """A port that remembers how its reads went, and tells of each as progress."""
 
     port: RsPort
+    progress: Callable[[float], Awaitable[None]] | None = None
+    reads: int = 0
     route: str = "-"
     status: int | None = None
     seconds: float = 0.0
@@ -57,6 +59,9 @@ class MeasuredPort:
         finally:
             self.seconds += perf_counter() - started
         self.status = response.status
+        self.reads += 1
+        if self.progress is not None:
+            await self.progress(self.reads)
         return response
 
 

@@ -44,6 +44,7 @@ from personal_server.mcp_adapter.questions import (
 from personal_server.mcp_adapter.resources import Resource, read_resource
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.sdk_results import call_result, resource_error, resource_result
+from personal_server.mcp_adapter.subscriptions import OfferedSubscriptions
 from personal_server.mcp_adapter.tools.aggregate import aggregate
 from personal_server.mcp_adapter.tools.fetch import fetch
 from personal_server.mcp_adapter.tools.query_records import query_records
@@ -171,11 +172,13 @@ class Adapter:
     settings: AdapterOptions = field(default_factory=AdapterOptions)
     offer: ServerOffer = personal_data
     counts: Counts = field(default_factory=Counts)
+    tells_progress: bool = False
 
     def call_for(self, context: Context, tool: str) -> tuple[ToolCall, ToolRun]:
         """The call of one request, bound to one tool."""
         caller = self.callers(context.request)
-        port = MeasuredPort(caller.open_port(tool))
+        told = context.session.report_progress if self.tells_progress else None
+        port = MeasuredPort(caller.open_port(tool), told)
         call = ToolCall(
             tool=tool,
             port=port,
@@ -340,9 +343,22 @@ def build_server(
     settings: AdapterOptions | None = None,
     offer: ServerOffer = personal_data,
     counts: Counts | None = None,
+    subscriptions: OfferedSubscriptions | None = None,
 ) -> Server[dict[str, Any]]:
-    """The server of one origin (hosted) or one process (stdio)."""
-    adapter = Adapter(callers, settings or AdapterOptions(), offer, counts or Counts())
+    """The server of one origin (hosted) or one process (stdio).
+
+    Shapes: `subscriptions` are those that this transport can tell; where it can send at any time,
+        progress is told too.
+    """
+    served = subscriptions or OfferedSubscriptions()
+    subscribing = served.subscribing
+    adapter = Adapter(
+        callers,
+        settings or AdapterOptions(),
+        offer,
+        counts or Counts(),
+        tells_progress=subscribing is not None,
+    )
     icons = None
     if icon_url is not None:
         icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]
@@ -362,6 +378,9 @@ def build_server(
         on_list_prompts=listing(offer.list_prompts),
         on_get_prompt=adapter.get_prompt,
         on_completion=adapter.complete,
+        on_subscriptions_listen=served.listening,
+        on_subscribe_resource=subscribing and subscribing.subscribe,
+        on_unsubscribe_resource=subscribing and subscribing.unsubscribe,
     )
 
 

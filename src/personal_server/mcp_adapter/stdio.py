@@ -10,12 +10,19 @@ from http import HTTPStatus
 from typing import Any
 
 import anyio
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import ClientRequest, build_server
+from personal_server.mcp_adapter.subscriptions import (
+    SUBSCRIPTION,
+    Listening,
+    OfferedSubscriptions,
+    Subscribing,
+)
 from personal_server.rs_client.json_values import as_list, as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
 from personal_server.web.requests import new_request_id
@@ -98,6 +105,30 @@ class ServerMetadata:
         return frozenset(word for word in named if isinstance(word, str))
 
 
+POLL_SECONDS = 5.0
+DOCUMENTS_EVERY = 6
+"""Of so many looks one is at what the access covers, the others only at feeds."""
+
+
+@dataclass(slots=True)
+class PollPace:
+    """When one listener looks: this adapter hears of no write, so it asks."""
+
+    seconds: float = POLL_SECONDS
+    looks: int = 0
+
+    async def wait(self) -> bool:
+        """As the protocol has it."""
+        await anyio.sleep(self.seconds)
+        self.looks += 1
+        return self.looks % DOCUMENTS_EVERY == 0
+
+
+async def poll_pace() -> PollPace:
+    """A pace for one listener more."""
+    return PollPace()
+
+
 async def serve_stdio(
     open_port: OpenPort,
     *,
@@ -124,9 +155,26 @@ async def serve_stdio(
             result_chars=result_chars,
         )
 
+    async def open_again() -> RsPort:
+        return callers(None).open_port(SUBSCRIPTION)
+
     counts = Counts()
-    server = build_server(
-        callers, name=server_name, version=version, settings=settings, counts=counts
-    )
-    async with stdio_server() as (incoming, outgoing), telling(counts):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    async with (
+        stdio_server() as (incoming, outgoing),
+        telling(counts),
+        anyio.create_task_group() as tasks,
+    ):
+        server = build_server(
+            callers,
+            name=server_name,
+            version=version,
+            settings=settings,
+            counts=counts,
+            subscriptions=OfferedSubscriptions(
+                Listening(lambda _: (None, open_again), poll_pace),
+                Subscribing(tasks, open_again, poll_pace),
+            ),
+        )
+        told = NotificationOptions(resources_changed=True)
+        await server.run(incoming, outgoing, server.create_initialization_options(told))
+        tasks.cancel_scope.cancel()

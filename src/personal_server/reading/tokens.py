@@ -161,6 +161,21 @@ class TokenResolver:
         if judged is None:
             raise InvalidToken("The access token is not valid.")
         self.proofs.admit(presented, judged.row.jkt)
+        return self._state(judged, now_ns)
+
+    def lasting(self, token: str) -> TokenState:
+        """What the token of a request that lasts stands for now; how it came was judged before.
+
+        Raises: InvalidToken.
+        """
+        now_ns = self._clock()
+        with self._store.read() as reader:
+            judged = judge(reader, token, now_ns)
+        if judged is None:
+            raise InvalidToken("The access token is not valid.")
+        return self._state(judged, now_ns)
+
+    def _state(self, judged: JudgedToken, now_ns: int) -> TokenState:
         found = resolved(self._store.subject_id, judged)
         if judged.standing in _ENDED:
             error, message = _ENDED[judged.standing]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -100,10 +100,34 @@ def compress(response: Response, accept_encoding: str) -> None:
         response.headers["Content-Length"] = str(len(response.body))
 
 
+class LastingResponse(Response):
+    """An answer that `write` sends as it comes, under the headers that stand here besides."""
+
+    def __init__(self, write: Callable[[Send], Awaitable[None]]) -> None:
+        super().__init__()
+        self.write = write
+        del self.headers["content-length"]
+
+    async def pass_on(self, send: Send) -> None:
+        """Let it be written; a header that stands here takes the place of one of the same name."""
+        own = {name for name, _ in self.raw_headers}
+
+        async def completed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kept = [pair for pair in message["headers"] if pair[0].lower() not in own]
+                message = {**message, "headers": [*kept, *self.raw_headers]}
+            await send(message)
+
+        await self.write(completed)
+
+
 async def send_response(
     response: Response, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
 ) -> None:
     """Send it; `bodiless` for HEAD keeps all headers."""
+    if isinstance(response, LastingResponse):
+        await response.pass_on(send)
+        return
     await send(
         {
             "type": "http.response.start",

@@ -5,15 +5,24 @@ from __future__ import annotations
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from personal_server.app.stores import open_owner_store
 from personal_server.storage.authorization import TokenRow
 from personal_server.storage.ports import DisclosureQuery
-from tests.app.http_server.served import PAYMENTS, ServedProcess, served_process, until
+from tests.app.http_server.served import (
+    CALLER,
+    PAYMENTS,
+    SECONDS,
+    ServedProcess,
+    served_process,
+    until,
+)
 
 READS = 5
+LISTEN = "subscriptions/listen"
 HALF = (
     "POST /oauth/revoke HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\ntoke"
@@ -73,3 +82,36 @@ def test_a_request_in_flight_is_answered_and_one_that_never_ends_holds_up_nothin
         assert served.stop() == 0
     assert logged(served) == 1
     assert "Traceback" not in served.log
+
+
+def test_a_listener_is_told_that_nothing_more_comes_and_holds_up_nothing(
+    served: ServedProcess,
+) -> None:
+    meta: dict[str, Any] = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    asked: dict[str, Any] = {
+        "_meta": meta,
+        "notifications": {"resourceSubscriptions": ["pdpp://grant"]},
+    }
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "subscriptions/listen",
+        "params": asked,
+    }
+    headers = {
+        "Authorization": f"Bearer {served.client_token}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": LISTEN,
+    }
+    with CALLER.stream("POST", f"{served.origin}/mcp", json=message, headers=headers) as answer:
+        lines = answer.iter_lines()
+        assert "acknowledged" in next(line for line in lines if line.startswith("data:"))
+        served.process.send_signal(signal.SIGTERM)
+        (last,) = (line for line in lines if line.startswith("data:"))
+    assert '"result"' in last
+    assert served.process.wait(timeout=SECONDS) == 0
+    assert "graceful shutdown exceeded" not in served.log

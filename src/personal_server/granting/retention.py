@@ -25,12 +25,14 @@ from personal_server.storage.authorization import (
     AuthorizationWriter,
     ClientDocumentRow,
     CodeRow,
+    EventRow,
     FamilyRow,
     GrantRow,
     OwnerLinkRow,
     OwnerSessionRow,
     RefreshTokenRow,
     RequestRow,
+    SubscriptionRow,
     TokenRow,
 )
 from personal_server.storage.ports import DisclosureStore, RecordStore
@@ -63,6 +65,7 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
         _note_expired_grants(writer, now_ns)
         _forget(writer, now_ns)
         _forget_tokens(writer, now_ns)
+        _forget_subscriptions(writer, now_ns)
         purge_clients(writer, now_ns)
         forget_reading(writer, now_ns)
 
@@ -177,3 +180,15 @@ def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
         for family in writer.rows(FamilyRow, ended.at_most(long_ago)):
             writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
         writer.delete(FamilyRow, ended.at_most(long_ago))
+
+
+def _forget_subscriptions(writer: AuthorizationWriter, now_ns: int) -> None:
+    """Those of an access that ended, with what became of their events."""
+    for row in writer.rows(
+        SubscriptionRow,
+        SubscriptionRow.status.equals("disabled_revoked"),
+        SubscriptionRow.updated_at_ns.at_most(now_ns - KEPT_TOKENS_NS),
+    ):
+        of_it = EventRow.subscription_id.equals(row.subscription_id)
+        writer.delete(EventRow, of_it)
+        writer.delete(SubscriptionRow, SubscriptionRow.subscription_id.equals(row.subscription_id))

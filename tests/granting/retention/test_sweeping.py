@@ -12,11 +12,13 @@ from personal_server.storage.authorization import (
     AuditRow,
     ClientRow,
     CodeRow,
+    EventRow,
     GrantRow,
     PackageRow,
     RefreshTokenRow,
     RequestRow,
     ReviewArtifactRow,
+    SubscriptionRow,
     TokenRow,
 )
 
@@ -123,3 +125,33 @@ def test_a_client_whose_access_ended_goes_after_ninety_days(bench: Any, make_ent
     later(bench, 2 * DAY)
     assert bench.rows(ClientRow) == []
     assert len(bench.rows(GrantRow)) == 1
+
+
+def test_what_an_access_was_told_is_forgotten_a_month_after_it_ended(bench: Any) -> None:
+    def told(name: str, status: str) -> list[SubscriptionRow | EventRow]:
+        subscription = SubscriptionRow(
+            subscription_id=name,
+            client_id="cli_1",
+            callback_url="https://app.example/told",
+            status=status,
+            secret=b"sealed",
+            seen=0,
+            created_at_ns=bench.now_ns,
+            updated_at_ns=bench.now_ns,
+        )
+        event = EventRow(
+            event_id=f"evt_{name}",
+            subscription_id=name,
+            type="pdpp.grant.revoked",
+            created_at_ns=bench.now_ns,
+        )
+        return [subscription, event]
+
+    with bench.store.write() as writer:
+        for row in (*told("over", "disabled_revoked"), *told("lasting", "disabled_failure")):
+            writer.insert(row)
+    later(bench, 29 * DAY)
+    assert len(bench.rows(SubscriptionRow)) == len(bench.rows(EventRow)) == 2
+    later(bench, 2 * DAY)
+    assert [row.subscription_id for row in bench.rows(SubscriptionRow)] == ["lasting"]
+    assert [row.subscription_id for row in bench.rows(EventRow)] == ["lasting"]

@@ -16,6 +16,7 @@ schema = ("tools/test_schema.py",)
 windows = ("tools/test_read_record_field.py",)
 aggregate = ("tools/test_aggregate.py",)
 cursors = ("handles/test_window_cursors.py",)
+listeners = ("test_subscription_bounds.py",)
 
 guards: tuple[Guard, ...] = (
     Guard("arguments", "_checked", arguments),
@@ -54,6 +55,11 @@ guards: tuple[Guard, ...] = (
     Guard("safe_text", "escaped_json", cleaning, "compact(value)", whole=True),
     Guard("safe_text", "has_steering", cleaning, "False", whole=True),
     Guard("reads", "read", errors),
+    Guard("subscriptions", "_refused", listeners),
+    Guard("subscriptions", "ListenerPlaces._check_room", listeners),
+    Guard("subscriptions", "begin", listeners),
+    Guard("subscriptions", "_honoured", listeners),
+    Guard("subscriptions", "Subscribing.subscribe", listeners),
     Guard("http", "HostedApp.steps", admission),
     Guard("http", "HostedApp.identify", admission),
     Guard("resources", "_only_segment", resources),

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+import personal_server
 from personal_server.storage.authorization import AuditRow
 from personal_server.storage.sqlite.database import SqliteSession
 from tests.secrecy.watch import Watch
@@ -21,6 +23,7 @@ MAGIC = b"SQLite format 3\x00"
 DIGEST_BYTES = 32
 VALUE_CHARS = 8
 _RECORDS = re.compile(r"h[0-9]+\Z")
+_WORD = re.compile(r"[A-Za-z]{8,}")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CREDENTIALS = re.compile(r"/(clients|owners)/[^/]+\.json\Z")
 
@@ -68,10 +71,18 @@ def _look_at_tables(path: Path, place: str, watch: Watch) -> list[str]:
 def _misplaced(values: set[str], trail: str, place: str, watch: Watch) -> list[str]:
     logged = "\n".join(watch.logged)
     return [
-        f"{place}: a record value stands in {where}"
+        f"{place}: a record value stands in {where}: {value!r}"
         for where, text in (("the audit trail", trail), ("the log", logged))
-        if any(value in text and _stands_alone(value, text) for value in values)
+        for value in sorted(values)
+        if value in text and _stands_alone(value, text) and value not in _own_words()
     ]
+
+
+@cache
+def _own_words() -> frozenset[str]:
+    """Single words of the program, which it may say whatever a record holds."""
+    sources = Path(personal_server.__file__).parent.rglob("*.py")
+    return frozenset(_WORD.findall("\n".join(path.read_text("utf-8") for path in sources)))
 
 
 def _stands_alone(value: str, text: str) -> bool:

@@ -310,8 +310,7 @@ class ListenerPlaces:
     @contextmanager
     def place(self, holder: Hashable, uri: str) -> Generator[None]:
         """One of the places, until the block ends.  Raises: MCPError where none is left."""
-        if self._held[holder] >= self.most_of_token or self._held.total() >= self.most:
-            raise too_many(uri, "As many listen already as may. End one, or read again later.")
+        self._check_room(holder, uri)
         self._held[holder] += 1
         try:
             yield
@@ -319,6 +318,10 @@ class ListenerPlaces:
             self._held[holder] -= 1
             if not self._held[holder]:
                 del self._held[holder]
+
+    def _check_room(self, holder: Hashable, uri: str) -> None:
+        if self._held[holder] >= self.most_of_token or self._held.total() >= self.most:
+            raise too_many(uri, "As many listen already as may. End one, or read again later.")
 
 
 def too_many(uri: str, message: str) -> MCPError:

@@ -122,6 +122,12 @@ class _Load(threading.Thread):
                 key = f"k_{self._number}_{self._sent}"
                 self._found.attempted.add(key)
                 self._count(INGEST, self._served.owner_token, json.dumps(_record(key)), key)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._caller is not None:
+            self._caller.connection.close()
+            self._caller = None
 
     def _count(self, path: str, token: str, line: str | None, key: str | None) -> None:
         caller = self._caller
@@ -140,7 +146,7 @@ class _Load(threading.Thread):
             status, body = caller.ask(path, token, method, content, **headers)
         except (OSError, http.client.HTTPException):
             self._found.broken += 1
-            self._caller = None
+            self._hang_up()
             return
         self._found.answered[status] += 1
         said = json.loads(body)

@@ -18,7 +18,11 @@ class Caller:
 
     def __init__(self, served: ServedProcess) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=SECONDS)
-        self.ask("/healthz/live")
+        try:
+            self.ask("/healthz/live")
+        except BaseException:
+            self.connection.close()
+            raise
         self.here = self.connection.sock.getsockname()
         self.there = self.connection.sock.getpeername()
 

@@ -16,7 +16,7 @@ schema = ("tools/test_schema.py",)
 windows = ("tools/test_read_record_field.py",)
 aggregate = ("tools/test_aggregate.py",)
 cursors = ("handles/test_window_cursors.py",)
-listeners = ("test_subscription_bounds.py",)
+listeners = ("subscriptions/test_bounds.py",)
 
 guards: tuple[Guard, ...] = (
     Guard("arguments", "_checked", arguments),

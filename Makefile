@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RECORDS ?= 100000
 SECONDS ?= 600
+AGAIN ?=
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
@@ -58,7 +59,7 @@ $(WEIGHTS)/made.stamp: tests/semantics/weights.txt tests/semantics/model.py $(VE
 	touch $@
 
 test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto $(AGAIN)
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
 ON_BOTH := tests/app/server tests/authorization_server tests/granting tests/requirements \

@@ -13,7 +13,7 @@ from typing import Any
 from personal_server.collecting.connections import create_connection
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
-from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
 from personal_server.storage.authorization import (
@@ -45,6 +45,7 @@ PAGES = (
     "search",
     "canaries",
     "disclosures",
+    "disclosure",
     "apps",
     "sign-ins",
     "not-found",
@@ -148,6 +149,7 @@ def prepare(site: Site) -> dict[str, str]:
         "search": "/owner/search?q=secret+minutes",
         "canaries": "/owner/canaries",
         "disclosures": "/owner/disclosures",
+        "disclosure": "/owner/disclosures/35",
         "apps": "/owner/clients",
         "sign-ins": "/owner/sign-ins",
         "device": "/device?user_code=WDJB-MJHT",
@@ -159,7 +161,7 @@ def prepare(site: Site) -> dict[str, str]:
 
 
 def _read_what_was_planted(site: Site, held_id: str, now_ns: int) -> None:
-    at_ns = now_ns - DAY // 12
+    at_ns = now_ns - 17 * 3_600 * 10**9  # that of the last read but one
     planted = CanaryRow(
         connection_id=HOME,
         stream="messages",
@@ -322,6 +324,18 @@ def _reads(site: Site, grant_id: str, now_ns: int) -> list[DisclosureEntry]:
                 fields=() if refused else ("id", "sent_at", "subject", "from_name"),
                 record_count=0 if refused else records,
                 size_bytes=0 if refused else records * (420 + 30 * (number % 5)),
+                detail=_asked(tool, records),
             )
         )
     return entries
+
+
+def _asked(tool: str, records: int) -> AskedDetail:
+    """What a tool asks, and the keys that it gets."""
+    keys = tuple(f"m{number:03}" for number in range(records))
+    asked = {
+        "query_records": "/v1/streams/messages/records?filter[is_reply]=true&limit=25",
+        "search": "/v1/search?q=invoice+holiday&since=2026-05-01&page_chars=9000",
+        "fetch": "/v1/streams/messages/records/m000",
+    }
+    return AskedDetail(b"s" * 32, asked[tool], keys)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 
 
 def entry(number: int, **members: Any) -> DisclosureEntry:
@@ -49,8 +49,8 @@ def test_in_a_narrow_terminal_each_read_is_one_line(
     monkeypatch.setenv("COLUMNS", "80")
     assert terminal.run("disclosures") == 0
     _, second, first = terminal.out.splitlines()
-    assert second.split()[3:] == ["rest", "records", "messages", "12", "19"]
-    assert first.split()[3:] == ["query_records", "messages", "12", "2"]
+    assert second.split()[4:] == ["rest", "records", "messages", "12", "19"]
+    assert first.split()[4:] == ["query_records", "messages", "12", "2"]
 
 
 def test_in_a_narrow_terminal_no_name_is_broken(
@@ -81,3 +81,31 @@ def test_entries_can_be_narrowed_and_counted_out(terminal: Any) -> None:
 def test_without_entries_it_says_so(terminal: Any) -> None:
     assert terminal.run("disclosures") == 0
     assert "Nothing has been read yet." in terminal.out
+
+
+SEARCH = AskedDetail(b"s" * 32, "/v1/search?q=rent+paid&filter%5Bsize%5D%5Bgte%5D=3", ("a/b", "c"))
+
+
+def test_one_line_says_what_was_asked_and_which_records_were_given(terminal: Any) -> None:
+    log = terminal.house.disclosures
+    log.append_disclosures([entry(1), entry(2, detail=SEARCH, connection_id="cin_1")])
+    assert terminal.run("disclosures", "--line", "2") == 0
+    said = " ".join(terminal.out.split())
+    assert "words rent paid" in said
+    assert "size gte 3" in said
+    assert "records a/b c" in said
+    assert terminal.run("disclosures", "--line", "1") == 0
+    assert "not kept, or no longer" in terminal.out
+    (shown,) = terminal.json("disclosures", "--line", "2")
+    assert (shown["number"], shown["asked"], shown["keys"]) == (2, SEARCH.asked, ["a/b", "c"])
+    assert terminal.run("disclosures", "--line", "3") == 5
+
+
+def test_it_says_which_reads_gave_a_record_away(terminal: Any) -> None:
+    given = entry(2, detail=SEARCH, connection_id="cin_1")
+    terminal.house.disclosures.append_disclosures([entry(1), given, entry(3, detail=SEARCH)])
+    found = terminal.json("disclosures", "--record", "cin_1/messages/a/b")
+    assert [each["number"] for each in found] == [2]
+    assert terminal.run("disclosures", "--record", "cin_1/messages/b") == 0
+    assert "No read of it is known of." in terminal.out
+    assert terminal.run("disclosures", "--record", "cin_1/messages") == 64

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_disclosures import SEARCH, entry
 from tests.console.household import HOME
 
 
@@ -45,9 +46,30 @@ def test_an_archive_is_named_by_its_file(terminal: Any, tmp_path: Path) -> None:
     assert "bytes in" in terminal.err
 
 
+def test_what_apps_asked_is_in_an_archive_only_where_that_is_wanted(
+    terminal: Any, tmp_path: Path
+) -> None:
+    terminal.house.disclosures.append_disclosures([entry(1), entry(2, detail=SEARCH)])
+    found: list[list[dict[str, Any]]] = []
+    for name, wanted in (("log.tar", ()), ("asked.tar", ("--asked",))):
+        assert terminal.run("export", tmp_path / name, *wanted) == 0
+        with tarfile.open(tmp_path / name) as archive:
+            member = archive.extractfile("disclosures.ndjson")
+            assert member is not None
+            found.append(lines(member.read().decode()))
+    assert not any({"asked", "keys"} & set(line) for line in found[0])
+    (second, first) = found[1]
+    assert (second["asked"], second["keys"]) == (SEARCH.asked, list(SEARCH.keys))
+    assert [{**line, "asked": 0, "keys": 0} for line in found[0]] == [
+        {**line, "asked": 0, "keys": 0} for line in (second, first)
+    ]
+    assert "asked" not in first
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
     [
+        (("lines.ndjson", "--asked"), 64),
         (("--connection", "cin_nobody"), 5),
         (("--stream", "nothing"), 5),
         (("--format", "7z"), 64),

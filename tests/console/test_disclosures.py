@@ -1,10 +1,16 @@
 from __future__ import annotations
 
-from personal_server.domain.disclosure import DENIED
+from typing import Any
+
+import pytest
+
+from personal_server.domain.disclosure import DENIED, AskedDetail
+from personal_server.domain.values import render_instant
 from personal_server.sources.bank.reader import DECLARATION as BANK
+from personal_server.storage.authorization import ReadingAlarmRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
-from tests.console.household import DAY, Household, mail_request
+from tests.console.household import DAY, HOME, Household, mail_request
 
 
 def test_sources_tell_what_is_kept_per_account_and_who_reads_it(
@@ -45,6 +51,100 @@ def test_older_disclosures_are_a_page_further(house: Household, browser: Browser
     older = browser.get("/owner/disclosures?before=11")
     assert older.text.count('<th scope="row"') == 10
     assert browser.get("/owner/disclosures?before=x").error == "invalid_request"
+
+
+def given(house: Household, number: int, asked: str, *keys: str, **members: Any) -> None:
+    """An entry of a grant of the home mailbox, with what lies beside it."""
+    detail = AskedDetail(b"s" * 32, asked, keys)
+    facts: dict[str, Any] = {"connection_id": HOME, "record_count": len(keys), "detail": detail}
+    house.disclosures.append_disclosures([entry(number, **facts | members)])
+
+
+def test_a_line_opens_what_was_asked_and_the_records_that_were_given(
+    house: Household, browser: Browser
+) -> None:
+    asked = "/v1/search?q=secret+lunch&filter%5Bsent_at%5D%5Bgte%5D=2026-01-01&page_chars=9000"
+    given(house, 1, asked, "m004", "gone")
+    page = browser.get("/owner/disclosures")
+    assert 'href="/owner/disclosures/1"' in page.text
+    line = browser.get("/owner/disclosures/1")
+    text = words(line)
+    assert "words secret lunch sent at gte 2026-01-01 What an app asked" in text
+    assert f'href="/owner/records/{HOME}/messages/m004"' in line.text
+    assert "gone not there any more" in text
+    house.disclosures.forget_details(house.clock.now_ns + DAY)
+    assert "That is not kept, or no longer." in words(browser.get("/owner/disclosures/1"))
+
+
+@pytest.mark.parametrize("number", ["2", "0", "x", "9" * 19])
+def test_a_line_that_is_not_there_is_not_found(
+    house: Household, browser: Browser, number: str
+) -> None:
+    given(house, 1, "/v1/schema")
+    assert browser.get(f"/owner/disclosures/{number}").error == "not_found"
+
+
+def test_a_line_names_the_others_of_its_call(house: Household, browser: Browser) -> None:
+    given(house, 1, "/v1/schema", request_id="req_7.1", stream="drafts")
+    given(house, 2, "/v1/search?q=x", request_id="req_7.2")
+    given(house, 3, "/v1/search?q=y", request_id="req_8.1")
+    page = browser.get("/owner/disclosures/2")
+    assert 'href="/owner/disclosures/1"' in page.text
+    assert 'href="/owner/disclosures/3"' not in page.text
+
+
+def test_many_records_of_a_line_are_pages(house: Household, browser: Browser) -> None:
+    given(house, 1, "/v1/streams/messages/records", *(f"m{number:03}" for number in range(60)))
+    page = browser.get("/owner/disclosures/1")
+    assert 'href="/owner/disclosures/1?from=50"' in page.text
+    last = browser.get("/owner/disclosures/1?from=50")
+    missing = [words(each).count("not there any more") for each in (page, last)]
+    assert missing == [10, 10]  # the mailbox has 40
+
+
+def test_the_log_is_seen_by_app_stream_and_day(house: Household, browser: Browser) -> None:
+    house.client("cli_notes")
+    given(house, 1, "/v1/schema", *"abc", client_id="cli_notes")
+    given(house, 2, "/v1/schema", *"ab", at_ns=house.clock.now_ns - DAY, stream="drafts")
+    text = words(browser.get("/owner/disclosures"))
+    assert "local_my-agent 2 records in 1 answer" in text
+    assert "Notes app 3 records in 1 answer" in text
+    assert "drafts 2 records in 1 answer" in text
+    alone = browser.get("/owner/disclosures?client=cli_notes")
+    assert "3 records read in 30 days" in words(alone)
+    assert 'href="/owner/disclosures/2"' not in alone.text
+    assert 'href="/owner/disclosures/1"' in alone.text
+    assert "Notes app all" in words(alone)
+    of_stream = browser.get("/owner/disclosures?stream=drafts&client=local_my-agent")
+    assert 'href="/owner/disclosures/1"' not in of_stream.text
+    today = render_instant(house.clock.now_ns)[:10]
+    of_day = browser.get(f"/owner/disclosures?day={today}")
+    assert 'href="/owner/disclosures/2"' not in of_day.text
+    assert of_day.text.count('class="chosen"') == 1
+    assert "Nothing like that was read." in words(browser.get("/owner/disclosures?day=1990-01-01"))
+    for day in ("1990-02-30", "yesterday", "1969-12-31"):
+        assert browser.get(f"/owner/disclosures?day={day}").error == "invalid_request"
+
+
+def test_unusual_reading_is_marked_at_its_line(house: Household, browser: Browser) -> None:
+    given(house, 1, "/v1/search?q=x")
+    given(house, 2, "/v1/search?q=y")
+    house.insert(
+        ReadingAlarmRow(
+            alarm_id="ral_1",
+            held_id="grt_1",
+            client_id="local_my-agent",
+            rule="canary",
+            at_ns=entry(2).at_ns,
+            detail={"stream": "messages"},
+            paused=False,
+            dismissed_at_ns=house.clock.now_ns,
+        )
+    )
+    log = words(browser.get("/owner/disclosures"))
+    assert log.count("unusual: it was given a record that you planted") == 1
+    assert "Unusual: it was given" in words(browser.get("/owner/disclosures/2"))
+    assert "Unusual: it was given" not in words(browser.get("/owner/disclosures/1"))
 
 
 def test_an_empty_log_says_so(browser: Browser) -> None:

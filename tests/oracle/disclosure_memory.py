@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
 
 
 class MemoryDisclosures:
@@ -48,15 +48,22 @@ class MemoryDisclosures:
             ]
         return sum(e.record_count for e in served), sum(e.size_bytes for e in served)
 
-    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
-        """Records served on each UTC day from that of an instant on."""
-        days = Counter[int]()
+    def shares(self, of: ShareOf, query: DisclosureQuery) -> tuple[DisclosedShare, ...]:
+        """What was served, summed by one member, the most answers first."""
+        records, answers = Counter[str | int](), Counter[str | int]()
+        since = (query.since_ns or 0) // DAY_NANOSECONDS
+        until = query.until_ns and -(-query.until_ns // DAY_NANOSECONDS)
         with self._lock:
             for _, entry in self._entries:
                 day = entry.at_ns // DAY_NANOSECONDS
-                if entry.outcome == SERVED and day >= since_ns // DAY_NANOSECONDS:
-                    days[day] += entry.record_count
-        return days
+                is_in = since <= day and (until is None or day < until)
+                is_meant = all(getattr(entry, member) == value for member, value in query.equal)
+                if entry.outcome == SERVED and is_in and is_meant:
+                    name = day if of == "day" else getattr(entry, of) or ""
+                    records[name] += entry.record_count
+                    answers[name] += 1
+        most = sorted(answers, key=lambda name: (-answers[name], name))[: query.limit]
+        return tuple(DisclosedShare(str(each), records[each], answers[each]) for each in most)
 
     def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
         """What lies beside entries."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore, ShareOf
 from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures
@@ -90,14 +91,27 @@ def test_old_entries_are_forgotten(store: DisclosureStore) -> None:
 DAY_NS = 86_400_000_000_000
 
 
-def test_what_was_served_is_counted_by_day(store: DisclosureStore) -> None:
+def by(store: DisclosureStore, of: ShareOf, **members: Any) -> dict[str, tuple[int, int]]:
+    query = DisclosureQuery(**{"limit": 10, **members})
+    return {each.name: (each.record_count, each.answer_count) for each in store.shares(of, query)}
+
+
+def test_what_was_served_is_counted_by_day_app_and_stream(store: DisclosureStore) -> None:
     later = replace(FIRST, disclosure_id="dis_4", at_ns=3 * DAY_NS + 5)
     store.append_disclosures([FIRST, SECOND, REFUSED, later])
-    store.append_disclosures([replace(later, disclosure_id="dis_5", at_ns=3 * DAY_NS + 6)])
-    assert dict(store.served_by_day(0)) == {0: 8, 3: 14}
-    assert dict(store.served_by_day(3 * DAY_NS + 17)) == {3: 14}
+    other = replace(later, disclosure_id="dis_5", client_id="notes", stream=None, record_count=0)
+    store.append_disclosures([replace(later, at_ns=3 * DAY_NS + 6), other])
+    store.append_disclosures([replace(SECOND, client_id=None)])
+    assert by(store, "day") == {"0": (9, 3), "3": (14, 3)}
+    assert by(store, "day", since_ns=3 * DAY_NS + 17) == {"3": (14, 3)}
+    assert by(store, "day", until_ns=3 * DAY_NS) == {"0": (9, 3)}
+    assert by(store, "day", equal=(("client_id", "notes"),)) == {"3": (0, 1)}
+    assert by(store, "client_id") == {"planner": (22, 4), "": (1, 1), "notes": (0, 1)}
+    assert by(store, "client_id", limit=1) == {"planner": (22, 4)}
+    assert by(store, "stream") == {"messages": (23, 5), "": (0, 1)}
+    assert by(store, "stream", equal=(("client_id", "planner"), ("stream", "notes"))) == {}
     store.forget_disclosures(DAY_NS)
-    assert dict(store.served_by_day(0)) == {3: 14}
+    assert by(store, "day") == {"3": (14, 3)}
 
 
 def test_what_was_asked_lies_beside_an_entry_and_goes_before_it(store: DisclosureStore) -> None:

@@ -1,4 +1,4 @@
-"""`pdpp disclosures`: who read what, when; never what it said.
+"""`pdpp disclosures`: who read what, when, and what was asked; never what it said.
 
 Source: docs/contract/resource-server.md 14.3.
 """
@@ -13,15 +13,17 @@ import cyclopts
 from cyclopts import Parameter
 from rich.text import Text
 
-from personal_server.cli.exits import print_json
+from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.store import StoreOpener, open_store
-from personal_server.cli.tables import console, minute, plain, table
+from personal_server.cli.tables import console, minute, plain, print_facts, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import render_instant
 from personal_server.granting.holdings import client_names
 from personal_server.storage.ports import DisclosureQuery
 
-COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
+COLUMNS = ("line", "when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
+LOOKED_AT = 100_000
+"""How many answers are looked through for a record."""
 WIDE_CHARS = 120
 """A terminal of this width has room for the names of fields and for bytes."""
 
@@ -38,6 +40,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         client: str | None = None,
         stream: str | None = None,
         asked: Annotated[bool, Parameter(negative="")] = False,
+        line: Annotated[int | None, Parameter(validator=cyclopts.validators.Number(gte=1))] = None,
+        record: str | None = None,
         json: bool = False,
     ) -> None:
         """Show what was read from your records, newest first.
@@ -55,41 +59,101 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         asked
             What was asked and which records were given, as long as that is kept
             (PDPP_ASKED_DETAIL_DAYS).
+        line
+            One line by its number, with what was asked and which records were given.
+        record
+            Only reads that gave this record away: CONNECTION/STREAM/KEY, as long as that is kept.
         json
             Print JSON.
         """
         given = {"grant_id": grant, "client_id": client, "stream": stream}
         equal = tuple((name, value) for name, value in given.items() if value is not None)
+        query = DisclosureQuery(limit=limit, equal=equal)
+        if line is not None:
+            query = DisclosureQuery(limit=1, below=line + 1)
         with open_store() as store:
-            found = store.disclosures.disclosures(DisclosureQuery(limit=limit, equal=equal))
+            if record is None:
+                found = store.disclosures.disclosures(query)
+            else:
+                found = store.disclosures.disclosures_of(*_place(record), LOOKED_AT)[:limit]
+            if line is not None and [number for number, _ in found] != [line]:
+                raise CommandError(
+                    "not_found",
+                    "The log has no such line, or no longer.",
+                    "`pdpp disclosures` says which lines there are.",
+                )
             with store.authorization.read() as reader:
                 names = client_names(reader, (entry.client_id for _, entry in found))
-            if asked:
+            if asked or line is not None:
                 details = store.disclosures.asked_details([number for number, _ in found])
                 found = tuple((n, replace(each, detail=details.get(n))) for n, each in found)
-        entries = [entry for _, entry in found]
         if json:
-            print_json([_json(entry) for entry in entries])
-        elif not entries:
-            console().print("Nothing has been read yet.")
+            print_json([_json(number, entry) for number, entry in found])
+        elif line is not None:
+            _print_line(*found[0], names)
+        elif not found:
+            never = "Nothing has been read yet."
+            console().print(never if record is None else "No read of it is known of.")
         else:
             out = console()
             wide = out.width >= WIDE_CHARS
-            lines = (_line(entry, names, wide=wide) for entry in entries)
+            lines = (_line(number, entry, names, wide=wide) for number, entry in found)
             out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
-            for entry in entries if asked else ():
-                out.print(_asked(entry))
+            for number, entry in found if asked else ():
+                out.print(_asked(number, entry))
 
     return disclosures
 
 
-def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tuple[object, ...]:
+def _place(record: str) -> tuple[str, str, str]:
+    """Raises: CommandError."""
+    connection_id, _, rest = record.partition("/")
+    stream, _, key = rest.partition("/")
+    if not (connection_id and stream and key):
+        raise CommandError(
+            "usage",
+            "A record is named by its connection, its stream and its key.",
+            "Name it so: --record CONNECTION/STREAM/KEY",
+        )
+    return connection_id, stream, key
+
+
+def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -> None:
+    out, detail = console(), entry.detail
+    refused = f"refused: {entry.error_code}".replace("_", " ")
+    got = f"{entry.record_count:,} records, {entry.size_bytes:,} bytes"
+    facts: list[tuple[str, object]] = [
+        ("line", f"{number} ({entry.disclosure_id})"),
+        ("when", f"{minute(entry.at_ns)} UTC"),
+        ("who", names.get(entry.client_id or "", entry.client_id or "you")),
+        ("access", entry.package_id or entry.grant_id or "–"),
+        ("how", f"{entry.tool or entry.channel}, {entry.route}"),
+        ("stream", "/".join(filter(None, (entry.connection_id, entry.stream))) or "–"),
+        ("got", refused if entry.outcome == DENIED else got),
+        ("fields", ", ".join(entry.fields) or "–"),
+    ]
+    print_facts(facts, out)
+    if detail is None:
+        print_facts([("asked", "not kept, or no longer")], out)
+        return
+    print_facts([("asked", "")] if detail.facts else [("asked", "without a condition")], out)
+    for name, text in detail.facts:
+        print_facts([(name, text)], out, "  ")
+    print_facts([("records", "" if detail.keys else "none")], out)
+    for key in detail.keys:
+        out.print(plain(f"  {key}"), soft_wrap=True)
+
+
+def _line(
+    number: int, entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool
+) -> tuple[object, ...]:
     refused = entry.outcome == DENIED
     who = names.get(entry.client_id or "", entry.client_id or "you")
     how = entry.tool or f"{entry.channel} {entry.route.rsplit('/', 1)[-1]}"
     why = f"refused: {entry.error_code}".replace("_", " ")
     records = Text(why, style="red") if refused else entry.record_count
     return (
+        number,
         minute(entry.at_ns),
         who,
         how,
@@ -100,16 +164,16 @@ def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tu
     )
 
 
-def _asked(entry: DisclosureEntry) -> Text:
+def _asked(number: int, entry: DisclosureEntry) -> Text:
     """One line on what was asked, and the keys of what was given."""
     detail = entry.detail
     said = "no longer kept" if detail is None else detail.asked
     keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
-    return Text.assemble((f"{minute(entry.at_ns)}  ", "dim"), plain(said), plain(keys))
+    return Text.assemble((f"{number}  ", "dim"), plain(said), plain(keys))
 
 
-def _json(entry: DisclosureEntry) -> dict[str, object]:
-    members: dict[str, object] = asdict(entry)
+def _json(number: int, entry: DisclosureEntry) -> dict[str, object]:
+    members: dict[str, object] = {"number": number, **asdict(entry)}
     members.pop("subject_id")
     members.pop("detail")
     if entry.detail is not None:

@@ -51,6 +51,7 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         connection: str | None = None,
         stream: str | None = None,
         blobs: bool = True,
+        asked: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
         """Export your records, as lines or as an archive with files; `pdpp import` takes it back.
 
@@ -66,6 +67,8 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
             Only this stream.
         blobs
             Leave files out of an archive with `--no-blobs`.
+        asked
+            Put what apps asked and which records they got into the log of an archive, too.
         """
         if format is None and output is not None and output.suffix not in FORMS:
             raise CommandError(
@@ -74,9 +77,17 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
                 "Name the file so, or choose with --format ndjson, tar or zip.",
             )
         form = format or FORMS[output.suffix if output else ""]
+        if asked and form == "ndjson":
+            raise CommandError(
+                "usage",
+                "Lines of records hold no log.",
+                "Export an archive: pdpp export FILE.tar --asked",
+            )
         with (
             open_store() as store,
-            closing(_export(store, form, connection, stream, with_blobs=blobs)) as chunks,
+            closing(
+                _export(store, form, connection, stream, with_blobs=blobs, with_asked=asked)
+            ) as chunks,
         ):
             if output is None:
                 _print(chunks)
@@ -97,6 +108,7 @@ def _export(
     stream: str | None,
     *,
     with_blobs: bool,
+    with_asked: bool,
 ) -> OwnerExport:
     with ExitStack() as opening:
         snapshot = opening.enter_context(store.reads.snapshot(None))
@@ -113,7 +125,7 @@ def _export(
             return OwnerExport(lines, iter(()), opening.pop_all().close)
         enclosures = Enclosures(
             lambda: stored_grants(store.authorization),
-            lambda: every_disclosure(store.disclosures),
+            lambda: every_disclosure(store.disclosures, with_asked=with_asked),
             store.reads.store.person_corrections,
         )
         open_blob = store.reads.store.open_blob if with_blobs else _no_blob

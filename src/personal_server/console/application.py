@@ -16,7 +16,7 @@ from personal_server.console.browse import BrowsePages
 from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
-from personal_server.console.disclosures import RecordsPages
+from personal_server.console.disclosures import DisclosurePages, RecordsPages
 from personal_server.console.home import BackupStandings, HomePage
 from personal_server.console.pages import (
     ICON,
@@ -235,7 +235,8 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *BrowsePages(store, log, owner, pages).routes(),
         *SearchPages(owner, pages).routes(),
         *AccountPages(store, reads, catalogs, pages, clock, parts.kept_backups).routes(),
-        *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
+        *RecordsPages(store, reads, catalogs, pages, clock).routes(),
+        *DisclosurePages(store, log, owner, pages, clock).routes(),
     )
     return ConsoleApplication(parts.sign_in, pages, routes)
 

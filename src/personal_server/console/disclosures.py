@@ -1,32 +1,49 @@
-"""What is kept and what was read: sources and disclosures.
+"""What is kept and what was read: sources; the disclosure log, its days, and one of its lines.
 
-Rule: these pages tell names, counts and times, never what a record says.
+Rule: the log tells names, counts and times; what was asked and which records were handed out is
+told of one line, as long as it lies beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 from starlette.responses import Response
 
+from personal_server.consent.unusual_reading import said_of
 from personal_server.console.pages import Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
+from personal_server.console.record_view import columns_of, records_path, title_of
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
-from personal_server.console.words import day_of, field_words
+from personal_server.console.words import cut, day_of, field_words
+from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
-from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.domain.reading_history import held_id
+from personal_server.domain.values import DAY_NANOSECONDS, day_number
+from personal_server.enforcement.queries import FieldSelection, RecordQuery, Selectors
+from personal_server.errors import DamagedRecord, InvalidRequest, NotFound
 from personal_server.granting.holdings import client_names, list_held
+from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, HeldQuery
+from personal_server.reading.records import read_record
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    HeldQuery,
+    ReadingAlarmRow,
+)
 from personal_server.storage.catalog import Catalogs
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports import DisclosedShare, DisclosureQuery, DisclosureStore
 
 # The disclosure log for people: lines of a table and a plot of days.  Pure.
 
 
-PLOT_WIDTH, PLOT_BASE = 720, 120
+PLOT_WIDTH, PLOT_HEIGHT = 720, 100
 HOW = {
     "query_records": "listed records",
     "aggregate": "counted or summed",
@@ -35,6 +52,8 @@ HOW = {
     "read_record_field": "read a long text",
     "schema": "looked at what there is",
 }
+Alarms = Mapping[tuple[str | None, int], Sequence[str]]
+"""What was unusual, by access and instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,12 @@ class DisclosureLine:
     record_count: int
     size_bytes: int
     refused: str | None
+    unusual: tuple[str, ...] = ()
+
+    @property
+    def link(self) -> str:
+        """Where what was asked stands."""
+        return f"/owner/disclosures/{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +87,7 @@ class Bar:
     y: float
     height: float
     title: str
+    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +102,9 @@ class Plot:
 
 
 def disclosure_lines(
-    found: Iterable[tuple[int, DisclosureEntry]], names: Mapping[str, str]
+    found: Iterable[tuple[int, DisclosureEntry]],
+    names: Mapping[str, str],
+    alarms: Alarms | None = None,
 ) -> list[DisclosureLine]:
     """Entries as lines; `names` of clients by id."""
     return [
@@ -91,47 +119,284 @@ def disclosure_lines(
             record_count=entry.record_count,
             size_bytes=entry.size_bytes,
             refused=entry.error_code if entry.outcome == DENIED else None,
+            unusual=tuple((alarms or {}).get((held_id(entry), entry.at_ns), ())),
         )
         for number, entry in found
     ]
 
 
-def plot_of(served: Mapping[int, int], now_ns: int, days: int) -> Plot:
-    """Records per UTC day over the last days."""
-    today = now_ns // DAY_NANOSECONDS
-    counts = {day: served.get(day, 0) for day in range(today - days + 1, today + 1)}
+def plot_of(
+    shares: Iterable[DisclosedShare], last_day: int, days: int, chosen: int | None = None
+) -> Plot:
+    """Records per UTC day over the days up to one."""
+    served = {int(each.name): each.record_count for each in shares}
+    counts = {day: served.get(day, 0) for day in range(last_day - days + 1, last_day + 1)}
     most = max(counts.values())
     step = PLOT_WIDTH / days
     return Plot(
         bars=tuple(
-            _bar(place, step, count, most, day) for place, (day, count) in enumerate(counts.items())
+            _bar(place, step, count, most, day, day == chosen)
+            for place, (day, count) in enumerate(counts.items())
         ),
-        first=day_of((today - days + 1) * DAY_NANOSECONDS),
-        last=day_of(now_ns),
+        first=day_of((last_day - days + 1) * DAY_NANOSECONDS),
+        last=day_of(last_day * DAY_NANOSECONDS),
         most=most,
         total=sum(counts.values()),
     )
 
 
-def _bar(place: int, step: float, count: int, most: int, day: int) -> Bar:
-    height = 0.0 if not most else (PLOT_BASE - 20) * count / most
+def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
+    height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
     height = max(height, 2.0) if count else 0.0
     words = f"{day_of(day * DAY_NANOSECONDS)}: {count:,} records"
-    return Bar(
-        round(place * step + 2, 1), round(step - 4, 1), round(PLOT_BASE - height, 1), height, words
-    )
+    y = round(PLOT_HEIGHT - height, 1)
+    return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """What of the log is looked at, as its link says it.  Shapes: `day` is a date in UTC."""
+
+    client: str | None = None
+    stream: str | None = None
+    day: str | None = None
+
+    @property
+    def link(self) -> str:
+        """Where it stands."""
+        named = (("client", self.client), ("stream", self.stream), ("day", self.day))
+        asked = urlencode([(name, text) for name, text in named if text])
+        return "/owner/disclosures" + (f"?{asked}" if asked else "")
+
+    @property
+    def equal(self) -> tuple[tuple[str, str], ...]:
+        """Its conditions on members of entries."""
+        named = (("client_id", self.client), ("stream", self.stream))
+        return tuple((name, text) for name, text in named if text)
+
+    @property
+    def day_number(self) -> int | None:
+        """Its day, counted from 1970.  Raises: InvalidRequest."""
+        if self.day is None:
+            return None
+        number = day_number(self.day)
+        if number is None or number < 0:
+            raise InvalidRequest("That is not a day.", param="day")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLine:
+    """An app or a stream with what it was given or gave, and the view of it alone."""
+
+    words: str
+    link: str | None
+    record_count: int
+    answer_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRecord:
+    """A record that was handed out; without a link where it is not there any more."""
+
+    words: str
+    link: str | None
 
 
 PLOT_DAYS = 30
+SHARES_SHOWN = 8
+RECORDS_SHOWN = 50
+RELATED_LINES = 50
+ASKED_CHARS = 2_000
+KEY_CHARS = 80
+PAGE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosurePages:
+    """`/owner/disclosures` and what is below it."""
+
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: OwnerReads
+    pages: Templates
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        asked = frozenset({"client", "stream", "day"})
+        return (
+            PageRoute("GET", "/owner/disclosures", self.show_all, asked | {"before"}),
+            PageRoute("GET", "/owner/disclosures/{number}", self.show_one, frozenset({"from"})),
+        )
+
+    def show_all(self, visit: PageRequest) -> Response:
+        """Who read what, when.  Raises: InvalidRequest."""
+        view, before = _view(visit), parse_number(visit.query.get("before"))
+        day, today = view.day_number, self.clock() // DAY_NANOSECONDS
+        found = self.disclosures.disclosures(_query(view, PAGE_LINES + 1, before))
+        last = today if day is None or day > today - PLOT_DAYS else day
+        span = DisclosureQuery(
+            PLOT_DAYS,
+            view.equal,
+            since_ns=(last - PLOT_DAYS + 1) * DAY_NANOSECONDS,
+            until_ns=(last + 1) * DAY_NANOSECONDS,
+        )
+        with self.authorization.read() as reader:
+            apps, streams = self._shares(reader, view, span)
+            lines = self._lines(reader, found)
+            names = client_names(reader, (view.client,))
+        values = {
+            "page": list_page(lines, lambda line: str(line.number)),
+            "newest": before is None,
+            "view": view,
+            "conditions": _conditions(view, names),
+            "plot": plot_of(self.disclosures.shares("day", span), last, PLOT_DAYS, day),
+            "apps": apps,
+            "streams": streams,
+        }
+        return self.pages.show(visit, "disclosures.html", values)
+
+    def _shares(
+        self, reader: AuthorizationReader, view: LogView, span: DisclosureQuery
+    ) -> tuple[list[ShareLine], list[ShareLine]]:
+        """Who read in the days of the plot, and what of."""
+        most = replace(span, limit=SHARES_SHOWN)
+        apps = self.disclosures.shares("client_id", most)
+        streams = self.disclosures.shares("stream", most)
+        names = client_names(reader, (each.name for each in apps))
+        return (
+            [_share(e, names.get(e.name, "you"), replace(view, client=e.name)) for e in apps],
+            [_share(e, e.name or "without a hit", replace(view, stream=e.name)) for e in streams],
+        )
+
+    def _lines(
+        self, reader: AuthorizationReader, found: Sequence[tuple[int, DisclosureEntry]]
+    ) -> list[DisclosureLine]:
+        names = client_names(reader, (entry.client_id for _, entry in found))
+        return disclosure_lines(found, names, _alarms(reader, found))
+
+    def show_one(self, visit: PageRequest) -> Response:
+        """One line: what was asked, and which records were handed out.  Raises: NotFound."""
+        number = _number(visit.path["number"])
+        first = parse_number(visit.query.get("from")) or 0
+        about = self.disclosures.disclosures(
+            DisclosureQuery(2 * RELATED_LINES, below=number + RELATED_LINES)
+        )
+        entry = next((each for at, each in about if at == number), None)
+        if entry is None:
+            raise NotFound("The log has no such line, or no longer.")
+        call = entry.request_id.partition(".")[0]
+        beside = [each for each in about if each[1].request_id.partition(".")[0] == call]
+        detail = self.disclosures.asked_details([number]).get(number)
+        with self.authorization.read() as reader:
+            lines = {line.number: line for line in self._lines(reader, beside)}
+        keys = () if detail is None else detail.keys
+        following = first + RECORDS_SHOWN
+        values = {
+            "line": lines.pop(number),
+            "entry": entry,
+            "asked": None
+            if detail is None
+            else [(field_words(n), cut(text, ASKED_CHARS)) for n, text in detail.facts],
+            "records": self._given(entry, keys[first:following]),
+            "key_count": len(keys),
+            "next": following if following < len(keys) else None,
+            "others": list(lines.values()),
+        }
+        return self.pages.show(visit, "disclosure.html", values)
+
+    def _given(self, entry: DisclosureEntry, keys: Sequence[str]) -> list[GivenRecord]:
+        """What records are called today."""
+        if not keys or entry.connection_id is None or entry.stream is None:
+            return [GivenRecord(cut(key, KEY_CHARS), None) for key in keys]
+        place = (entry.connection_id, entry.stream)
+        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+            source = next((each for each in authority.sources if each.order == place), None)
+            if source is None:
+                return [GivenRecord(cut(key, KEY_CHARS), None) for key in keys]
+            cells = FieldSelection(columns_of(source))
+            found: list[GivenRecord] = []
+            for key in keys:
+                query = RecordQuery(place[1], key, Selectors(place[0]), cells)
+                try:
+                    answer = read_record(snapshot, authority, query)
+                except (NotFound, DamagedRecord):
+                    found.append(GivenRecord(cut(key, KEY_CHARS), None))
+                else:
+                    found.append(_given_record(source, key, answer.data))
+        return found
+
+
+def _view(visit: PageRequest) -> LogView:
+    asked = visit.query
+    return LogView(asked.get("client"), asked.get("stream"), asked.get("day"))
+
+
+def _query(view: LogView, limit: int, before: int | None) -> DisclosureQuery:
+    day = view.day_number
+    since_ns = None if day is None else day * DAY_NANOSECONDS
+    until_ns = None if day is None else (day + 1) * DAY_NANOSECONDS
+    return DisclosureQuery(limit, view.equal, since_ns, until_ns, before)
+
+
+def _number(text: str) -> int:
+    try:
+        return parse_number(text) or 0
+    except InvalidRequest:
+        raise NotFound("The log has no such line, or no longer.") from None
+
+
+def _share(share: DisclosedShare, words: str, view: LogView) -> ShareLine:
+    link = view.link if share.name else None
+    return ShareLine(words, link, share.record_count, share.answer_count)
+
+
+def _conditions(view: LogView, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each in words, and the view without it."""
+    found: list[tuple[str, str]] = []
+    if view.client:
+        found.append((names.get(view.client, view.client), replace(view, client=None).link))
+    if view.stream:
+        found.append((view.stream, replace(view, stream=None).link))
+    if view.day_number is not None:
+        day = day_of(view.day_number * DAY_NANOSECONDS)
+        found.append((day, replace(view, day=None).link))
+    return [(cut(words, KEY_CHARS), link) for words, link in found]
+
+
+def _alarms(
+    reader: AuthorizationReader, found: Sequence[tuple[int, DisclosureEntry]]
+) -> dict[tuple[str | None, int], list[str]]:
+    """What was unusual at the instants of entries, dismissed or not."""
+    if not found:
+        return {}
+    instants = [entry.at_ns for _, entry in found]
+    raised = reader.rows(
+        ReadingAlarmRow,
+        ReadingAlarmRow.at_ns.above(min(instants) - 1),
+        ReadingAlarmRow.at_ns.at_most(max(instants)),
+    )
+    said: dict[tuple[str | None, int], list[str]] = {}
+    for row in raised:
+        said.setdefault((row.held_id, row.at_ns), []).append(said_of(row.rule, row.detail))
+    return said
+
+
+def _given_record(source: ReadableSource, key: str, record: object) -> GivenRecord:
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    link = records_path(source.connection_id, source.stream, key)
+    return GivenRecord(title_of(source, key, plain["data"]), link)
+
+
 READERS_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsPages:
-    """`/owner/sources` and `/owner/disclosures`."""
+    """`/owner/sources`."""
 
     authorization: AuthorizationStore
-    disclosures: DisclosureStore
     reads: ReadPorts
     catalogs: Catalogs
     pages: Templates
@@ -139,10 +404,7 @@ class RecordsPages:
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
-        return (
-            PageRoute("GET", "/owner/sources", self.show_sources),
-            PageRoute("GET", "/owner/disclosures", self.show_disclosures, frozenset({"before"})),
-        )
+        return (PageRoute("GET", "/owner/sources", self.show_sources),)
 
     def show_sources(self, visit: PageRequest) -> Response:
         """What is stored, per connection."""
@@ -155,21 +417,3 @@ class RecordsPages:
         views = source_views(catalog, stored, collections, held[:READERS_READ])
         values = {"sources": views, "more_readers": len(held) > READERS_READ}
         return self.pages.show(visit, "sources.html", values)
-
-    def show_disclosures(self, visit: PageRequest) -> Response:
-        """Who read what, when.  Raises: InvalidRequest."""
-        before = parse_number(visit.query.get("before"))
-        found = self.disclosures.disclosures(DisclosureQuery(limit=PAGE_LINES + 1, below=before))
-        with self.authorization.read() as reader:
-            names = client_names(reader, (entry.client_id for _, entry in found))
-        now_ns = self.clock()
-        served = self.disclosures.served_by_day(now_ns - PLOT_DAYS * DAY_NANOSECONDS)
-        return self.pages.show(
-            visit,
-            "disclosures.html",
-            {
-                "page": list_page(disclosure_lines(found, names), lambda line: str(line.number)),
-                "newest": before is None,
-                "plot": plot_of(served, now_ns, PLOT_DAYS),
-            },
-        )

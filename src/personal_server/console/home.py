@@ -24,7 +24,7 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from personal_server.storage.catalog import Catalog, Catalogs
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 WEEK_DAYS = 7
 SHOWN_REQUESTS = 10
@@ -74,7 +74,8 @@ class HomePage:
     def show(self, visit: PageRequest) -> Response:
         """The overview."""
         now_ns = self.clock()
-        week = self.disclosures.served_by_day(now_ns - (WEEK_DAYS - 1) * DAY_NANOSECONDS)
+        since_ns = now_ns - (WEEK_DAYS - 1) * DAY_NANOSECONDS
+        week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
             connections = len(snapshot.connections())
@@ -92,7 +93,7 @@ class HomePage:
                 "active": active,
                 "records": records,
                 "connections": connections,
-                "read_week": sum(week.values()),
+                "read_week": sum(each.record_count for each in week),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),
                 "rebuilds": self.reads.store.rebuilds(),

@@ -8,8 +8,10 @@ it proves them while they are kept and gives nothing away when they are gone.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
@@ -54,6 +56,36 @@ class AskedDetail:
         """What the line says of it: SHA-256 over the salt and both, in hex."""
         said = orjson.dumps([self.asked, self.keys])
         return hashlib.sha256(self.salt + said).hexdigest()
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What was asked, as names and what they say: the words, a filter, a record and so on.
+
+        What an adapter says of the room it has is left out; several values are one, with commas.
+        """
+        parts = urlsplit(self.asked)
+        record, blob = _RECORD.search(parts.path), _BLOB.search(parts.path)
+        found: dict[str, list[str]] = {}
+        for name, match in (("record", record), ("file", blob)):
+            if match is not None:
+                found[name] = [unquote(match[1])]
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            if name not in _ROOM:
+                found.setdefault(_asked_name(name), []).append(value)
+        return [(name, ", ".join(values)) for name, values in found.items()]
+
+
+_RECORD = re.compile(r"/records/([^/]+)")
+_BLOB = re.compile(r"/v1/blobs/([^/]+)")
+_ROOM = frozenset({"page_chars", "member_chars"})
+_NAMES = {"q": "words", "query": "words", "limit": "at most", "cursor": "further page"}
+
+
+def _asked_name(parameter: str) -> str:
+    """A parameter as a name: `filter[sent_at][gte]` is `sent_at gte`."""
+    if parameter.startswith("filter["):
+        return parameter.removeprefix("filter[").replace("][", " ").replace("]", "")
+    return _NAMES.get(parameter, parameter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import asdict
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import (
@@ -293,11 +294,20 @@ class DisclosureRecorder:
 PAGE = 1_000
 
 
-def every_disclosure(store: DisclosureStore) -> Iterator[ShownDisclosure]:
-    """The whole log, newest first, in pages."""
+def every_disclosure(
+    store: DisclosureStore, *, with_asked: bool = False
+) -> Iterator[ShownDisclosure]:
+    """The whole log, newest first, in pages; with what lies beside its lines where it is asked."""
     below: int | None = None
     while page := store.disclosures(DisclosureQuery(PAGE, below=below)):
-        yield from (render_disclosure(entry) for _, entry in page)
+        beside = store.asked_details([number for number, _ in page] if with_asked else ())
+        for number, entry in page:
+            shown, detail = render_disclosure(entry), beside.get(number)
+            yield (
+                shown
+                if detail is None
+                else AskedDisclosure(**asdict(shown), asked=detail.asked, keys=detail.keys)
+            )
         below = page[-1][0]
 
 
@@ -322,6 +332,13 @@ class ShownDisclosure(WireObject, kw_only=True, tag_field="object", tag="disclos
     fields: Sequence[str]
     record_count: Count
     size_bytes: Count = msgspec.field(name="bytes")
+
+
+class AskedDisclosure(ShownDisclosure, kw_only=True, tag_field="object", tag="disclosure"):
+    """The same with what lies beside it, which leaves this machine only where its owner says so."""
+
+    asked: str
+    keys: Sequence[str]
 
 
 def render_disclosure(entry: DisclosureEntry) -> ShownDisclosure:

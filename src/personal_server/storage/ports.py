@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Literal, Protocol, TypeVar
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
@@ -769,6 +769,22 @@ class DisclosureQuery:
     below: int | None = None
 
 
+ShareOf = Literal["day", "client_id", "stream"]
+"""What is counted by: the day in UTC (from 1970), who read, what of."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosedShare:
+    """What one of them was given: records, in how many answers.
+
+    Shapes: `name` is empty for the owner's tokens, and for answers that name no stream.
+    """
+
+    name: str
+    record_count: int
+    answer_count: int
+
+
 class DisclosureStore(Protocol):
     """The disclosure log of one subject.
 
@@ -787,8 +803,11 @@ class DisclosureStore(Protocol):
         """Records and bytes served for a grant since an instant."""
         ...
 
-    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
-        """Records served on each UTC day, counted from 1970, from that of an instant on."""
+    def shares(self, of: ShareOf, query: DisclosureQuery) -> tuple[DisclosedShare, ...]:
+        """What was served, summed by one member, the most answers first.
+
+        Of the whole UTC days that the query touches; `equal` is about `client_id` and `stream`.
+        """
         ...
 
     def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:

@@ -13,7 +13,7 @@ from personal_server.settings import Settings
 from personal_server.storage import authorization
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
-from personal_server.storage.sql.disclosures import DisclosureDayRow, DisclosureRow
+from personal_server.storage.sql.disclosures import DisclosureRow, DisclosureShareRow
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import StoredRow, StoredTable
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
 def row_classes() -> list[type[StoredRow]]:
     """Every row class that names a table."""
     records = [each for each in vars(fixed_tables).values() if _is_row(each)]
-    return [*records, *authorization.ROW_TYPES, DisclosureRow, DisclosureDayRow]
+    return [*records, *authorization.ROW_TYPES, DisclosureRow, DisclosureShareRow]
 
 
 def _is_row(found: object) -> bool:
@@ -127,5 +127,6 @@ def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name
         entries = disclosures.disclosures(DisclosureQuery(limit=1_000))
         assert len(entries) == then["disclosures"]
         served = sum(entry.record_count for _, entry in entries if entry.outcome == SERVED)
-        assert sum(disclosures.served_by_day(0).values()) == served
+        shares = disclosures.shares("day", DisclosureQuery(limit=1_000))
+        assert sum(each.record_count for each in shares) == served
         assert asked(site, then["tokens"], then["blob_id"]) == then["answers"]

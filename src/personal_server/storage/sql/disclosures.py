@@ -10,7 +10,7 @@ from typing import Any
 
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog
@@ -65,25 +65,34 @@ class DisclosureDetailRow(StoredRow, table="disclosure_details"):
     keys: Cell[tuple[str, ...]]
 
 
-class DisclosureDayRow(StoredRow, table="disclosure_days"):
-    """How many records were served on a UTC day, counted from 1970."""
+class DisclosureShareRow(StoredRow, table="disclosure_shares"):
+    """What was served on a UTC day, counted from 1970, to a client, of a stream.
+
+    Shapes: `client_id` is empty for the owner's tokens, `stream` for what named none.
+    """
 
     by_subject = True
     day: Cell[int] = column(key=True)
+    client_id: Cell[str] = column(key=True)
+    stream: Cell[str] = column(key=True)
     record_count: Cell[int]
+    answer_count: Cell[int]
 
 
-RECORDS = DisclosureRow.record_count
 _ENTRY = DisclosureRow.table.names[1:-2]
 DISCLOSURES = ChainedLog(
     DisclosureRow, DisclosureRow.number, DisclosureRow.link, DisclosureRow.at_ns
 )
 
 
-_COUNT_DAY = (
-    f"{insert(DisclosureDayRow)} ON CONFLICT ({SUBJECT}, {DisclosureDayRow.day}) DO UPDATE"
-    f" SET {RECORDS} = {DisclosureDayRow.table}.{RECORDS} + excluded.{RECORDS}"
+_SHARE, _ANSWERS = DisclosureShareRow, DisclosureShareRow.answer_count
+_RECORDS = DisclosureShareRow.record_count
+_COUNT_SHARE = (
+    f"{insert(_SHARE)} ON CONFLICT ({', '.join((SUBJECT, *sorted(_SHARE.table.key)))}) DO UPDATE"
+    f" SET {_RECORDS} = {_SHARE.table}.{_RECORDS} + excluded.{_RECORDS},"
+    f" {_ANSWERS} = {_SHARE.table}.{_ANSWERS} + excluded.{_ANSWERS}"
 )
+_SHARED_MEMBERS = ("client_id", "stream")
 _DETAIL = select(DisclosureDetailRow, DisclosureDetailRow.number)
 _BY_NUMBER = select(DisclosureRow, DisclosureRow.number)
 _OF_PLACE = select(
@@ -134,10 +143,8 @@ class SqlDisclosures:
             DISCLOSURES.append(session, self._subject_id, rows)
             if self._keeps_details:
                 self._keep_details(session, first + 1, entries)
-            session.many(
-                _COUNT_DAY,
-                [[self._subject_id, *each] for each in _served_by_day(entries).items()],
-            )
+            shares = _shares(entries)
+            session.many(_COUNT_SHARE, [[self._subject_id, *values_of(row)] for row in shares])
 
     def _keep_details(
         self, session: Session, first: int, entries: Sequence[DisclosureEntry]
@@ -223,30 +230,62 @@ class SqlDisclosures:
             line = session.first(sql, [self._subject_id, grant_id, since_ns, SERVED])
         return (0, 0) if line is None else (line[0], line[1])
 
-    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
-        """Records served on each UTC day from that of an instant on."""
-        sql = f"{select(DisclosureDayRow)} AND {DisclosureDayRow.day} >= ?"
+    def shares(self, of: ShareOf, query: DisclosureQuery) -> tuple[DisclosedShare, ...]:
+        """What was served, summed by one member, the most answers first."""
+        conditions, values = _share_conditions(query)
+        sql = (
+            f"SELECT {of}, sum({_RECORDS}), sum({_ANSWERS}) FROM {_SHARE.table}"  # noqa: S608
+            f" WHERE {SUBJECT} = ?{conditions}"
+            f" GROUP BY {of} ORDER BY sum({_ANSWERS}) DESC, {of} LIMIT ?"
+        )
         with self._database.read() as session:
-            lines = session.rows(sql, [self._subject_id, since_ns // DAY_NANOSECONDS])
-        rows = [row_from(DisclosureDayRow, line) for line in lines]
-        return {row.day: row.record_count for row in rows}
+            lines = session.rows(sql, [self._subject_id, *values, query.limit])
+        return tuple(DisclosedShare(str(of), int(r), int(a)) for of, r, a in lines)
 
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
         DISCLOSURES.forget(self._database, self._subject_id, before_ns)
         with self._database.write() as session:
             session.run(
-                f"{delete(DisclosureDayRow)} AND {DisclosureDayRow.day} < ?",
+                f"{delete(_SHARE)} AND {_SHARE.day} < ?",
                 [self._subject_id, before_ns // DAY_NANOSECONDS],
             )
 
 
-def _served_by_day(entries: Sequence[DisclosureEntry]) -> Counter[int]:
-    days = Counter[int]()
+def _shares(entries: Sequence[DisclosureEntry]) -> list[DisclosureShareRow]:
+    records, answers = Counter[tuple[int, str, str]](), Counter[tuple[int, str, str]]()
     for entry in entries:
         if entry.outcome == SERVED:
-            days[entry.at_ns // DAY_NANOSECONDS] += entry.record_count
-    return days
+            place = (entry.at_ns // DAY_NANOSECONDS, entry.client_id or "", entry.stream or "")
+            records[place] += entry.record_count
+            answers[place] += 1
+    return [
+        DisclosureShareRow(
+            day=place[0],
+            client_id=place[1],
+            stream=place[2],
+            record_count=records[place],
+            answer_count=count,
+        )
+        for place, count in answers.items()
+    ]
+
+
+def _share_conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:
+    """Whole days: that of the beginning, up to that in which the end falls."""
+    sql, values = "", list[Value]()
+    for member, value in query.equal:
+        if member not in _SHARED_MEMBERS:
+            raise ValueError(f"not counted by: {member}")
+        sql += f" AND {member} = ?"
+        values.append(value)
+    if query.since_ns is not None:
+        sql += f" AND {_SHARE.day} >= ?"
+        values.append(query.since_ns // DAY_NANOSECONDS)
+    if query.until_ns is not None:
+        sql += f" AND {_SHARE.day} < ?"
+        values.append(-(-query.until_ns // DAY_NANOSECONDS))
+    return sql, values
 
 
 def _conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:

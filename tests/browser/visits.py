@@ -37,6 +37,9 @@ PAGES = (
     "home",
     "access",
     "access-one",
+    "eyes",
+    "eyes-record",
+    "asked",
     "sources",
     "account",
     "records",
@@ -141,6 +144,9 @@ def prepare(site: Site) -> dict[str, str]:
         "home": "/owner/",
         "access": "/owner/access",
         "access-one": f"/owner/access/{held_id}",
+        "eyes": f"/owner/access/{held_id}/records/{HOME}/messages",
+        "eyes-record": f"/owner/access/{held_id}/records/{HOME}/messages/m004",
+        "asked": f"/owner/requests/ar_{first}_consent/records",
         "sources": "/owner/sources",
         "account": f"/owner/sources/{HOME}",
         "records": "/owner/records",
@@ -234,6 +240,7 @@ def _ask_all(site: Site, now_ns: int, first: int) -> dict[str, str]:
     assistant = {
         "client_id": "https://assistant.example/client.json",
         "redirect_uri": "https://assistant.example/callback",
+        "opened_at_ns": now_ns,
     }
     wanted: dict[str, tuple[list[dict[str, object]] | None, dict[str, Any]]] = {
         "consent": (mail_wanted(), assistant),

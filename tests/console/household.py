@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from personal_server.domain.values import render_instant
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
+from personal_server.reading.tokens import Identifier, OneState, TokenResolver
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import AuthorizationRow, ClientRow, R, RequestRow
@@ -25,6 +27,7 @@ from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
+from tests.proving import unproven
 
 DAY = 86_400 * SECOND
 MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"
@@ -88,8 +91,24 @@ class Household:
                 declarations=self.store.declarations,
                 random_bytes=self.random_bytes,
                 sign_in=self.sign_in,
+                identify=Identifier(
+                    TokenResolver(self.authorization, self.clock, unproven()),
+                    self.open_state,
+                    self.store.declarations,
+                    frozenset({self.origin}).__contains__,
+                ),
+                open_state=self.open_state,
             )
         )
+
+    @contextmanager
+    def open_state(self, timeout_seconds: float | None) -> Generator[OneState]:
+        """Both stores, which nothing changes between."""
+        with (
+            self.authorization.read() as reader,
+            self.records.snapshot(timeout_seconds) as snapshot,
+        ):
+            yield reader, snapshot
 
     def browser(self, origin: str | None = None) -> Browser:
         return Browser(self.app, origin or self.origin)

@@ -99,7 +99,7 @@ def connections(world: World) -> list[Connection]:
 
 
 def authority(world: World, token: TokenSpec) -> ReadAuthority:
-    members = tuple(MemberGrant(g.grant_id, _grant(g), g.source, g.status) for g in token.grants)
+    members = tuple(MemberGrant(g.grant_id, grant_of(g), g.source, g.status) for g in token.grants)
     resolved = Resolved(
         token.kind,
         "owner",
@@ -113,7 +113,8 @@ def authority(world: World, token: TokenSpec) -> ReadAuthority:
     return read_authority(resolved, connections(world), DECLARATIONS)
 
 
-def _grant(spec: GrantSpec) -> Grant:
+def grant_of(spec: GrantSpec) -> Grant:
+    """The grant as the program has it."""
     streams = tuple(
         StreamGrant(s.name, s.connections, s.fields, _bounds(s.name, s.since, s.until), s.resources)
         for s in spec.streams

@@ -385,7 +385,7 @@ def compose(
     v1 = _resource_server(settings, stores, events, recorder, callbacks, space)
     traffic = Traffic()
     hosted = _hosted(settings, stores, resolver, origins, traffic.measured(IN_PROCESS, v1))
-    console = console_app(_console_parts(settings, stores, sign_in, space))
+    console = console_app(_console_parts(settings, stores, sign_in, events.identify, space))
     authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch, space)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     scheduled = ScheduledBackups(stores, settings)
@@ -559,7 +559,11 @@ def _authorization(
 
 
 def _console_parts(
-    settings: Settings, stores: Stores, sign_in: OwnerSignIn, space: ValueSpace
+    settings: Settings,
+    stores: Stores,
+    sign_in: OwnerSignIn,
+    identify: Identifier,
+    space: ValueSpace,
 ) -> ConsoleParts:
     return ConsoleParts(
         settings.server_name,
@@ -569,6 +573,8 @@ def _console_parts(
         stores.declarations,
         stores.random_bytes,
         sign_in,
+        identify,
+        stores.open_state,
         lambda: _backup_standing(settings, stores),
         lambda: kept_backups(stores),
         space,

@@ -42,6 +42,7 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
+from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.enforcement.queries import filters_of
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
@@ -52,6 +53,7 @@ from personal_server.granting.pending_requests import Requesting
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
+from personal_server.reading.tokens import Identifier, OpenState
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
@@ -204,6 +206,8 @@ class ConsoleParts:
     declarations: KnownDeclarations
     random_bytes: Callable[[int], bytes]
     sign_in: OwnerSignIn
+    identify: Identifier
+    open_state: OpenState
     backups: BackupStandings = lambda: None
     kept_backups: Callable[[], Sequence[str]] = tuple
     space: ValueSpace = field(default_factory=OwnSpace)
@@ -218,6 +222,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     requesting = Requesting(store, clock, parts.random_bytes)
     evidence = EvidenceReader(parts.reads, parts.declarations)
     owner = OwnerReads(parts.reads, parts.declarations)
+    viewpoints = Viewpoints(owner, store, parts.identify, parts.open_state, granting, clock)
     challenges = Challenges(clock, parts.random_bytes, space)
     sign_ins, user_codes = SignInThrottle(clock, space), UserCodeThrottle(clock, space)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
@@ -232,8 +237,8 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
-        *BrowsePages(store, log, owner, pages).routes(),
-        *SearchPages(owner, pages).routes(),
+        *BrowsePages(store, log, viewpoints, pages).routes(),
+        *SearchPages(viewpoints, pages).routes(),
         *AccountPages(store, reads, catalogs, pages, clock, parts.kept_backups).routes(),
         *RecordsPages(store, reads, catalogs, pages, clock).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),

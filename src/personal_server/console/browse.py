@@ -1,12 +1,14 @@
 """Looking at records: every stream, a stream as a table, one record, a long text, a file.
 
-Rule: each page takes the road of an owner token's read, bounded in rows, characters and time.
+Rule: each page takes the road of a token's read, that of the viewpoint whose pages these are,
+bounded in rows, characters and time.
 Source: docs/contract/authorization-server.md 13.5.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote
@@ -32,14 +34,21 @@ from personal_server.console.record_view import (
     check_view,
     columns_of,
     record_fields,
-    records_path,
     related_to,
+    sortable_fields,
     table_columns,
     table_row,
     title_of,
     told_columns,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.viewpoints import (
+    OWN,
+    ROOTS,
+    Viewpoint,
+    Viewpoints,
+    records_path,
+)
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import instant_ns
@@ -59,7 +68,7 @@ from personal_server.enforcement.timeline import time_field
 from personal_server.errors import InvalidRequest, NotFound
 from personal_server.granting.holdings import client_names
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
-from personal_server.reading.owner import OwnerReads
+from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
@@ -83,7 +92,7 @@ class StreamLine:
     label: str
     name: str
     account: str
-    count: int
+    count: int | None
     oldest: str
     newest: str
 
@@ -98,22 +107,26 @@ class ViewCondition:
 
 @dataclass(frozen=True, slots=True)
 class BrowsePages:
-    """`/owner/records` and what is below it."""
+    """`/owner/records` and what is below it, for every viewpoint."""
 
     authorization: AuthorizationStore
     disclosures: DisclosureStore
-    reads: OwnerReads
+    viewpoints: Viewpoints
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
-        stream = "/owner/records/{connection_id}/{stream}"
+        return tuple(route for root in ROOTS for route in self._routes(root))
+
+    def _routes(self, root: str) -> tuple[PageRoute, ...]:
+        stream = f"{root}/records/{{connection_id}}/{{stream}}"
         record = f"{stream}/{{record_key}}"
         asked = frozenset({"since", "until", "sort", "cursor", "figures", "field", "op", "value"})
         return (
-            PageRoute("GET", "/owner/records", self.show_streams, frozenset({"from"})),
+            PageRoute("GET", f"{root}/records", self.show_streams, frozenset({"from"})),
             PageRoute("GET", stream, self.show_stream, asked, filtered=True),
             PageRoute("GET", record, self.show_record, frozenset({"from"})),
+            PageRoute("GET", f"{record}/json", self.give_json),
             PageRoute("GET", f"{record}/text/{{field}}", self.show_text, frozenset({"offset"})),
             PageRoute("GET", f"{record}/files/{{field}}", self.give_file),
         )
@@ -121,14 +134,21 @@ class BrowsePages:
     def show_streams(self, visit: PageRequest) -> Response:
         """Every stream that holds records."""
         first = parse_number(visit.query.get("from")) or 0
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        viewpoint = self.viewpoints.of(visit)
+        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             stored = _record_counts(snapshot)
             held = [source for source in authority.sources if stored.get(source.order)]
             held.sort(key=lambda s: (_account(s).lower(), s.connection_id, -stored[s.order]))
             shown = held[first : first + STREAMS_SHOWN]
-            lines = [self._line(snapshot, authority, s, stored[s.order]) for s in shown]
+            ends = [_ends(viewpoint.reads.ports, snapshot, authority, source) for source in shown]
+        until = time.monotonic() + FIGURES_SECONDS
+        lines = [
+            _line(viewpoint, source, _count(viewpoint, source, stored, until), *times)
+            for source, times in zip(shown, ends, strict=True)
+        ]
         following = first + STREAMS_SHOWN
         values = {
+            "viewpoint": viewpoint,
             "streams": lines,
             "records": sum(stored[source.order] for source in held),
             "next": following if following < len(held) else None,
@@ -136,43 +156,18 @@ class BrowsePages:
         }
         return self.pages.show(visit, "records.html", values)
 
-    def _line(
-        self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource, count: int
-    ) -> StreamLine:
-        link = records_path(source.connection_id, source.stream)
-        times = [self._end(snapshot, authority, source, sign) for sign in ("", "-")]
-        declared = source.declared
-        return StreamLine(link, declared.label, source.stream, _account(source), count, *times)
-
-    def _end(
-        self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource, sign: str
-    ) -> str:
-        """The time of the first record in an order of time: a step into an index."""
-        dated = time_field(source)
-        if dated is None:
-            return ""
-        query = RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=1,
-            sort=f"{sign}{dated.name}",
-            cut=FieldSelection((dated.name,)),
-        )
-        answer = read_records(self.reads.ports, snapshot, authority, query)
-        return next((brief(r["data"].get(dated.name), dated.kind) for r in _plain(answer.data)), "")
-
     def show_stream(self, visit: PageRequest) -> Response:
         """A stream as a table.  Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout."""
         place, asked = _place(visit), visit.query
-        view = RecordsView(
-            *place, visit.filters, asked.get("since"), asked.get("until"), asked.get("sort")
-        )
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        viewpoint = self.viewpoints.of(visit)
+        days = (asked.get("since"), asked.get("until"))
+        view = RecordsView(*place, visit.filters, *days, asked.get("sort"), viewpoint.root)
+        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = _source(authority, *place)
-            check_view(view, source.declared)
+            check_view(view, source)
             if asked.get("field"):
                 wanted = _added(view, visit)
-                check_view(wanted, source.declared)
+                check_view(wanted, source)
                 return self.pages.go(visit, wanted.link)
             dated, names = time_field(source), columns_of(source)
             ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
@@ -187,7 +182,7 @@ class BrowsePages:
                 times=view.times,
                 cut=FieldSelection(names),
             )
-            answer = read_records(self.reads.ports, snapshot, authority, query)
+            answer = read_records(viewpoint.reads.ports, snapshot, authority, query)
             stored = _record_counts(snapshot)
         found = _plain(answer.data)
         names = told_columns(ordered, names, [each["data"] for each in found])
@@ -196,24 +191,28 @@ class BrowsePages:
             None if answer.next_cursor is None else _with(view.link, "cursor", answer.next_cursor)
         )
         counts_all = asked.get("figures") == "all"
-        seconds = WANTED_SECONDS if counts_all else FIGURES_SECONDS
-        figures = ViewFigures(self.reads, view, source, time.monotonic() + seconds)
+        until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
+        figures = ViewFigures(viewpoint.reads, view, source, until)
         values = {
+            "viewpoint": viewpoint,
+            "masked": self._masked(viewpoint, source),
             "label": source.declared.label,
             "account": _account(source),
             "view": view,
-            "place": records_path(*place),
+            "place": view.place,
             "columns": table_columns(ordered, source, names),
-            "rows": [table_row(source, each["id"], each["data"], names) for each in found],
-            "total": stored.get(source.order, 0) if view.is_whole else figures.count(),
+            "rows": [
+                table_row(viewpoint.root, source, each["id"], each["data"], names) for each in found
+            ],
+            "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source),
             "fields": [
                 (name, field_words(name))
                 for name, each in source.declared.properties.items()
-                if each.kind is not None
+                if each.kind is not None and name in source.fields
             ],
             "operators": OPERATORS,
-            "sortable": source.declared.sortable,
+            "sortable": sortable_fields(source),
             "has_time": dated is not None,
             "months": figures.months(),
             "facets": figures.facets(),
@@ -227,58 +226,86 @@ class BrowsePages:
         """One record.  Raises: NotFound, DamagedRecord."""
         place, key = _place(visit), visit.path["record_key"]
         first = parse_number(visit.query.get("from")) or 0
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        viewpoint = self.viewpoints.of(visit)
+        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = _source(authority, *place)
+            siblings = {s.stream: s for s in authority.sources if s.connection_id == place[0]}
             answer = read_record(
                 snapshot, authority, RecordQuery(place[1], key, Selectors(place[0]))
             )
-            declared = self.reads.declarations.current(snapshot.declarations())
             collected = snapshot.collections().get(source.connection_id)
         (record,) = _plain([answer.data])
         data: dict[str, object] = record["data"]
-        fields = record_fields(source, key, dict(list(data.items())[first : first + FIELDS_SHOWN]))
-        following = first + FIELDS_SHOWN
-        given = self.disclosures.disclosures_of(*place, key, LOOKED_AT)
-        with self.authorization.read() as reader:
-            names = client_names(reader, (entry.client_id for _, entry in given[:READS_SHOWN]))
-        of = declared.get(source.connector_key)
+        root, following = viewpoint.root, first + FIELDS_SHOWN
+        shown = dict(list(data.items())[first:following])
         values = {
+            "viewpoint": viewpoint,
             "title": title_of(source, key, data),
             "label": source.declared.label,
             "account": _account(source),
-            "place": records_path(*place),
-            "own": records_path(*place, key),
-            "fields": fields,
+            "place": records_path(root, *place),
+            "own": records_path(root, *place, key),
+            "fields": record_fields(root, source, key, shown),
+            "masked": self._masked(viewpoint, source),
+            "unmasked": records_path(OWN, *place, key),
             "empty": [field_words(n) for n, v in data.items() if v is None or v in ("", [], {})],
             "next": following if following < len(data) else None,
-            "related": related_to(source, key, data),
+            "related": related_to(root, source, siblings, key, data),
             "key": cut(key, VALUE_CHARS),
-            "source_name": source.connector_key if of is None else of.display_name,
+            "source_name": source.source_name or source.connector_key,
             "version": source.declaration_version,
             "written_ns": instant_ns(record["emitted_at"]),
             "collected_ns": None if collected is None else collected.last_succeeded_at_ns,
+            "history": None if viewpoint.app else self._history(source, key),
+        }
+        return self.pages.show(visit, "record.html", values)
+
+    def _masked(self, viewpoint: Viewpoint, source: ReadableSource) -> list[tuple[str, str]]:
+        """The fields that an app does not get, by name and in words."""
+        if not viewpoint.app:
+            return []
+        with self.viewpoints.owner.open(PAGE_SECONDS) as (_, owner):
+            whole = _source(owner, *source.order)
+        return [(name, field_words(name)) for name in whole.fields if name not in source.fields]
+
+    def _history(self, source: ReadableSource, key: str) -> dict[str, object]:
+        """What is told to the owner alone: what brought a record, and who was given it."""
+        place = (*source.order, key)
+        given = self.disclosures.disclosures_of(*place, LOOKED_AT)
+        with self.authorization.read() as reader:
+            names = client_names(reader, (entry.client_id for _, entry in given[:READS_SHOWN]))
+        return {
             "imports": self._imports(source),
-            "planted": (*place, key) in self.reads.ports.planted(),
+            "planted": place in self.viewpoints.owner.ports.planted(),
             "reads": disclosure_lines(given[:READS_SHOWN], names),
             "read_count": len(given),
             "looked_at": LOOKED_AT,
         }
-        return self.pages.show(visit, "record.html", values)
 
     def _imports(self, source: ReadableSource) -> list[tuple[str, int | None]]:
         """The last files that brought records of the stream: name and time."""
-        brought = reversed(receipts_of(self.reads.ports.store, source.connection_id))
+        brought = reversed(receipts_of(self.viewpoints.owner.ports.store, source.connection_id))
         found = [one for one in brought if source.stream in one.get("streams", {})]
         return [
             (str(one.get("name", "")), instant_ns(str(one.get("imported_at"))))
             for one in found[:IMPORTS_SHOWN]
         ]
 
+    def give_json(self, visit: PageRequest) -> Response:
+        """A record to the byte, as a read of it is answered.  Raises: NotFound, DamagedRecord."""
+        place, key = _place(visit), visit.path["record_key"]
+        with self.viewpoints.of(visit).reads.open(PAGE_SECONDS) as (snapshot, authority):
+            _source(authority, *place)
+            query = RecordQuery(place[1], key, Selectors(place[0]))
+            content = msgspec.json.encode(read_record(snapshot, authority, query).data)
+        return Response(content, 200, _sandboxed(visit), "application/json")
+
     def show_text(self, visit: PageRequest) -> Response:
         """A long text, a stretch at a time.  Raises: NotFound, FieldNotText, InvalidRequest."""
         place, key = _place(visit), visit.path["record_key"]
         offset = parse_number(visit.query.get("offset")) or 0
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        viewpoint = self.viewpoints.of(visit)
+        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = _source(authority, *place)
             name = _declared(source, visit.path["field"])
             query = FieldWindowQuery(
@@ -291,8 +318,9 @@ class BrowsePages:
             )
             answer = read_field_window(snapshot, authority, query, "")
         window = cast("ShownFieldWindow", answer.data).window
-        own = records_path(*place, key)
+        own = records_path(viewpoint.root, *place, key)
         values = {
+            "viewpoint": viewpoint,
             "words": field_words(name),
             "own": own,
             "path": f"{own}/text/{quote(name, safe='')}",
@@ -304,7 +332,8 @@ class BrowsePages:
     def give_file(self, visit: PageRequest) -> Response:
         """The bytes of a file, to be kept and never shown here.  Raises: NotFound."""
         place, key = _place(visit), visit.path["record_key"]
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        reads = self.viewpoints.of(visit).reads
+        with reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = _source(authority, *place)
             name = _declared(source, visit.path["field"])
             query = RecordQuery(place[1], key, Selectors(place[0]), FieldSelection((name,)))
@@ -315,18 +344,67 @@ class BrowsePages:
             read = authorize_blob(authority, BlobQuery(blob_id, Selectors(place[0])))
             content = None
             if snapshot.blob(read.plan):
-                content = self.reads.ports.store.open_blob(blob_id)
+                content = reads.ports.store.open_blob(blob_id)
         if content is None:
             raise NotFound("There are no such bytes here.")
         size_bytes = content.seek(0, 2)
         part = FilePart(content, range(size_bytes))
         headers = {
-            **console_headers(visit.origin),
-            "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+            **_sandboxed(visit),
             "Content-Disposition": _as_attachment(named.get("filename")),
             "Content-Type": "application/octet-stream",
         }
         return ChunkedResponse(part, size_bytes, 200, headers)
+
+
+def _sandboxed(visit: PageRequest) -> dict[str, str]:
+    """The headers of what is no page of ours: nothing of it runs."""
+    policy = "sandbox; default-src 'none'; frame-ancestors 'none'"
+    return {**console_headers(visit.origin), "Content-Security-Policy": policy}
+
+
+def _line(
+    viewpoint: Viewpoint, source: ReadableSource, count: int | None, oldest: str, newest: str
+) -> StreamLine:
+    link = records_path(viewpoint.root, *source.order)
+    label, account = source.declared.label, _account(source)
+    return StreamLine(link, label, source.stream, account, count, oldest, newest)
+
+
+def _ends(
+    ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
+) -> tuple[str, str]:
+    """The times of the oldest and of the newest record: steps into an index."""
+    dated = time_field(source)
+    if dated is None:
+        return "", ""
+    queries = (
+        RecordsQuery(
+            source.stream,
+            Selectors(source.connection_id),
+            limit=1,
+            sort=f"{sign}{dated.name}",
+            cut=FieldSelection((dated.name,)),
+        )
+        for sign in ("", "-")
+    )
+    answers = (read_records(ports, snapshot, authority, query) for query in queries)
+    found = [[each["data"].get(dated.name) for each in _plain(a.data)] for a in answers]
+    oldest, newest = (brief(values[0], dated.kind) if values else "" for values in found)
+    return oldest, newest
+
+
+def _count(
+    viewpoint: Viewpoint,
+    source: ReadableSource,
+    stored: Mapping[tuple[str, str], int],
+    until: float,
+) -> int | None:
+    """How many records a viewpoint has of a source; `None` where that takes too long."""
+    if source.grant_id is None:  # no grant leaves any out
+        return stored.get(source.order, 0)
+    view = RecordsView(*source.order, root=viewpoint.root)
+    return ViewFigures(viewpoint.reads, view, source, until).count()
 
 
 def _place(visit: PageRequest) -> tuple[str, str]:

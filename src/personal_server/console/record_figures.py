@@ -35,7 +35,7 @@ from personal_server.enforcement.queries import (
 from personal_server.enforcement.timeline import time_field
 from personal_server.errors import QueryTimeout
 from personal_server.reading.aggregates import ShownAggregation, ShownGroup, read_aggregate
-from personal_server.reading.owner import OwnerReads
+from personal_server.reading.owner import AuthorityReads
 from personal_server.reading.records import read_records
 from personal_server.storage.ports import ReadSnapshot, once
 
@@ -70,7 +70,7 @@ class Facet:
 class ViewFigures:
     """The figures of one view.  Units: `until` on the monotonic clock, in seconds."""
 
-    reads: OwnerReads
+    reads: AuthorityReads
     view: RecordsView
     source: ReadableSource
     until: float
@@ -100,7 +100,8 @@ class ViewFigures:
         if conditions is None:
             return []
         joining = joining_fields(declared)
-        named = [n for n in declared.aggregations.group_by if n not in joining][:FACETS_TRIED]
+        granted = (n for n in declared.aggregations.group_by if n in self.source.fields)
+        named = [n for n in granted if n not in joining][:FACETS_TRIED]
         found = (self._facet(name, conditions) for name in named)
         telling = (each for each in found if not each.counted or _tells(each))
         return list(islice(telling, FACETS_SHOWN))
@@ -142,14 +143,17 @@ class ViewFigures:
         return Facet(granularity, bars, (found.other_count if found else None) or 0)
 
     def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
-        """The aggregate, where there is time for it; of a whole stream once for each state."""
+        """The aggregate, where there is time for it; of a whole stream, which only the owner reads,
+        once for each state.
+        """
 
         def ask() -> ShownAggregation:
             answer = read_aggregate(self.reads.ports, snapshot, authority, query)
             return cast("ShownAggregation", answer.data)
 
         with suppress(QueryTimeout), self._open() as (snapshot, authority):
-            return ask() if query.filters else once(snapshot.derived, query, ask)
+            is_whole = not query.filters and self.source.grant_id is None
+            return once(snapshot.derived, query, ask) if is_whole else ask()
         return None
 
     @contextmanager

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import cast
 from urllib.parse import quote, urlencode
 
+from personal_server.console.viewpoints import OWN, records_path
 from personal_server.console.words import cut, day_of, field_words, minute_of, said
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.declaration import Property, Stream
-from personal_server.domain.record import key_segment, key_text
+from personal_server.domain.record import key_text
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
 from personal_server.enforcement.queries import ALWAYS, FilterText, Times
 from personal_server.enforcement.timeline import time_field
@@ -43,15 +44,12 @@ OPERATORS = {
 }
 
 
-def records_path(connection_id: str, stream: str, key: str | None = None) -> str:
-    """The page of a stream, or of one of its records."""
-    place = f"/owner/records/{quote(connection_id, safe='')}/{quote(stream, safe='')}"
-    return place if key is None else f"{place}/{key_segment(key)}"
-
-
 @dataclass(frozen=True, slots=True)
 class RecordsView:
-    """What of a stream is looked at, as its link says it.  Shapes: `since`, `until` are days."""
+    """What of a stream is looked at, as its link says it.
+
+    Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin.
+    """
 
     connection_id: str
     stream: str
@@ -59,6 +57,7 @@ class RecordsView:
     since: str | None = None
     until: str | None = None
     sort: str | None = None
+    root: str = OWN
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -75,7 +74,12 @@ class RecordsView:
     def link(self) -> str:
         """Where it stands."""
         asked = urlencode(self.pairs, safe="[]")
-        return records_path(self.connection_id, self.stream) + (f"?{asked}" if asked else "")
+        return self.place + (f"?{asked}" if asked else "")
+
+    @property
+    def place(self) -> str:
+        """Where the whole of it stands."""
+        return records_path(self.root, self.connection_id, self.stream)
 
     @property
     def is_whole(self) -> bool:
@@ -104,16 +108,21 @@ class RecordsView:
         return ALWAYS if since is until is None else Times(since, until)
 
 
-def check_view(view: RecordsView, declared: Stream) -> None:
+def check_view(view: RecordsView, source: ReadableSource) -> None:
     """Raise: InvalidRequest for what no link of ours says; it repeats nothing of a link."""
     names = [each.field for each in view.filters]
-    if any(name not in declared.properties for name in names):
+    if any(name not in source.fields for name in names):
         raise InvalidRequest("This link names a field that these records do not have.")
-    if view.sort is not None and view.sort.removeprefix("-") not in declared.sortable:
+    if view.sort is not None and view.sort.removeprefix("-") not in sortable_fields(source):
         raise InvalidRequest("These records cannot be sorted by that.", param="sort")
     if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
         raise InvalidRequest("This view has too many conditions. Take some away.")
     _ = view.times
+
+
+def sortable_fields(source: ReadableSource) -> list[str]:
+    """The fields by which these records can be sorted here."""
+    return [name for name in source.declared.sortable if name in source.fields]
 
 
 def _day_ns(text: str | None, param: str) -> int | None:
@@ -193,7 +202,7 @@ def table_columns(
     view: RecordsView, source: ReadableSource, names: Iterable[str]
 ) -> list[ShownColumn]:
     """The head of a table; a field by which it is sorted turns it round."""
-    sortable = source.declared.sortable
+    sortable = sortable_fields(source)
     found: list[ShownColumn] = []
     for name in names:
         down = view.sort == f"-{name}"
@@ -215,11 +224,11 @@ class Row:
     cells: tuple[str, ...]
 
 
-def table_row(source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
+def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
     """One record."""
     kinds = {name: source.declared.properties[name].kind for name in names}
     first, *rest = [brief(data.get(name), kinds[name]) for name in names]
-    link = records_path(source.connection_id, source.stream, key)
+    link = records_path(root, source.connection_id, source.stream, key)
     return Row(link, first or cut(key, CELL_CHARS), tuple(rest))
 
 
@@ -238,10 +247,10 @@ class RecordField:
     sensitive: bool = False
 
 
-def record_fields(source: ReadableSource, key: str, data: Data) -> list[RecordField]:
+def record_fields(root: str, source: ReadableSource, key: str, data: Data) -> list[RecordField]:
     """The fields that hold something, as much of each as there is room for."""
-    place = records_path(source.connection_id, source.stream, key)
-    view = RecordsView(source.connection_id, source.stream)
+    place = records_path(root, source.connection_id, source.stream, key)
+    view = RecordsView(source.connection_id, source.stream, root=root)
     left = RECORD_CHARS
     found: list[RecordField] = []
     for name, value in data.items():
@@ -300,21 +309,30 @@ class RelatedLink:
     link: str
 
 
-def related_to(source: ReadableSource, key: str, data: Data) -> list[RelatedLink]:
-    """The relations of a record, and its conversation."""
+def related_to(
+    root: str,
+    source: ReadableSource,
+    siblings: Mapping[str, ReadableSource],
+    key: str,
+    data: Data,
+) -> list[RelatedLink]:
+    """The relations of a record, and its conversation; `siblings` are what its account shows."""
     declared, connection_id = source.declared, source.connection_id
     found: list[RelatedLink] = []
     joined: set[str] = set()
     for each in declared.relationships:
-        if each.stream not in source.sibling_streams:
+        other = siblings.get(each.stream)
+        if other is None:
             continue
         value = key if each.foreign_key_on == "target" else data.get(each.foreign_key)
         if not isinstance(value, str | int) or value == "":
             continue
         if each.foreign_key_on == "self":
-            link = records_path(connection_id, each.stream, key_text(value))
+            link = records_path(root, connection_id, each.stream, key_text(value))
+        elif each.foreign_key not in other.fields:
+            continue
         else:
-            view = RecordsView(connection_id, each.stream).having(
+            view = RecordsView(connection_id, each.stream, root=root).having(
                 FilterText(each.foreign_key, None, str(value))
             )
             if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
@@ -325,7 +343,8 @@ def related_to(source: ReadableSource, key: str, data: Data) -> list[RelatedLink
     spoken = declared.conversation_field
     value = data.get(spoken or "")
     if spoken is not None and spoken not in joined and isinstance(value, str) and value:
-        view = RecordsView(connection_id, source.stream).having(FilterText(spoken, None, value))
+        whole = RecordsView(connection_id, source.stream, root=root)
+        view = whole.having(FilterText(spoken, None, value))
         if len(urlencode(view.pairs)) <= MOST_LINK_BYTES:
             found.append(RelatedLink("conversation", view.link))
     return found

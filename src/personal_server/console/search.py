@@ -1,4 +1,4 @@
-"""One search over everything, for the owner.
+"""One search over everything that a viewpoint shows.
 
 Source: docs/contract/authorization-server.md 13.5; docs/contract/resource-server.md 11.
 """
@@ -20,16 +20,15 @@ from personal_server.console.record_view import (
     SHORT_CHARS,
     RecordsView,
     brief,
-    records_path,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
 from personal_server.console.words import cut, said
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import HitOrder
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.errors import InvalidRequest, QueryTimeout
-from personal_server.reading.owner import OwnerReads
 from personal_server.reading.search import search
 
 HITS_SHOWN = 20
@@ -53,15 +52,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchPages:
-    """`/owner/search`."""
+    """`/owner/search`, and that of every other viewpoint."""
 
-    reads: OwnerReads
+    viewpoints: Viewpoints
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where it stands."""
         asked = frozenset({"q", "stream", "since", "until", "sort", "cursor"})
-        return (PageRoute("GET", "/owner/search", self.show, asked),)
+        return tuple(PageRoute("GET", f"{root}/search", self.show, asked) for root in ROOTS)
 
     def show(self, visit: PageRequest) -> Response:
         """The form, and what was found.  Raises: InvalidRequest, InvalidCursor, CursorExpired."""
@@ -73,7 +72,9 @@ class SearchPages:
         }
         if len(urlencode(kept)) > 2 * MOST_LINK_BYTES:
             raise InvalidRequest("This search is too long. Take some words away.", param="q")
-        with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
+        viewpoint = self.viewpoints.of(visit)
+        place = f"{viewpoint.root}/search"
+        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             held = {each.stream for each in snapshot.stored_streams() if each.record_count}
             streams = _streams(authority, held)
             if asked.get("stream") and asked["stream"] not in dict(streams):
@@ -82,7 +83,7 @@ class SearchPages:
             if asked.get("q"):
                 query = _query(asked)
                 try:
-                    answer = search(self.reads.ports, snapshot, authority, query)
+                    answer = search(viewpoint.reads.ports, snapshot, authority, query)
                 except QueryTimeout:
                     found = {"problem": "This took too long. Choose one kind, or a span of days."}
                 except InvalidRequest as error:
@@ -90,13 +91,12 @@ class SearchPages:
                 else:
                     more = answer.next_cursor
                     found = {
-                        "hits": _hits(answer.data),
-                        "next": f"/owner/search?{urlencode({**kept, 'cursor': more})}"
-                        if more
-                        else None,
-                        "told": _told(msgspec.to_builtins(answer.meta), kept),
+                        "hits": _hits(viewpoint.root, answer.data),
+                        "next": f"{place}?{urlencode({**kept, 'cursor': more})}" if more else None,
+                        "told": _told(place, msgspec.to_builtins(answer.meta), kept),
                     }
         values: dict[str, object] = {
+            "viewpoint": viewpoint,
             "q": asked.get("q", ""),
             "since": asked.get("since", ""),
             "until": asked.get("until", ""),
@@ -104,7 +104,7 @@ class SearchPages:
             "sort": asked.get("sort", ""),
             "streams": streams,
             "begins": not asked.get("cursor"),
-            "holds_records": bool(held),
+            "holds_records": bool(streams),
             "problem": None,
             "hits": None,
             "next": None,
@@ -135,12 +135,12 @@ def _query(asked: Mapping[str, str]) -> SearchQuery:
     )
 
 
-def _hits(disclosed: object) -> list[Hit]:
+def _hits(root: str, disclosed: object) -> list[Hit]:
     found: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(disclosed))
-    return [_hit(each) for each in found]
+    return [_hit(root, each) for each in found]
 
 
-def _hit(found: Mapping[str, Any]) -> Hit:
+def _hit(root: str, found: Mapping[str, Any]) -> Hit:
     excerpt = found["evidence_excerpts"][0]
     at = found.get("authored_at")
     kind = ValueKind.DATE if at and len(at) == len("2026-01-31") else ValueKind.INSTANT
@@ -148,7 +148,7 @@ def _hit(found: Mapping[str, Any]) -> Hit:
     place = (found["connection_id"], found["stream"])
     account = found.get("display_name") or found["connector_key"]
     return Hit(
-        link=records_path(*place, key),
+        link=records_path(root, *place, key),
         title=cut(found.get("title") or "", SHORT_CHARS) or cut(key, CELL_CHARS),
         where=f"{cut(account, CELL_CHARS)} · {cut(found['stream'], CELL_CHARS)}",
         at=brief(at, kind) if at else "",
@@ -171,12 +171,12 @@ def pieces(text: str, begin: int, ranges: Sequence[Sequence[int]]) -> tuple[tupl
     return tuple((said(each, len(each)), matches) for each, matches in found if each)
 
 
-def _told(meta: object, kept: Mapping[str, str]) -> dict[str, object]:
+def _told(place: str, meta: object, kept: Mapping[str, str]) -> dict[str, object]:
     """What is said of the search as a whole: how it was widened, near words, what was left out."""
     said_of = cast("dict[str, Any]", meta)
     relaxed: dict[str, Any] = said_of.get("relaxed") or {}
     near = [
-        (cut(each["value"], CELL_CHARS), f"/owner/search?{urlencode({**kept, 'q': each['value']})}")
+        (cut(each["value"], CELL_CHARS), f"{place}?{urlencode({**kept, 'q': each['value']})}")
         for each in said_of.get("near", ())[:WORDS_SHOWN]
         if len(each["value"]) <= CELL_CHARS
     ]

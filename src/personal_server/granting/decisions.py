@@ -111,6 +111,18 @@ class Granting:
         """The request under these choices.  Raises: NotFound, RequestClosed, NotANarrowing."""
         return self._show(request_id, choices, acting)
 
+    def asked(self, request_id: str) -> Review:
+        """An opened request as it was asked; looking changes nothing of what was shown.
+
+        Raises: NotFound, RequestClosed.
+        """
+        now_ns = self._clock()
+        with self._store.read() as reader:
+            row = _selecting(self._pending(reader, request_id, now_ns))
+            if row.opened_at_ns is None:
+                raise NotFound("Open the request first.")
+            return self._review(reader, row, None, now_ns)
+
     def approve(
         self,
         request_id: str,

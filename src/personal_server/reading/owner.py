@@ -1,21 +1,37 @@
-"""The owner's own reads: the authority over everything, in one state of the store.
+"""What the owner looks at: their own records, or what somebody else would read of them.
 
-Rule: the road is that of an owner's token, and nothing else; nobody is given anything by it.
+Rule: the road is that of a token's read, under the authority that such a token has, and nothing
+else; nobody is given anything by it, and nothing is recorded as read.
 Source: docs/contract/authorization-server.md 13.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.ports import ReadPorts
+from personal_server.reading.tokens import Identifier, OpenState, TokenHolder
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, once
+
+
+class AuthorityReads(Protocol):
+    """Opens states of the store under one authority."""
+
+    @property
+    def ports(self) -> ReadPorts:
+        """What every read needs."""
+        ...
+
+    def open(self, seconds: float) -> AbstractContextManager[tuple[ReadSnapshot, ReadAuthority]]:
+        """One state of the store, and what may be read of it.  Raises: QueryTimeout."""
+        ...
 
 
 def owner_of(subject_id: str) -> Resolved:
@@ -32,7 +48,7 @@ def owner_of(subject_id: str) -> Resolved:
 
 @dataclass(frozen=True, slots=True)
 class OwnerReads:
-    """Opens states of the store for the signed-in owner."""
+    """Everything, as the signed-in owner."""
 
     ports: ReadPorts
     declarations: KnownDeclarations
@@ -47,3 +63,35 @@ class OwnerReads:
         owner = owner_of(self.ports.store.subject_id)
         declared = self.declarations.current(snapshot.declarations())
         return read_authority(owner, snapshot.connections(), declared)
+
+
+@dataclass(frozen=True, slots=True)
+class HolderReads:
+    """What a token of a grant or package reads; nothing once that has ended or is paused."""
+
+    ports: ReadPorts
+    identify: Identifier
+    open_state: OpenState
+    holder: TokenHolder
+
+    @contextmanager
+    def open(self, seconds: float) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
+        """One state of the store, and what a good token may read of it.  Raises: QueryTimeout."""
+        with self.open_state(seconds) as (reader, snapshot):
+            yield snapshot, self.identify.holder(self.holder, reader, snapshot).authority
+
+
+@dataclass(frozen=True, slots=True)
+class ProspectiveReads:
+    """What a token of a grant that is not given yet would read."""
+
+    ports: ReadPorts
+    declarations: KnownDeclarations
+    prospective: Resolved
+
+    @contextmanager
+    def open(self, seconds: float) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
+        """One state of the store, and what such a token could read.  Raises: QueryTimeout."""
+        with self.ports.snapshot(seconds) as snapshot:
+            declared = self.declarations.current(snapshot.declarations())
+            yield snapshot, read_authority(self.prospective, snapshot.connections(), declared)

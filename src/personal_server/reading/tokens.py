@@ -398,7 +398,7 @@ class Identifier:
         """
         found = state.resolved
         if state.refusal is not None:
-            return Identified(read_authority(found, (), {}), state.refusal)
+            return _refused(state)
         if found.kind not in _KINDS or not self._accepts_resource(found.resource):
             raise InvalidToken("The access token is for another resource. Authorize again.")
         return Identified(self._authority(found, snapshot))
@@ -408,7 +408,9 @@ class Identifier:
     ) -> Identified:
         """The authority that a good token of a holder would have."""
         state = self._resolver.state_of_holder(reader, holder)
-        return Identified(self._authority(state.resolved, snapshot), state.refusal)
+        if state.refusal is not None:
+            return _refused(state)
+        return Identified(self._authority(state.resolved, snapshot))
 
     def _authority(self, found: Resolved, snapshot: ReadSnapshot) -> ReadAuthority:
         key = ("authority", found.token_reference)
@@ -419,6 +421,10 @@ class Identifier:
             authority = read_authority(found, snapshot.connections(), declarations)
             snapshot.derived[key] = (found, authority)
         return authority
+
+
+def _refused(state: TokenState) -> Identified:
+    return Identified(read_authority(state.resolved, (), {}), state.refusal)
 
 
 _KINDS = frozenset(kind.value for kind in TokenKind)

@@ -69,6 +69,7 @@ class Web:
     pages: dict[str, httpx2.Response] = field(default_factory=dict[str, httpx2.Response])
     addresses: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     requests: list[httpx2.Request] = field(default_factory=list[httpx2.Request])
+    unknown: set[str] = field(default_factory=set[str])
 
     def publish(self, url: str, document: object, **headers: str) -> None:
         content_type = {"content-type": "application/json", **headers}
@@ -77,6 +78,8 @@ class Web:
         )
 
     async def resolve(self, host: str) -> Sequence[str]:
+        if host in self.unknown:
+            raise OSError("no such name")
         return self.addresses.get(host, ["93.184.216.34"])
 
     async def handle(self, request: httpx2.Request) -> httpx2.Response:

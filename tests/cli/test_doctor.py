@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from personal_server.cli.doctor import HOSTS
+from personal_server.domain.hosts import CODEX
 from tests.cli.test_connect import Desk
 from tests.rs_client.provider import ORIGIN, RESOURCE, SERVER, FakeProvider
 
@@ -19,6 +20,12 @@ class WholeProvider(FakeProvider):
     """Also answers `/mcp`, the authorization page and preflight requests."""
 
     revoked = False
+    reaches_documents = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.authorized: list[str] = []
+
     tools: list[str]
     challenge = CHALLENGE
 
@@ -33,7 +40,13 @@ class WholeProvider(FakeProvider):
         if path == f"{RESOURCE}/mcp":
             return httpx2.Response(200, json={"resource": f"{ORIGIN}/mcp"})
         if path == "/oauth/authorize":
-            return httpx2.Response(303, headers={"location": f"{ORIGIN}/consent/ar_1"})
+            asked = request.url.params
+            self.authorized.append(asked["client_id"])
+            assert asked["prompt"] == "none"
+            if asked["client_id"].startswith("https:") and not self.reaches_documents:
+                return httpx2.Response(400, json={"error": "invalid_client"})
+            back = f"{asked['redirect_uri']}?error=interaction_required"
+            return httpx2.Response(303, headers={"location": back})
         if path == "/oauth/revoke":
             self.revoked = True
         if path == "/mcp":
@@ -96,7 +109,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({f"{RESOURCE}/mcp": (404, {})}, "Metadata of /mcp", "404"),
     ({"/.well-known/openid-configuration": (200, {})}, "Metadata of OpenID", "openid"),
     ({RESOURCE: (200, {"resource": "https://other.example"})}, "Metadata", "another one"),
-    ({"/oauth/register": (500, {})}, "Codex", "500"),
+    ({"/oauth/register": (500, {})}, "Cursor", "500"),
     ({"/oauth/authorize": (400, {})}, "Cursor", "400"),
 ]
 
@@ -129,3 +142,29 @@ def test_a_missing_tool_is_a_finding(desk: Desk) -> None:
     desk.provider.tools = TOOLS[:5]
     found = findings(desk, "--authorize", "--no-browser", code=69)
     assert "5 tools" in found["MCP tools/list"]["said"]
+
+
+def test_hosts_with_a_document_are_tried_with_it(desk: Desk) -> None:
+    assert isinstance(desk.provider, WholeProvider)
+    found = findings(desk, code=0)
+    assert "document" in found["Codex"]["said"]
+    assert CODEX.url in desk.provider.authorized
+    registered = desk.provider.forms("/oauth/register")
+    assert {sent["software_id"] for sent in registered} == {"pdpp-doctor"}
+
+
+def test_a_server_that_refuses_a_document_is_told_so(desk: Desk) -> None:
+    assert isinstance(desk.provider, WholeProvider)
+    desk.provider.reaches_documents = False
+    found = findings(desk, code=69)
+    assert found["Claude Code"]["state"] == "wrong"
+    assert "claude.ai" in found["Claude Code"]["mend"]
+    assert found["Cursor"]["state"] == "good"
+
+
+def test_hosts_register_where_no_documents_are_taken(desk: Desk) -> None:
+    assert isinstance(desk.provider, WholeProvider)
+    changed = {**desk.provider.metadata(), "client_id_metadata_document_supported": False}
+    desk.provider.changes = {SERVER: (200, changed)}
+    desk.provider.reaches_documents = False
+    assert findings(desk, code=0)["Codex"]["state"] == "good"

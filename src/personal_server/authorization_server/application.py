@@ -167,7 +167,7 @@ def authorization_app(parts: AuthorizationParts) -> AuthorizationApplication:
 def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     store, configuration, clock = parts.store, parts.configuration, parts.clock
     limits = RateLimits(clock, parts.space)
-    documents = Documents(store, configuration, limits, clock, parts.fetch)
+    documents = Documents(store, configuration, limits, clock, parts.fetch, parts.space)
     clients = Clients(store, configuration, documents, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     redeeming = Redeeming(store, clock, parts.random_bytes)
@@ -188,7 +188,7 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
         clock,
         parts.owner_session,
     )
-    metadata = Metadata(configuration, parts.receipts)
+    metadata = Metadata(configuration, documents, parts.receipts)
     routes = [
         EndpointRoute("GET", "/.well-known/oauth-authorization-server", metadata.get, cors=True),
         EndpointRoute("GET", KEYS_PATH, metadata.keys, cors=True),

@@ -22,12 +22,13 @@ from personal_server.consent.authorization_requests import (
     CodeRequest,
     parse_code_request,
 )
-from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
+from personal_server.consent.client_registration import CHECK, DOCUMENT, DYNAMIC
 from personal_server.consent.redirects import matches, with_parameters
 from personal_server.domain.values import NANOSECONDS
 from personal_server.domain.wire_objects import WireObject
 from personal_server.errors import (
     BadRequest,
+    InteractionRequired,
     InvalidClient,
     InvalidRedirectUri,
     OAuthRefusal,
@@ -85,7 +86,14 @@ class Authorizing:
         client_id = call.parameters.get("client_id")
         if client_id is None:
             raise InvalidClient("The client id is missing.", param="client_id")
-        client = await self._clients.find(client_id, call)
+        asks = "none" not in call.parameters.get("prompt", "").split()
+        client = await self._clients.find(client_id, call, kept=asks)
+        try:
+            return await self._answer(call, client)
+        finally:
+            await self._clients.forget_check(client)
+
+    async def _answer(self, call: EndpointRequest, client: ClientRow) -> Response:
         pushed = call.parameters.get("request_uri")
         if pushed is not None:
             handle = await anyio.to_thread.run_sync(
@@ -125,6 +133,8 @@ class Authorizing:
     async def _ask(self, call: EndpointRequest, client: ClientRow, redirect_uri: str) -> str:
         asking = Asking(client, call.origin)
         request = self._parse(call)
+        if client.registration == CHECK:
+            raise InteractionRequired("A check asks the owner nothing.")
         try:
             return await anyio.to_thread.run_sync(
                 self._requesting.ask_for_code, asking, request, redirect_uri, call.acting()
@@ -162,7 +172,7 @@ def _redirect_uri(client: ClientRow, call: EndpointRequest) -> str:
 
 def _is_stranger(client: ClientRow) -> bool:
     """Whether nobody but the client itself says that it may be trusted."""
-    return client.first_approved_at_ns is None and client.registration in (DYNAMIC, DOCUMENT)
+    return client.first_approved_at_ns is None and client.registration in (DYNAMIC, DOCUMENT, CHECK)
 
 
 def _see_other(location: str) -> Response:

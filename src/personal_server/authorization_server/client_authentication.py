@@ -8,7 +8,7 @@ Source: docs/contract/authorization-server.md 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
@@ -24,10 +24,11 @@ from personal_server.authorization_server.client_metadata import Documents
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_documents import NONE, PRIVATE_KEY_JWT, ClientDocument
-from personal_server.consent.client_registration import DOCUMENT, GRANT_TYPES
+from personal_server.consent.client_registration import CHECK, DOCUMENT, GRANT_TYPES
 from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id, secret_hash
 from personal_server.errors import BadRequest, InvalidClient
 from personal_server.granting.audit import METADATA_CHANGED, Acting, Subject, audit
+from personal_server.granting.clients import forget_check
 from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,
@@ -62,10 +63,20 @@ class Clients:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    async def find(self, client_id: str, call: EndpointRequest) -> ClientRow:
-        """The client of a new authorization.  Raises: InvalidClient."""
-        row, _ = await self._known(client_id, call, stale=False)
+    async def find(self, client_id: str, call: EndpointRequest, *, kept: bool = True) -> ClientRow:
+        """The client of a new authorization, or of one that only checks.
+
+        Shapes: without `kept`, one that comes by a document is not written down.
+        Raises: InvalidClient.
+        """
+        row, _ = await self._known(client_id, call, stale=False, kept=kept)
         return row
+
+    async def forget_check(self, client: ClientRow) -> None:
+        """What only checked is gone with its answer."""
+        if client.registration == CHECK:
+            now_ns = self._clock()
+            await anyio.to_thread.run_sync(forget_check, self._store, client.client_id, now_ns)
 
     async def authenticate(
         self, call: EndpointRequest, *, stale: bool = False
@@ -92,7 +103,7 @@ class Clients:
     async def _without_assertion(
         self, client_id: str, call: EndpointRequest, *, stale: bool
     ) -> AuthenticatedClient:
-        row, _ = await self._known(client_id, call, stale=stale)
+        row, _ = await self._caller(client_id, call, stale=stale)
         if row.auth_method != NONE:
             raise refusal("missing")
         return AuthenticatedClient(row, NONE)
@@ -106,7 +117,7 @@ class Clients:
         named = claims.get("sub")
         if not isinstance(named, str) or client_id not in (None, named):
             raise refusal("sub")
-        row, document = await self._known(named, call, stale=stale)
+        row, document = await self._caller(named, call, stale=stale)
         if document is None or not document.publishes_keys:
             raise refusal("keys")
         await self._verify(assertion, document)
@@ -124,15 +135,30 @@ class Clients:
             keys = await self._documents.keys(document, anew=True)
             verify_signature(assertion, keys, document.signing_alg)
 
-    async def _known(
+    async def _caller(
         self, client_id: str, call: EndpointRequest, *, stale: bool
+    ) -> tuple[ClientRow, ClientDocument | None]:
+        """Who calls an endpoint: never what only checks."""
+        row, document = await self._known(client_id, call, stale=stale)
+        if row.registration == CHECK:
+            raise _unknown()
+        return row, document
+
+    async def _known(
+        self, client_id: str, call: EndpointRequest, *, stale: bool, kept: bool = True
     ) -> tuple[ClientRow, ClientDocument | None]:
         document = None
         if client_id.startswith("https://"):
             if not self._configuration.client_metadata_documents:
                 raise _unknown()
             document = await self._documents.client(client_id, call.origin, stale=stale)
-            row = await anyio.to_thread.run_sync(self._keep, document, call.acting("server"))
+            if kept:
+                row = await anyio.to_thread.run_sync(self._keep, document, call.acting("server"))
+            else:
+                known = await anyio.to_thread.run_sync(self._row, client_id)
+                row = self._made(document)
+                if known is not None:
+                    row = replace(row, blocked_at_ns=known.blocked_at_ns)
         else:
             found = await anyio.to_thread.run_sync(self._row, client_id)
             if found is None:
@@ -155,6 +181,7 @@ class Clients:
             ClientRow.grant_types.to(document.grant_types or GRANT_TYPES),
             ClientRow.auth_method.to(document.auth_method),
             ClientRow.dpop_bound.to(document.dpop_bound),
+            ClientRow.published_on.to(document.published_on),
         )
         row = self._row(document.client_id)
         if row is not None and not _changed(row, facts):
@@ -181,21 +208,23 @@ class Clients:
             writer.change(ClientRow, facts, ClientRow.client_id.equals(document.client_id))
             audit(writer, METADATA_CHANGED, acting, now_ns, subject, changed=changed)
             return
-        writer.insert(
-            ClientRow(
-                client_id=document.client_id,
-                client_ref=new_id(CLIENT_REFERENCE, self._random_bytes),
-                registration=DOCUMENT,
-                name=document.name,
-                display=dict(document.display),
-                redirect_uris=document.redirect_uris,
-                grant_types=document.grant_types or GRANT_TYPES,
-                auth_method=document.auth_method,
-                dpop_bound=document.dpop_bound,
-                registered_at_ns=now_ns,
-            )
-        )
+        writer.insert(self._made(document))
         audit(writer, "client.registered", acting, now_ns, subject)
+
+    def _made(self, document: ClientDocument) -> ClientRow:
+        return ClientRow(
+            client_id=document.client_id,
+            client_ref=new_id(CLIENT_REFERENCE, self._random_bytes),
+            registration=DOCUMENT,
+            name=document.name,
+            display=dict(document.display),
+            redirect_uris=document.redirect_uris,
+            grant_types=document.grant_types or GRANT_TYPES,
+            auth_method=document.auth_method,
+            dpop_bound=document.dpop_bound,
+            published_on=document.published_on,
+            registered_at_ns=self._clock(),
+        )
 
     def _use_once(self, client_id: str, jti: str, expires_at_ns: int) -> None:
         jti_hash = secret_hash(f"{client_id}\n{jti}")

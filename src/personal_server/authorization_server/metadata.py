@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 import anyio.to_thread
 from starlette.responses import Response
 
+from personal_server.authorization_server.client_metadata import Documents
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_registration import GRANT_TYPES, GrantType
@@ -82,11 +83,13 @@ class AuthorizationServer(WireObject, kw_only=True):
     pdpp_device_authorization_profiles_supported: Sequence[DeviceProfile]
 
 
-def server_metadata(origin: str, configuration: Configuration) -> AuthorizationServer:
+def server_metadata(
+    origin: str, configuration: Configuration, *, with_documents: bool
+) -> AuthorizationServer:
     """The metadata document of one of our origins."""
     registers = configuration.dynamic_registration
     modes = {
-        "client_id_metadata_document": configuration.client_metadata_documents,
+        "client_id_metadata_document": with_documents,
         "dynamic": registers,
         "pre_registered_public": True,
     }
@@ -114,7 +117,7 @@ def server_metadata(origin: str, configuration: Configuration) -> AuthorizationS
         scopes_supported=["pdpp:read", "offline_access"],
         authorization_details_types_supported=[DATA_ACCESS],
         authorization_response_iss_parameter_supported=True,
-        client_id_metadata_document_supported=configuration.client_metadata_documents,
+        client_id_metadata_document_supported=with_documents,
         protected_resources=[origin, f"{origin}/mcp"],
         service_documentation=f"{origin}/docs",
         ui_locales_supported=["en"],
@@ -167,13 +170,18 @@ class KeySet(WireObject):
 class Metadata:
     """`GET /.well-known/oauth-authorization-server`, and the keys it names."""
 
-    def __init__(self, configuration: Configuration, receipts: ConsentReceipts) -> None:
+    def __init__(
+        self, configuration: Configuration, documents: Documents, receipts: ConsentReceipts
+    ) -> None:
         self._configuration = configuration
+        self._documents = documents
         self._receipts = receipts
 
     async def get(self, call: EndpointRequest) -> Response:
         """The document of the origin that was asked."""
-        return answer(server_metadata(call.origin, self._configuration), headers=DOCUMENT)
+        offered = self._documents.offered
+        document = server_metadata(call.origin, self._configuration, with_documents=offered)
+        return answer(document, headers=DOCUMENT)
 
     async def keys(self, _: EndpointRequest) -> Response:
         """The public keys."""

@@ -3,8 +3,9 @@
 Without an address it asks the server of this machine what needs care (`health_findings`), with
 `--data` it looks at the data on it (`data_findings`).
 
-Rule: one line a check; nothing is changed but a registration per host, and the doctor's own access
-is given back.
+Rule: one line a check; nothing is left behind: what a host would ask is asked without the owner
+(`prompt=none`), what is registered says that it only checks and is gone with its answer, and the
+doctor's own access is given back.
 Source: docs/contract/authorization-server.md 1, 2, 3, 5, 9, 10.2, 12; docs/contract/mcp-adapter.md
 2.2; the hosts' own documentation of their redirect addresses.
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import cyclopts
 from cyclopts import Parameter
@@ -41,6 +42,9 @@ from personal_server.cli.health_findings import REACHABLE, health_findings, serv
 from personal_server.cli.security import security_findings
 from personal_server.cli.store import open_store
 from personal_server.cli.tables import console
+from personal_server.consent.client_registration import CHECKING
+from personal_server.domain import hosts
+from personal_server.domain.hosts import PublishedDocument
 from personal_server.rs_client.authorization_flows import (
     PollWait,
     ask_for_device,
@@ -63,6 +67,7 @@ NAME = "pdpp doctor"
 PROTOCOL = "2025-11-25"
 TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
 BROWSER_HOST = "http://localhost:6274"
+ASKS = "interaction_required"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
 
@@ -92,12 +97,17 @@ Check = Callable[[], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """How one host comes: the redirect it registers, the one it then uses, where it runs."""
+    """How one host comes: the redirect it registers, the one it then uses, where it runs.
+
+    Shapes: `document` is what it is known by where the server takes documents; it registers where
+        there is none.
+    """
 
     name: str
     registers: str
     uses: str
     in_cloud: bool = False
+    document: PublishedDocument | None = None
 
 
 HOSTS = (
@@ -113,9 +123,24 @@ HOSTS = (
         "https://chatgpt.com/connector_platform_oauth_redirect",
         in_cloud=True,
     ),
-    Host("Claude Code", "http://localhost:50123/callback", "http://localhost:50124/callback"),
-    Host("Codex", "http://127.0.0.1:50123/callback", "http://127.0.0.1:50124/callback"),
-    Host("VS Code", "http://127.0.0.1:33418/", "http://127.0.0.1:33418/"),
+    Host(
+        "Claude Code",
+        "http://localhost:50123/callback",
+        "http://localhost:50124/callback",
+        document=hosts.CLAUDE_CODE,
+    ),
+    Host(
+        "Codex",
+        "http://127.0.0.1:50123/callback",
+        "http://127.0.0.1:50124/callback",
+        document=hosts.CODEX,
+    ),
+    Host(
+        "VS Code",
+        "http://127.0.0.1:33418/",
+        "http://127.0.0.1:33418/",
+        document=hosts.VS_CODE,
+    ),
     Host(
         "Cursor",
         "cursor://anysphere.cursor-mcp/oauth/callback",
@@ -282,14 +307,16 @@ def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding
 
 def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
     """What hosts with client metadata documents look for before they use one."""
-    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
-    yield judged(
-        "Client metadata documents",
-        metadata.body.get("client_id_metadata_document_supported") is True
-        and {"none", "private_key_jwt"} <= set(map(str, methods)),
-        "not offered together with `none` and `private_key_jwt`",
-        "Hosts then register instead; set PDPP_CIMD=on to spare them that.",
-    )
+    name = "Client metadata documents"
+    if _takes_documents(metadata):
+        yield good(name)
+    else:
+        yield Finding(
+            name,
+            HINT,
+            "not offered, so hosts register instead",
+            "Set PDPP_CIMD=on, and let the server reach the internet, to spare them that.",
+        )
 
 
 def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
@@ -330,7 +357,22 @@ def _allows(reply: JsonResponse) -> bool:
 
 
 def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> Iterator[Finding]:
-    """Register as this host does, then open the authorization page as it does."""
+    """Say who asks as this host does, then open the authorization page as it does."""
+    document = host.document
+    metadata = exchange.get(provider.issuer + SERVER_PATH)
+    if document is not None and _takes_documents(metadata):
+        page = exchange.get(_page(provider, host, document.url))
+        if _would_ask(page):
+            yield good(host.name, "is known by its document, and would be led to the consent page")
+            return
+        where = urlsplit(document.url).hostname
+        yield wrong(
+            host.name,
+            f"its document was refused: {page.status} {page.error or ''}".rstrip(),
+            f"Let the server reach {where} over https, or update it: it then knows the document of"
+            " its day. With PDPP_CIMD=off hosts register instead.",
+        )
+        return
     if provider.registration is None:
         yield Finding(
             host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
@@ -346,7 +388,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         )
         return
     page = exchange.get(_page(provider, host, client_id))
-    if not _leads_to_consent(page):
+    if not _would_ask(page):
         yield wrong(
             host.name,
             f"the authorization page answered {page.status}",
@@ -361,7 +403,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
             "Put the server behind a public https address (docs/deploy.md).",
         )
         return
-    yield good(host.name, "registers, and is led to the consent page")
+    yield good(host.name, "registers, and would be led to the consent page")
 
 
 def _registration(host: Host) -> dict[str, object]:
@@ -371,6 +413,7 @@ def _registration(host: Host) -> dict[str, object]:
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
+        "software_id": CHECKING,
     }
 
 
@@ -382,14 +425,23 @@ def _page(provider: Provider, host: Host, client_id: str) -> str:
         "code_challenge": CHALLENGE,
         "code_challenge_method": "S256",
         "state": "doctor",
+        "scope": "pdpp:read offline_access",
+        "prompt": "none",
         "resource": f"{provider.origin}/mcp",
     }
     return f"{provider.authorization}?{urlencode(parameters)}"
 
 
-def _leads_to_consent(page: JsonResponse) -> bool:
-    """Whether an answer sends the browser to a consent page."""
-    return page.status == 303 and "/consent/" in page.headers.get("location", "")
+def _would_ask(page: JsonResponse) -> bool:
+    """Whether an answer refuses for nothing but that the owner was not to be asked."""
+    sent_back = parse_qs(urlsplit(page.headers.get("location", "")).query)
+    return ASKS in (page.error, *sent_back.get("error", ()))
+
+
+def _takes_documents(metadata: JsonResponse) -> bool:
+    """What hosts look for before they use their document."""
+    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
+    return metadata.body.get("client_id_metadata_document_supported") is True and "none" in methods
 
 
 def _check_with_access(

@@ -30,7 +30,8 @@ class ClientDocument:
     """A client as its document describes it.
 
     Shapes: `auth_method` is how it *must* prove itself; `keys` or `jwks_uri` where it publishes
-        keys; `signing_alg` the only algorithm it may use, `None` for any of ours.
+        keys; `signing_alg` the only algorithm it may use, `None` for any of ours; `published_on`
+        the day of a document that could not be fetched now, `None` for a fetched one.
     """
 
     client_id: str
@@ -43,6 +44,7 @@ class ClientDocument:
     jwks_uri: str | None = None
     signing_alg: str | None = None
     dpop_bound: bool = False
+    published_on: str | None = None
 
     @property
     def publishes_keys(self) -> bool:

@@ -1,7 +1,8 @@
 """Clients: what is known of them, and what is taken from their own words (RFC 7591).
 
 Rule: a client is asked who it is, never what it may do.  Registration replaces rather than refuses;
-what it replaced stands in the answer.  No secret is ever issued.
+what it replaced stands in the answer.  No secret is ever issued.  A check is good for one answer
+of the authorization endpoint, asks the owner nothing, and is gone with it.
 Source: docs/contract/authorization-server.md 3, 3.2.
 """
 
@@ -17,12 +18,15 @@ from urllib.parse import urlsplit
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
 from personal_server.errors import InvalidClientMetadata, InvalidRedirectUri
 
-PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL = (
+PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL, CHECK = (
     "pre_registered",
     "client_id_metadata_document",
     "dynamic",
     "local",
+    "check",
 )
+CHECKING = "pdpp-doctor"
+"""The `software_id` of a registration that only tries whether one would do."""
 UNNAMED = "Unnamed app"
 GrantType = Literal[
     "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"
@@ -63,6 +67,7 @@ class Registration:
     display: Mapping[str, object]
     echoed: Mapping[str, Any]
     dpop_bound: bool = False
+    is_check: bool = False
 
 
 def register(metadata: object, schemes: Collection[str]) -> Registration:
@@ -93,6 +98,7 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
         display={DISPLAY_MEMBERS[name]: address for name, address in addresses.items()},
         echoed={**addresses, **{name: members[name] for name in sorted(kept)}},
         dpop_bound=members.get(DPOP_BOUND) is True,
+        is_check=members.get("software_id") == CHECKING,
     )
 
 

@@ -133,7 +133,7 @@ def _place(row: ClientRow) -> str:
 
 
 def _view(reader: AuthorizationReader, row: ClientRow, now_ns: int) -> ClientView:
-    kind, trust = trust_mark(row.registration, row.client_id)
+    kind, trust = trust_mark(row.registration, row.client_id, row.published_on)
     active = reader.count_held(HeldQuery(now_ns, lasts=True, client_id=row.client_id))
     devices = _acting_as_owner(reader, row.client_id, now_ns)
     return ClientView(row, row.name or row.client_id, kind, trust, active, devices)

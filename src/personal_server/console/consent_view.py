@@ -270,7 +270,9 @@ def _expiry(chosen: str | None, mode: str) -> str:
 def _who(review: Review) -> WhoView:
     client, redirect = review.asked.client, review.asked.redirect_uri
     host = urlsplit(client.client_id).hostname or ""
-    kind, trust = words.trust_mark(client.registration, client.client_id)
+    kind, trust = words.trust_mark(client.registration, client.client_id, client.published_on)
+    if client.registration == DOCUMENT and not words.leads_to_host(redirect, host):
+        kind = "warn"
     name = str(review.asked.display.get("name") or client.client_id)
     return WhoView(
         name=name,
@@ -292,8 +294,10 @@ def _warnings(review: Review, host: str) -> tuple[str, ...]:
     if client.registration == DOCUMENT:
         redirect_host = urlsplit(redirect or "").hostname
         if redirect_host in words.LOOPBACK_NAMES:
-            if all(urlsplit(uri).hostname in words.LOOPBACK_NAMES for uri in client.redirect_uris):
-                found.append("Any program on this computer could receive this access.")
+            found.append(
+                "Any program on this computer may call itself so, and would receive this access."
+                " Allow it only if you started this."
+            )
         elif redirect_host and redirect_host != host:
             found.append("The answer goes to another domain than the one that was checked.")
     return tuple(found)

@@ -185,6 +185,12 @@ def redirect_place(uri: str | None) -> str:
     return shown(parts.hostname or "", 255)
 
 
+def leads_to_host(uri: str | None, host: str) -> bool:
+    """Whether a redirect leads to the very domain that says who the app is."""
+    parts = urlsplit(uri or "")
+    return parts.scheme == "https" and parts.hostname == host
+
+
 _TRUST = {
     "pre_registered": ("good", "Set up on this server"),
     "client_id_metadata_document": ("good", "Domain {host} checked"),
@@ -193,10 +199,16 @@ _TRUST = {
 }
 
 
-def trust_mark(registration: str | None, client_id: str) -> tuple[str, str]:
+def trust_mark(
+    registration: str | None, client_id: str, published_on: str | None = None
+) -> tuple[str, str]:
     """How far an app is known: the look of the mark, and its words.
 
+    `published_on` is the day of a document that could not be fetched.
     Source: docs/contract/authorization-server.md 3.
     """
+    host = urlsplit(client_id).hostname or ""
+    if published_on is not None:
+        return "warn", f"As {host} published it on {published_on}, not fetched"
     look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
-    return look, said.format(host=urlsplit(client_id).hostname or "")
+    return look, said.format(host=host)

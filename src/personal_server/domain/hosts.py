@@ -1,13 +1,21 @@
-"""MCP hosts and the one command or setting that connects each.
+"""MCP hosts: the one command or setting that connects each, and the document it is known by.
 
 Rule: the address comes first and every host gets exactly one way; what is printed on a terminal,
-on the docs page and in the setup document is made here.
+on the docs page and in the setup document is made here.  A document written down here stands in
+for one that cannot be fetched, for half a year after its day, and never says more than that.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+from typing import cast
+
+DOCUMENT_DAYS = 180
+"""How long a document counts that was not fetched since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +75,52 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
         ),
         HostConnection("Any other host", "Add to its MCP configuration:", stdio),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDocument:
+    """The client metadata document of a host, as it was published on a day."""
+
+    published_on: date
+    members: Mapping[str, object]
+
+    @property
+    def url(self) -> str:
+        """Where it is published, which is the id of its client."""
+        return cast("str", self.members["client_id"])
+
+    @property
+    def body(self) -> bytes:
+        """The document."""
+        return json.dumps(dict(self.members)).encode()
+
+
+def _published(published_on: str, url: str, name: str, *redirects: str) -> PublishedDocument:
+    members = {
+        "client_id": url,
+        "client_name": name,
+        "redirect_uris": list(redirects),
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    return PublishedDocument(date.fromisoformat(published_on), MappingProxyType(members))
+
+
+_LOOPBACK = ("http://localhost/callback", "http://127.0.0.1/callback")
+CLAUDE_CODE = _published(
+    "2026-09-08",
+    "https://claude.ai/oauth/claude-code-client-metadata",
+    "Claude Code",
+    *_LOOPBACK,
+)
+CODEX = _published("2026-09-08", "https://chatgpt.com/oauth/codex/client.json", "Codex", *_LOOPBACK)
+VS_CODE = _published(
+    "2026-09-08",
+    "https://vscode.dev/oauth/client-metadata.json",
+    "Visual Studio Code",
+    "http://127.0.0.1:33418/",
+    "https://vscode.dev/redirect",
+)
+PUBLISHED = MappingProxyType({found.url: found for found in (CLAUDE_CODE, CODEX, VS_CODE)})
+"""What hosts that run on the owner's machine publish, by address."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from personal_server.consent.client_registration import (
+    CHECK,
     DOCUMENT,
     DYNAMIC,
     Registration,
@@ -39,6 +40,7 @@ from personal_server.storage.authorization import (
 
 MAX_NEVER_APPROVED = 1_000
 ROOM_AGE_NS = 3_600 * NANOSECONDS
+CHECK_NS = 600 * NANOSECONDS
 UNUSED_NS = 7 * DAY_NANOSECONDS
 ENDED_NS = 90 * DAY_NANOSECONDS
 
@@ -62,7 +64,7 @@ def register_client(
     row = ClientRow(
         client_id=new_id(CLIENT, random_bytes),
         client_ref=new_id(CLIENT_REFERENCE, random_bytes),
-        registration=DYNAMIC,
+        registration=CHECK if registration.is_check else DYNAMIC,
         name=registration.name,
         display=dict(registration.display),
         redirect_uris=registration.redirect_uris,
@@ -77,10 +79,25 @@ def register_client(
     return row.client_id
 
 
+def forget_check(store: AuthorizationStore, client_id: str, now_ns: int) -> None:
+    """A client that only checked has its answer: nothing is left of it but two lines of audit."""
+    with store.write() as writer:
+        row = writer.get(
+            ClientRow, ClientRow.client_id.equals(client_id), ClientRow.registration.equals(CHECK)
+        )
+        if row is not None:
+            _purge(writer, row, now_ns)
+
+
 def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
-    """Forget clients that came by themselves and were never used, or whose access ended long ago;
-    how many.
+    """Forget clients that came by themselves and were never used, or whose access ended long ago,
+    and checks that were cut off; how many.
     """
+    checks = writer.rows(
+        ClientRow,
+        ClientRow.registration.equals(CHECK),
+        ClientRow.registered_at_ns.at_most(now_ns - CHECK_NS),
+    )
     came = [
         row
         for registration in (DYNAMIC, DOCUMENT)
@@ -97,9 +114,10 @@ def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
         if row.first_approved_at_ns is None and row.registered_at_ns <= now_ns - UNUSED_NS
     ]
     ended = [row for row in approved if _ended_long_ago(writer, row.client_id, now_ns)]
-    for row in (*unused, *ended):
+    gone = (*unused, *ended, *checks)
+    for row in gone:
         _purge(writer, row, now_ns)
-    return len(unused) + len(ended)
+    return len(gone)
 
 
 def add_introspection_client(

@@ -78,7 +78,8 @@ class ClientRow(AuthorizationRow, table="clients"):
     """A client: who asks, never what it may do.
 
     `display` holds name, uri, logo_uri, policy_uri, tos_uri as registered; a `dpop_bound` one takes
-    tokens that are bound to its key only.
+    tokens that are bound to its key only; `published_on` is the day of its document, if that could
+    not be fetched when it came last.
     """
 
     client_id: Cell[str] = column(key=True)
@@ -90,6 +91,7 @@ class ClientRow(AuthorizationRow, table="clients"):
     grant_types: Cell[tuple[str, ...]] = column(default=())
     auth_method: Cell[str] = column(default="none")
     dpop_bound: Cell[bool] = column(default=False)
+    published_on: Cell[str | None] = column(default=None)
     registered_at_ns: Cell[int]
     first_approved_at_ns: Cell[int | None] = column(default=None)
     last_used_at_ns: Cell[int | None] = column(default=None)

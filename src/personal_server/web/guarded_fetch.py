@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
@@ -74,6 +75,9 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
 
 
 TIMEOUT_SECONDS = 5.0
+UNREACHABLE = "document_unreachable"
+"""The reason of a refusal that says nothing about the document: nobody, or no host, gave it."""
+_NOT_GIVEN = frozenset({401, 403, 407, 429})
 MAX_DOCUMENT, MAX_KEYS = 16 * 1024, 64 * 1024
 _JSON_TYPE = re.compile(r"application/(json|[a-z0-9.+-]+\+json)\Z")
 _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
@@ -121,12 +125,20 @@ class GuardedFetch:
 
     async def __call__(self, url: str, limit_bytes: int) -> Fetched:
         """The JSON at a checked https URL.  Raises: InvalidClient."""
-        unreachable = InvalidClient("The client's document cannot be fetched.")
+        unreachable = InvalidClient("The client's document cannot be fetched.", reason=UNREACHABLE)
         try:
             with anyio.fail_after(self._timeout_seconds):
                 return await self._fetch(url, limit_bytes)
         except (TimeoutError, OSError, httpx2.HTTPError, httpx2.InvalidURL):
             raise unreachable from None
+
+    async def is_offline(self, hosts: Iterable[str]) -> bool:
+        """Whether none of these names, which the world knows, can be found from here."""
+        for host in hosts:
+            with suppress(TimeoutError, OSError), anyio.fail_after(self._timeout_seconds):
+                if await self._resolver(host):
+                    return False
+        return True
 
     async def _fetch(self, url: str, limit_bytes: int) -> Fetched:
         address = await self._checked_address(urlsplit(url).hostname or "")
@@ -158,8 +170,12 @@ class GuardedFetch:
 
 
 def _check_answer(response: httpx2.Response) -> None:
-    if response.status_code != 200:
-        raise InvalidClient("The client's document was not answered with 200.")
+    status = response.status_code
+    if status != 200:
+        refused = InvalidClient("The client's document was not answered with 200.")
+        if status in _NOT_GIVEN or status >= 500:
+            refused.members["reason"] = UNREACHABLE
+        raise refused
     content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _JSON_TYPE.match(content_type):
         raise InvalidClient("The client's document is not JSON.")

@@ -5,7 +5,7 @@ Rule: a page is one statement on an index, however long the list is.
 
 from __future__ import annotations
 
-from personal_server.consent.client_registration import PRE_REGISTERED
+from personal_server.consent.client_registration import CHECK, PRE_REGISTERED
 from personal_server.storage.authorization import (
     ClientQuery,
     ClientRow,
@@ -88,4 +88,5 @@ def client_conditions(subject_id: str, query: ClientQuery) -> Statement:
     values: list[Value] = [subject_id, query.now_ns, query.now_ns]
     if query.known:
         return f" AND {known}", values
-    return f" AND NOT {known} AND {ClientRow.registration} <> ?", [*values, PRE_REGISTERED]
+    strange = f"{ClientRow.registration} NOT IN (?, ?)"
+    return f" AND NOT {known} AND {strange}", [*values, PRE_REGISTERED, CHECK]

@@ -27,6 +27,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from personal_server.app.server import DELIVERING_SECONDS
 from personal_server.delivery import deliveries
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
@@ -34,6 +35,7 @@ from personal_server.delivery.subscriptions import EVERYTHING
 from personal_server.enforcement.queries import ChangesQuery, Selectors
 from personal_server.reading.changes import follow
 from personal_server.storage.authorization import EventRow
+from personal_server.storage.ports import ChangeSignal
 from tests.delivery.notes import A, furnish, grant_of, write
 from tests.delivery.post_office import ACTING, NoSignal, PostOffice, post_office
 
@@ -80,11 +82,31 @@ class Receivers:
         return f"http://127.0.0.1:{self.server.server_port}/"
 
 
-def real(office: PostOffice) -> Deliveries:
+class Written:
+    """A signal of what this process writes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._told = threading.Condition()
+
+    def tell(self) -> None:
+        """Wake whoever waits."""
+        with self._told:
+            self.count += 1
+            self._told.notify_all()
+
+    def wait(self, seen: int, timeout_seconds: float) -> int:
+        """As the port has it."""
+        with self._told:
+            self._told.wait_for(lambda: self.count > seen, timeout_seconds)
+            return self.count
+
+
+def real(office: PostOffice, signal: ChangeSignal | None = None) -> Deliveries:
     """Deliveries by the real clock and network, to this machine."""
     callbacks = Callbacks(to_loopback=True)
     office.clock = time.time_ns  # type: ignore[method-assign]
-    return Deliveries(office.events, callbacks, NoSignal(), time.time_ns)
+    return Deliveries(office.events, callbacks, signal or NoSignal(), time.time_ns)
 
 
 # What is killed -------------------------------------------------------------------------------
@@ -198,8 +220,7 @@ def check(office: PostOffice, told: list[dict[str, Any]], written: set[str], hol
 # What it costs --------------------------------------------------------------------------------
 def ingest(records: int, subscriptions: int) -> None:
     """Records in batches of 500, without and with so many who are told, in turn."""
-    bare = _ingest(records, 0)
-    told = _ingest(records, subscriptions)
+    bare, told = measured(records, 0), measured(records, subscriptions)
     ratio = told["used"] / bare["used"]
     for name, each in (("without", bare), (f"with {subscriptions} subscriptions", told)):
         print(
@@ -209,7 +230,14 @@ def ingest(records: int, subscriptions: int) -> None:
     print(f"processor time {(ratio - 1) * 100:+.1f} %")
 
 
-def _ingest(records: int, subscriptions: int) -> dict[str, float]:
+def measured(records: int, subscriptions: int) -> dict[str, float]:
+    """In a process of its own: what one left behind is not the other's."""
+    words = [sys.executable, "-m", "tests.delivery", "measure", str(records), str(subscriptions)]
+    return json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def measure(records: int, subscriptions: int) -> dict[str, float]:
+    """What so many records cost."""
     with (
         receiving() as url,
         tempfile.TemporaryDirectory() as name,
@@ -223,7 +251,8 @@ def _ingest(records: int, subscriptions: int) -> dict[str, float]:
             office.subscriptions.create(
                 office.authority(holder), url, EVERYTHING, None, ACTING, office.now_ns
             )
-        working = real(office)
+        signal = Written()
+        working = real(office, signal)
         anyio.run(working.work)
         took: list[float] = []
         before = time.process_time()
@@ -233,6 +262,7 @@ def _ingest(records: int, subscriptions: int) -> dict[str, float]:
             for start in range(0, records, 500):
                 office.now_ns = time.time_ns()
                 write(office, *(f"n{n}" for n in range(start, start + 500)))
+                signal.tell()
             took.append(time.perf_counter() - begin)
 
         async def both() -> None:
@@ -241,7 +271,7 @@ def _ingest(records: int, subscriptions: int) -> dict[str, float]:
                 async def work() -> None:
                     while True:
                         await working.work()
-                        await anyio.sleep(0.05)
+                        await anyio.sleep(DELIVERING_SECONDS)
 
                 group.start_soon(work)
                 await anyio.to_thread.run_sync(bring)
@@ -276,6 +306,8 @@ def main(words: list[str]) -> None:
             threading.Event().wait()
         case ["victim", folder]:
             victim(Path(folder))
+        case ["measure", records, subscriptions]:
+            print(json.dumps(measure(int(records), int(subscriptions))))
         case ["kill", *more]:
             kill(int(more[0]) if more else 60)
         case ["ingest", *more]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email.utils
+import itertools
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -16,7 +18,7 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.authorization import AuditRow, EventRow
+from personal_server.storage.authorization import AuditRow, EventRow, SubscriptionRow
 from tests.delivery.notes import A, B, grant_of, write
 from tests.delivery.post_office import (
     ACTING,
@@ -414,6 +416,39 @@ async def test_what_waits_to_be_sent_outlasts_a_pause(office: PostOffice, app: T
     with office.authorization.write() as writer:
         resume_access(writer, "grt_app", SERVER, office.now_ns)
     assert len(await office.pass_time(61)) == 1
+
+
+async def test_what_is_costly_to_tell_is_told_less_often(
+    office: PostOffice, app: TokenHolder
+) -> None:
+    passed = itertools.count()
+    office.deliveries.monotonic = lambda: office.now_ns / NANOSECONDS + next(passed) / 10
+    await office.subscribe(app)
+    arrived: list[Received] = []
+    for turn in range(60):
+        write(office, f"n{turn}")
+        arrived += await office.pass_time(1)
+    times = [each.at_ns // NANOSECONDS for each in arrived]
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses
+    assert min(pauses) >= 0.1 / deliveries.TELLING_SHARE
+    assert max(pauses) <= deliveries.LOOKED_SECONDS
+
+
+async def test_one_event_that_cannot_be_made_takes_none_of_the_others_with_it(
+    office: PostOffice,
+) -> None:
+    holders = [office.grant(grant_of(f"grt_{name}")) for name in "abc"]
+    made = [await office.subscribe(holder) for holder in holders]
+    unsealed = SubscriptionRow.secret.to(b"sealed by another server" * 2)
+    for each in made[1:2]:
+        of_it = SubscriptionRow.subscription_id.equals(each.row.subscription_id)
+        with office.authorization.write() as writer:
+            writer.change(SubscriptionRow, [unsealed], of_it)
+    write(office, "n1")
+    told = {each.data["subscription_id"] for each in await office.told()}
+    assert told == {each.row.subscription_id for each in (made[0], made[2])}
+    assert office.row(made[1]).last_delivery_status == "not_made"
 
 
 async def test_a_thousand_subscriptions_are_told_each_once(office: PostOffice) -> None:

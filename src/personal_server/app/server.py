@@ -275,8 +275,8 @@ FIRST_USES_SECONDS = 1
 LEDGER_SECONDS = 60
 ERASING_SECONDS = 5
 BACKUP_SECONDS = 60
-# A turn waits by itself until something was written.
-DELIVERING_SECONDS = 0.05
+# A turn waits by itself until something was written, which in an import is all the time.
+DELIVERING_SECONDS = 0.2
 _log = logging.getLogger(__name__)
 
 

@@ -30,6 +30,7 @@ TIMEOUT_SECONDS = 10.0
 RESOLVING_SECONDS = 2.0
 MAX_URL_BYTES = 2_048
 MAX_ADDRESSES = 8
+MOST_ASKED = 64
 ANSWER_BYTES = 4_096
 
 Resolver = Callable[[str], Sequence[str]]
@@ -70,6 +71,10 @@ class Callbacks:
     trust: ssl.SSLContext | None = None
     _resolving: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, "callbacks"), repr=False
+    )
+    # names that are answered slowly take no thread from those that serve
+    _asking: anyio.CapacityLimiter = field(
+        default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED), repr=False
     )
 
     @cached_property
@@ -116,23 +121,21 @@ class Callbacks:
         return host in self.own_hosts or f"{host}:{port}" in self.own_hosts
 
     @asynccontextmanager
-    async def client(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """What calls are made with, for as long as the block lasts."""
+    async def calling(self) -> AsyncGenerator[httpx2.AsyncBaseTransport, None]:
+        """What calls are made with, for as long as the block lasts.
+
+        It is a transport and no client: that follows no redirect and keeps no cookie.
+        """
         # A connection is known by its address: kept, it might be used for another name there.
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
-        async with httpx2.AsyncClient(
-            transport=self.transport,
-            verify=self._trust,
-            trust_env=False,
-            follow_redirects=False,
-            timeout=TIMEOUT_SECONDS,
-            limits=limits,
-        ) as client:
-            yield client
+        async with self.transport or httpx2.AsyncHTTPTransport(
+            verify=self._trust, trust_env=False, limits=limits
+        ) as transport:
+            yield transport
 
     async def post(
         self,
-        client: httpx2.AsyncClient,
+        transport: httpx2.AsyncBaseTransport,
         url: str,
         headers: Mapping[str, str],
         body: bytes,
@@ -146,18 +149,21 @@ class Callbacks:
         with anyio.fail_after(TIMEOUT_SECONDS):
             parts = urlsplit(url)
             addresses = await anyio.to_thread.run_sync(
-                self.resolver, parts.hostname or "", abandon_on_cancel=True
+                self.resolver, parts.hostname or "", abandon_on_cancel=True, limiter=self._asking
             )
             target, pins, extensions = pinned(url, self._checked(parts, addresses))
-            sent = {**headers, **pins, "Accept-Encoding": "identity", "User-Agent": _AGENT}
-            async with client.stream(
-                "POST", target, headers=sent, content=body, extensions=extensions
-            ) as response:
+            sent = {**headers, **pins, **_SENT}
+            response = await transport.handle_async_request(
+                httpx2.Request("POST", target, headers=sent, content=body, extensions=extensions)
+            )
+            try:
                 answer = await _begun(response) if reads and response.is_success else b""
+            finally:
+                await response.aclose()
             return Answer(response.status_code, response.headers, answer)
 
 
-_AGENT = "personal-server"
+_SENT = {"Accept-Encoding": "identity", "Connection": "close", "User-Agent": "personal-server"}
 _PORTS = frozenset({443, *range(1_024, 65_536)})
 
 

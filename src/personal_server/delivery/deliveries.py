@@ -12,14 +12,17 @@ import hmac
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from queue import Empty, SimpleQueue
 
 import anyio
 import anyio.to_thread
 import httpx2
 import msgspec
+from anyio.abc import TaskGroup
 
 from personal_server.delivery.callbacks import Answer, Callbacks, UnsafeAddress
 from personal_server.delivery.events import AccessPaused, Events, Letter, prune
@@ -32,7 +35,6 @@ from personal_server.delivery.subscriptions import (
     verified,
 )
 from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import PersonalServerError
 from personal_server.granting.audit import SERVER
 from personal_server.storage.authorization import (
     AuthorizationWriter,
@@ -47,8 +49,10 @@ LOOKED_SECONDS = 30.0
 TURN_SECONDS = 1.0
 # Answers that come together are noted together.
 TOGETHER_SECONDS = 0.02
-# A look at what changed takes at most this part of the time, however many want to know.
-LOOKING_SHARE = 0.1
+# What is read and written to tell takes at most this part of the time, however many want to know.
+TELLING_SHARE = 0.025
+# So many events are made from one state.
+MADE_TOGETHER = 16
 WAITS_SECONDS = (30, 120, 600, 3_600, 21_600, 86_400)
 MOST_ATTEMPTS = len(WAITS_SECONDS) + 1
 LONGEST_POSTPONED_NS = 72 * 3_600 * NANOSECONDS
@@ -104,7 +108,8 @@ class Deliveries:
     may_end: Callable[[], bool] = lambda: True
     monotonic: Callable[[], float] = time.monotonic
     _in_flight: dict[str, EventRow] = field(default_factory=dict[str, EventRow], init=False)
-    _attempts: list[Attempt] = field(default_factory=list[Attempt], init=False)
+    # filled where events are sent, emptied in the thread that notes what came of them
+    _attempts: SimpleQueue[Attempt] = field(default_factory=SimpleQueue[Attempt], init=False)
     # each reads in a state of its own, for which a store keeps a connection
     _making: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(2), init=False
@@ -116,39 +121,51 @@ class Deliveries:
     _horizon: int | None = field(default=None, init=False)
     _noticed_at: float | None = field(default=None, init=False)
     _looked_at: float = field(default=float("-inf"), init=False)
-    _rests_until: float = field(default=float("-inf"), init=False)
+    _worked_seconds: float = field(default=0.0, init=False)
 
     async def work(self) -> None:
         """Send until nothing is on its way; called again and again."""
         try:
-            await self._send_all()
+            due = await anyio.to_thread.run_sync(self.turn)
+            if due:
+                await self._send_all(due)
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._note_attempts, self.clock())
+            if not self._attempts.empty():
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._note_attempts, self.clock())
         self._seen = await anyio.to_thread.run_sync(
             self.changed.wait, self._seen, TURN_SECONDS, abandon_on_cancel=True
         )
 
-    async def _send_all(self) -> None:
-        async with self.callbacks.client() as client, anyio.create_task_group() as group:
-            while True:
-                self._came_back = anyio.Event()
-                due = await anyio.to_thread.run_sync(self.turn)
-                for event in due:
-                    group.start_soon(self._send, client, event)
-                if not self._in_flight and not self._attempts:
-                    break
-                with anyio.move_on_after(TURN_SECONDS):
-                    await self._came_back.wait()
-                await anyio.sleep(TOGETHER_SECONDS)
+    async def _send_all(self, due: list[EventRow]) -> None:
+        try:
+            async with self.callbacks.calling() as transport, anyio.create_task_group() as group:
+                await self._send_in(group, transport, due)
+        finally:
+            self._in_flight.clear()
+
+    async def _send_in(
+        self, group: TaskGroup, transport: httpx2.AsyncBaseTransport, due: list[EventRow]
+    ) -> None:
+        while due or self._in_flight or not self._attempts.empty():
+            self._came_back = anyio.Event()
+            for start in range(0, len(due), MADE_TOGETHER):
+                few = due[start : start + MADE_TOGETHER]
+                group.start_soon(self._send_few, group, transport, few)
+            with anyio.move_on_after(TURN_SECONDS):
+                await self._came_back.wait()
+            await anyio.sleep(TOGETHER_SECONDS)
+            due = await anyio.to_thread.run_sync(self.turn)
 
     def turn(self) -> list[EventRow]:
         """Note what came of attempts, look for what changed, and take what is due."""
-        now_ns = self.clock()
+        begun, now_ns = self.monotonic(), self.clock()
         self._begin(now_ns)
         self._note_attempts(now_ns)
         self._look(now_ns)
-        return self._take_due(now_ns)
+        due = self._take_due(now_ns)
+        self._worked_seconds += self.monotonic() - begun
+        return due
 
     def _begin(self, now_ns: int) -> None:
         """After a start what was being sent is due again; so is everything by a clock set back."""
@@ -169,20 +186,21 @@ class Deliveries:
 
     def _look(self, now_ns: int) -> None:
         at = self.monotonic()
-        horizon = self.events.awaited()
-        if horizon is None:
-            self._horizon = None
-            return
-        if horizon != self._horizon:
-            self._noticed_at = at if self._noticed_at is None else self._noticed_at
-            self._horizon = horizon
+        if self._noticed_at is None and self._has_changed():
+            self._noticed_at = at
         is_gathered = self._noticed_at is not None and at - self._noticed_at >= GATHERED_SECONDS
-        if at < self._rests_until or not (is_gathered or at - self._looked_at >= LOOKED_SECONDS):
+        since_seconds = at - self._looked_at
+        if self._horizon is None or not (is_gathered or since_seconds >= LOOKED_SECONDS):
             return
-        self._noticed_at = None
-        self.events.gather(now_ns, ends=self.may_end())
-        self._looked_at = self.monotonic()
-        self._rests_until = self._looked_at + (self._looked_at - at) * (1 / LOOKING_SHARE - 1)
+        if since_seconds < min(self._worked_seconds / TELLING_SHARE, LOOKED_SECONDS):
+            return
+        self._horizon = self.events.gather(now_ns, ends=self.may_end())
+        self._noticed_at, self._looked_at, self._worked_seconds = None, at, 0.0
+
+    def _has_changed(self) -> bool:
+        """Whether anything did since the last look; not asked again until the next one."""
+        before, self._horizon = self._horizon, self.events.awaited()
+        return self._horizon is not None and self._horizon != before
 
     # Taking what is due.
 
@@ -210,7 +228,8 @@ class Deliveries:
 
     def _chosen(self, due: list[EventRow]) -> list[EventRow]:
         """One event of each subscription at a time; those that failed take half the room."""
-        failing = sum(event.attempts > 0 for event in self._in_flight.values())
+        # meanwhile others come back
+        failing = sum(event.attempts > 0 for event in tuple(self._in_flight.values()))
         taken: list[EventRow] = []
         for event in due:
             if len(self._in_flight) >= MOST_IN_FLIGHT:
@@ -226,26 +245,31 @@ class Deliveries:
 
     # Sending.
 
-    async def _send(self, client: httpx2.AsyncClient, event: EventRow) -> None:
-        try:
-            look = partial(self.events.letter, event.event_id, self.clock())
-            letter = await anyio.to_thread.run_sync(look, limiter=self._making)
-            if letter is None:
-                attempt = Attempt(event, DeliveryOutcome.SILENT)
-            else:
-                attempt = await self._attempt(client, letter)
-        except AccessPaused:
-            attempt = Attempt(event, DeliveryOutcome.PAUSED)
-        except PersonalServerError as error:
-            # of this event alone: the others are sent
-            _log.warning("event %s cannot be made: %s", event.event_id, error.code)
-            attempt = Attempt(event, DeliveryOutcome.NOT_MADE)
-        finally:
-            del self._in_flight[event.subscription_id]
-            self._came_back.set()
-        self._attempts.append(attempt)
+    async def _send_few(
+        self, group: TaskGroup, transport: httpx2.AsyncBaseTransport, events: list[EventRow]
+    ) -> None:
+        make = partial(self.events.letters, events, self.clock())
+        made = await anyio.to_thread.run_sync(make, limiter=self._making)
+        for event, letter in zip(events, made, strict=True):
+            if isinstance(letter, Letter):
+                group.start_soon(self._send, transport, letter)
+            elif letter is None:
+                self._came(Attempt(event, DeliveryOutcome.SILENT))
+            elif isinstance(letter, AccessPaused):
+                self._came(Attempt(event, DeliveryOutcome.PAUSED))
+            else:  # of this event alone: the others are sent
+                _log.warning("event %s cannot be made: %s", event.event_id, letter.code)
+                self._came(Attempt(event, DeliveryOutcome.NOT_MADE))
 
-    async def _attempt(self, client: httpx2.AsyncClient, letter: Letter) -> Attempt:
+    async def _send(self, transport: httpx2.AsyncBaseTransport, letter: Letter) -> None:
+        self._came(await self._attempt(transport, letter))
+
+    def _came(self, attempt: Attempt) -> None:
+        self._attempts.put(attempt)
+        del self._in_flight[attempt.event.subscription_id]
+        self._came_back.set()
+
+    async def _attempt(self, transport: httpx2.AsyncBaseTransport, letter: Letter) -> Attempt:
         sent_at_s = self.clock() // NANOSECONDS
         event, row = letter.event, letter.subscription
         headers = signed_headers(event.event_id, sent_at_s, letter.body, letter.secrets)
@@ -253,7 +277,7 @@ class Deliveries:
         is_challenge = event.type == EventType.VERIFY
         try:
             answer = await self.callbacks.post(
-                client, row.callback_url, headers, letter.body, reads=is_challenge
+                transport, row.callback_url, headers, letter.body, reads=is_challenge
             )
         except UnsafeAddress:
             return Attempt(event, DeliveryOutcome.UNSAFE)
@@ -274,7 +298,7 @@ class Deliveries:
     # What came of it.
 
     def _note_attempts(self, now_ns: int) -> None:
-        attempts, self._attempts = self._attempts, []
+        attempts = self._attempts_made()
         if not attempts:
             return
         try:
@@ -282,8 +306,16 @@ class Deliveries:
                 for attempt in attempts:
                     self._note(writer, attempt, now_ns)
         except BaseException:
-            self._attempts = [*attempts, *self._attempts]
+            for attempt in attempts:
+                self._attempts.put(attempt)
             raise
+
+    def _attempts_made(self) -> list[Attempt]:
+        found: list[Attempt] = []
+        with suppress(Empty):
+            while True:
+                found.append(self._attempts.get_nowait())
+        return found
 
     def _note(self, writer: AuthorizationWriter, attempt: Attempt, now_ns: int) -> None:
         which = EventRow.event_id.equals(attempt.event.event_id)
@@ -331,8 +363,7 @@ class Deliveries:
         writer.change(EventRow, done, EventRow.event_id.equals(event.event_id))
         if event.type == EventType.VERIFY:
             verified(writer, row, now_ns)
-        of_it = EventRow.subscription_id.equals(event.subscription_id)
-        prune(writer, writer.rows(EventRow, of_it, EventRow.done_at_ns.above(0)))
+        prune(writer, event.subscription_id)
 
     def _failed(
         self,

@@ -30,6 +30,7 @@ from personal_server.delivery.subscriptions import (
     waiting,
 )
 from personal_server.domain.values import render_instant
+from personal_server.errors import PersonalServerError
 from personal_server.granting.audit import SERVER
 from personal_server.reading.changes import news_after
 from personal_server.reading.ports import ReadPorts
@@ -45,7 +46,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, once
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 
 class AccessPaused(Exception):
@@ -107,16 +108,17 @@ class Events:
     def awaited(self) -> int | None:
         """The number of the newest change; `None` while nobody wants to know."""
         with self.open_state(READ_DEADLINE_SECONDS) as (reader, snapshot):
-            return snapshot.horizon if subscriptions(reader) else None
+            return snapshot.horizon if reader.count(SubscriptionRow) else None
 
-    def gather(self, now_ns: int, *, ends: bool) -> None:
-        """Note for everybody what changed since they were looked at last.
+    def gather(self, now_ns: int, *, ends: bool) -> int:
+        """Note for everybody what changed since they were looked at last; up to which change.
 
         `ends` is whether the clock may end anything now.
         """
         with self.open_state(None) as state:
-            rows = [row for row in subscriptions(state[0]) if row.status != REVOKED]
-            over = [(row, why) for row in rows if (why := end_of(state[0], row, now_ns))]
+            reader, horizon = state[0], state[1].horizon
+            rows = [row for row in reader.rows(SubscriptionRow) if row.status != REVOKED]
+            over = [(row, why) for row in rows if (why := end_of(reader, row, now_ns))]
             ended = {row.subscription_id for row, _ in over}
             found = [
                 self._look(row, state)
@@ -132,6 +134,7 @@ class Events:
             for row in rows:
                 if ends and row.status == PENDING and is_unanswered(row, now_ns):
                     fail(writer, row, "not_verified", SERVER, self.random_bytes, now_ns)
+        return horizon
 
     def _look(self, row: SubscriptionRow, state: OneState) -> Found | None:
         reader, snapshot = state
@@ -175,21 +178,34 @@ class Events:
             )
             writer.insert(event)
 
-    def letter(self, event_id: str, now_ns: int) -> Letter | None:
-        """What an event says now; `None` where nothing may be told any more.
+    def letters(
+        self, events: Sequence[EventRow], now_ns: int
+    ) -> list[Letter | AccessPaused | PersonalServerError | None]:
+        """What events say now, each decided anew; `None` where nothing may be told any more.
 
-        Raises: AccessPaused while it may not be told yet.
+        `AccessPaused` is where it may not be told yet, an error where it could not be read.
         """
-        with self.open_state(READ_DEADLINE_SECONDS) as state:
-            reader, _ = state
-            event = reader.get(EventRow, EventRow.event_id.equals(event_id))
-            if event is None or event.done_at_ns is not None:
-                return None
-            of_it = SubscriptionRow.subscription_id.equals(event.subscription_id)
-            row = reader.get(SubscriptionRow, of_it)
-            if row is None or row.status != _SENT_WHILE[EventType(event.type)]:
-                return None
-            said = self._said(event, row, state, now_ns)
+        made: list[Letter | AccessPaused | PersonalServerError | None] = []
+        while len(made) < len(events):
+            try:
+                with self.open_state(READ_DEADLINE_SECONDS) as state:
+                    for event in events[len(made) :]:
+                        letter = self._letter(state, event.event_id, now_ns)
+                        made.append(letter)
+            except (AccessPaused, PersonalServerError) as error:
+                made.append(error)  # which left no time to the others: they have a state anew
+        return made
+
+    def _letter(self, state: OneState, event_id: str, now_ns: int) -> Letter | None:
+        reader, _ = state
+        event = reader.get(EventRow, EventRow.event_id.equals(event_id))
+        if event is None or event.done_at_ns is not None:
+            return None
+        of_it = SubscriptionRow.subscription_id.equals(event.subscription_id)
+        row = reader.get(SubscriptionRow, of_it)
+        if row is None or row.status != _SENT_WHILE[EventType(event.type)]:
+            return None
+        said = self._said(event, row, state, now_ns)
         if said is None:
             return None
         body = orjson.dumps(
@@ -245,11 +261,6 @@ class Events:
         return tuple(self.secrets.open(each, row.subscription_id) for each in sealed)
 
 
-def subscriptions(reader: AuthorizationReader) -> Sequence[SubscriptionRow]:
-    """All of them, by id."""
-    return once(reader.derived, SubscriptionRow, lambda: reader.rows(SubscriptionRow))
-
-
 def holder_of(row: SubscriptionRow) -> TokenHolder:
     """Whose tokens may read what a subscription tells of."""
     return TokenHolder(row.client_id, row.grant_id, row.package_id)
@@ -298,11 +309,14 @@ def is_unanswered(row: SubscriptionRow, now_ns: int) -> bool:
     return max(row.challenges, default=0) + CHALLENGE_NS <= now_ns
 
 
-def prune(writer: AuthorizationWriter, done: Iterable[EventRow]) -> None:
+def prune(writer: AuthorizationWriter, subscription_id: str) -> None:
     """Forget the oldest events of a subscription that are done, beyond those that are kept."""
-    newest_first = sorted(done, key=lambda event: -(event.done_at_ns or 0))
-    for event in newest_first[KEPT_EVENTS:]:
-        writer.delete(EventRow, EventRow.event_id.equals(event.event_id))
+    done = (EventRow.subscription_id.equals(subscription_id), EventRow.done_at_ns.above(0))
+    too_many = writer.count(EventRow, *done) - KEPT_EVENTS
+    if too_many > 0:
+        oldest = writer.rows(EventRow, *done, order=EventRow.done_at_ns, limit=too_many)
+        for event in oldest:
+            writer.delete(EventRow, EventRow.event_id.equals(event.event_id))
 
 
 def _drop(writer: AuthorizationWriter, queued: Iterable[EventRow], place: tuple[str, str]) -> None:

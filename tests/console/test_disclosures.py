@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -145,6 +146,38 @@ def test_unusual_reading_is_marked_at_its_line(house: Household, browser: Browse
     assert log.count("unusual: it was given a record that you planted") == 1
     assert "Unusual: it was given" in words(browser.get("/owner/disclosures/2"))
     assert "Unusual: it was given" not in words(browser.get("/owner/disclosures/1"))
+
+
+def test_a_log_that_is_looked_at_says_what_came_just_now(
+    house: Household, browser: Browser
+) -> None:
+    given(house, 1, "/v1/schema")
+    page = browser.get("/owner/disclosures")
+    assert 'data-head="1"' in page.text
+    assert "Just now" not in words(page)
+    assert browser.get("/owner/disclosures?after=1&seen=1").status == 204
+    given(house, 2, "/v1/search?q=x", "m001", stream="drafts")
+    news = browser.get("/owner/disclosures?after=1&seen=1")
+    assert 'data-head="2"' in news.text
+    assert "Just now local_my-agent listed records 1 record of drafts" in words(news)
+    assert browser.get("/owner/disclosures?after=1&seen=2").status == 204
+    assert browser.get("/owner/disclosures?stream=messages&after=1&seen=1").status == 204
+    assert browser.get("/owner/disclosures?seen=x").error == "invalid_request"
+
+
+def test_the_log_alone_runs_the_script_that_looks_for_more(
+    house: Household, browser: Browser
+) -> None:
+    given(house, 1, "/v1/schema")
+    page = browser.get("/owner/disclosures")
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self'; connect-src 'self';" in policy
+    (address,) = re.findall(r'<script src="([^"]+)" defer>', page.text)
+    script = house.browser().get(address)
+    assert script.status == 200
+    assert script.headers["content-type"].startswith("text/javascript")
+    for path in ("/owner/disclosures/1", "/owner/disclosures?before=9", "/owner/"):
+        assert "script" not in browser.get(path).headers["content-security-policy"]
 
 
 def test_an_empty_log_says_so(browser: Browser) -> None:

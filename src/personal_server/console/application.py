@@ -20,10 +20,10 @@ from personal_server.console.disclosures import DisclosurePages, RecordsPages
 from personal_server.console.home import BackupStandings, HomePage
 from personal_server.console.pages import (
     ICON,
-    SCRIPT,
-    SCRIPT_NAME,
+    SCRIPTS,
     STYLESHEET,
     STYLESHEET_PATH,
+    Script,
     Templates,
 )
 from personal_server.console.passkeys import PasskeyPages
@@ -182,16 +182,20 @@ def stylesheet(visit: PageRequest) -> Response:
     return Response(STYLESHEET, 200, _STYLESHEET_HEADERS, "text/css")
 
 
-def script(visit: PageRequest) -> Response:
-    """The one script, for passkeys only."""
-    del visit
-    return Response(SCRIPT, 200, _STYLESHEET_HEADERS, "text/javascript")
+def _answering(script: Script) -> Callable[[PageRequest], Response]:
+    """A script, which pages work without."""
+
+    def answer(visit: PageRequest) -> Response:
+        del visit
+        return Response(script.content, 200, _STYLESHEET_HEADERS, "text/javascript")
+
+    return answer
 
 
 ASSET_ROUTES = (
     PageRoute("GET", "/icon.svg", icon, open_to_all=True),
     PageRoute("GET", STYLESHEET_PATH, stylesheet, open_to_all=True),
-    PageRoute("GET", f"/assets/{SCRIPT_NAME}", script, open_to_all=True),
+    *(PageRoute("GET", each.path, _answering(each), open_to_all=True) for each in SCRIPTS),
 )
 
 

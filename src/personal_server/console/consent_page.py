@@ -19,7 +19,7 @@ from personal_server.consent.selections import CONTINUOUS
 from personal_server.console.consent_changes import Differences, SourceStream, differences_of
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
-from personal_server.console.pages import Templates, form_target
+from personal_server.console.pages import PASSKEYS, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.domain.grant import StreamGrant
@@ -197,7 +197,7 @@ class ConsentPages:
             },
             status=200 if note is None else note.status,
             target=form_target(redirect),
-            scripted=bool(signing),
+            script=PASSKEYS if signing else None,
         )
 
     def _decided(self, visit: PageRequest, decided: Decided, *, allowed: bool) -> Response:

@@ -15,11 +15,12 @@ import msgspec
 from starlette.responses import Response
 
 from personal_server.consent.unusual_reading import said_of
-from personal_server.console.pages import Templates
+from personal_server.console.pages import LIVE, Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
-from personal_server.console.record_view import columns_of, records_path, title_of
+from personal_server.console.record_view import columns_of, table_row
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
+from personal_server.console.viewpoints import OWN
 from personal_server.console.words import cut, day_of, field_words
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
@@ -205,10 +206,12 @@ class GivenRecord:
 
 PLOT_DAYS = 30
 SHARES_SHOWN = 8
+NEW_SHOWN = 5
 RECORDS_SHOWN = 50
 RELATED_LINES = 50
 ASKED_CHARS = 2_000
 KEY_CHARS = 80
+COLUMNS_SAID = 3
 PAGE_SECONDS = 10.0
 
 
@@ -224,17 +227,21 @@ class DisclosurePages:
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
-        asked = frozenset({"client", "stream", "day"})
+        asked = frozenset({"client", "stream", "day", "before", "after", "seen"})
         return (
-            PageRoute("GET", "/owner/disclosures", self.show_all, asked | {"before"}),
+            PageRoute("GET", "/owner/disclosures", self.show_all, asked),
             PageRoute("GET", "/owner/disclosures/{number}", self.show_one, frozenset({"from"})),
         )
 
     def show_all(self, visit: PageRequest) -> Response:
         """Who read what, when.  Raises: InvalidRequest."""
         view, before = _view(visit), parse_number(visit.query.get("before"))
+        after, seen = (parse_number(visit.query.get(name)) for name in ("after", "seen"))
         day, today = view.day_number, self.clock() // DAY_NANOSECONDS
         found = self.disclosures.disclosures(_query(view, PAGE_LINES + 1, before))
+        head = found[0][0] if found else 0
+        if seen is not None and head <= seen:
+            return self.pages.nothing(visit)
         last = today if day is None or day > today - PLOT_DAYS else day
         span = DisclosureQuery(
             PLOT_DAYS,
@@ -252,10 +259,13 @@ class DisclosurePages:
             "view": view,
             "conditions": _conditions(view, names),
             "plot": plot_of(self.disclosures.shares("day", span), last, PLOT_DAYS, day),
+            "head": head,
+            "new": [] if after is None else [e for e in lines if e.number > after][:NEW_SHOWN],
             "apps": apps,
             "streams": streams,
         }
-        return self.pages.show(visit, "disclosures.html", values)
+        script = LIVE if before is None else None
+        return self.pages.show(visit, "disclosures.html", values, script=script)
 
     def _shares(
         self, reader: AuthorizationReader, view: LogView, span: DisclosureQuery
@@ -385,8 +395,9 @@ def _alarms(
 
 def _given_record(source: ReadableSource, key: str, record: object) -> GivenRecord:
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
-    link = records_path(source.connection_id, source.stream, key)
-    return GivenRecord(title_of(source, key, plain["data"]), link)
+    names = columns_of(source)[:COLUMNS_SAID]
+    row = table_row(OWN, source, key, plain["data"], names)
+    return GivenRecord(" · ".join(filter(None, (row.name, *row.cells))), row.link)
 
 
 READERS_READ = 200

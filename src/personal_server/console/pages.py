@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from urllib.parse import urlsplit
 
@@ -24,8 +25,28 @@ from personal_server.web.responses import NO_STORE, page_headers
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
-SCRIPT = (_STATIC / "passkeys.js").read_bytes()
-SCRIPT_NAME = f"passkeys-{hashlib.sha256(SCRIPT).hexdigest()[:12]}.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script of ours under a name that changes with its content.
+
+    Shapes: `asks` says that it asks this server by itself.
+    """
+
+    content: bytes
+    path: str
+    asks: bool = False
+
+
+def _script(name: str, *, asks: bool = False) -> Script:
+    content = (_STATIC / f"{name}.js").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return Script(content, f"/assets/{name}-{digest}.js", asks)
+
+
+PASSKEYS, LIVE = _script("passkeys"), _script("live", asks=True)
+SCRIPTS = (PASSKEYS, LIVE)
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 _TEMPLATES = Environment(
@@ -78,15 +99,16 @@ NEXT_STEPS: Mapping[str, str] = {
 
 
 def console_headers(
-    origin: str, form_target: str | None = None, *, scripted: bool = False
+    origin: str, form_target: str | None = None, script: Script | None = None
 ) -> dict[str, str]:
     """The headers of every page.
 
-    `form_target` is where a form may be redirected to; `scripted` lets our one script run.
+    `form_target` is where a form may be redirected to; `script` is the one of ours that runs.
     """
     headers = {
         **page_headers(
-            **({"script_src": "'self'"} if scripted else {}),
+            **({} if script is None else {"script_src": "'self'"}),
+            **({"connect_src": "'self'"} if script is not None and script.asks else {}),
             style_src="'self'",
             img_src="'self' data:",
             font_src="'self'",
@@ -125,22 +147,26 @@ class Templates:
         *,
         status: int = 200,
         target: str | None = None,
-        scripted: bool = False,
+        script: Script | None = None,
     ) -> Response:
-        """A page; `target` and `scripted` as in `console_headers`."""
+        """A page; `target` and `script` as in `console_headers`."""
         body = _TEMPLATES.get_template(template).render(
             {
                 "server_name": self._server_name,
                 "stylesheet": STYLESHEET_PATH,
-                "script": f"/assets/{SCRIPT_NAME}" if scripted else None,
+                "script": None if script is None else script.path,
                 "visit": visit,
                 **values,
             }
         )
         if visit.place:
             body = _OWN_LINKS.sub(rf'\1="{visit.place}/', body)
-        headers = console_headers(visit.origin, target, scripted=scripted)
+        headers = console_headers(visit.origin, target, script)
         return HTMLResponse(body, status, headers)
+
+    def nothing(self, visit: PageRequest) -> Response:
+        """Nothing came since the page was made."""
+        return Response(status_code=204, headers=console_headers(visit.origin))
 
     def go(self, visit: PageRequest, location: str) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing."""

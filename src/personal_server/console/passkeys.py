@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.responses import Response
 
-from personal_server.console.pages import Templates
+from personal_server.console.pages import PASSKEYS, Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.errors import NotFound, OwnerSessionRequired
 from personal_server.granting.passkeys import Passkeys, relying_party
@@ -45,7 +45,7 @@ class PasskeyPages:
                 "fresh": fresh,
                 "by_name": named_origin(visit.origin),
             },
-            scripted=options is not None,
+            script=None if options is None else PASSKEYS,
         )
 
     def add(self, visit: PageRequest) -> Response:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
-from personal_server.console.pages import Templates
+from personal_server.console.pages import PASSKEYS, Templates
 from personal_server.console.passkeys import named_origin, rendered
 from personal_server.console.session import (
     OWNER_HOME,
@@ -211,7 +211,7 @@ class SignInPages:
             template,
             {**values, "csrf": fresh},
             status=status,
-            scripted=bool(values.get("passkey")),
+            script=PASSKEYS if values.get("passkey") else None,
         )
         if csrf is None:
             response.set_cookie(

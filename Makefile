@@ -65,7 +65,7 @@ test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
 ON_BOTH := tests/app/server tests/authorization_server tests/granting tests/requirements \
 	tests/resource_server tests/reading tests/secrecy tests/properties/test_lifecycles.py
 test-postgresql: $(VENV)/dev.stamp ## The suites of servers on PostgreSQL in the place of the file
-	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest -n auto $(ON_BOTH)
+	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest -n auto -m "not of_files" $(ON_BOTH)
 
 # The public MCP suite, locked by hash; any npm registry will do, and none is named.
 SUITE := .cache/conformance

@@ -2,7 +2,8 @@
 
 `PDPP_TEST_DATABASE=postgresql` loads it.  The schema stands for the path of the file, so that what
 is closed and opened again is there; when a module is done, everything in it is searched for secrets
-(`tests.secrecy`) and it is dropped.  Tests of files themselves say `of_files`, and are left out.
+(`tests.secrecy`) and it is dropped.  Tests of files themselves say `of_files` and why; run the
+others with `-m "not of_files"`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from personal_server.app import databases, stores
 from personal_server.settings import Settings
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite import database as sqlite
+from tests.app.http_server import served
 from tests.postgresql import server
 from tests.secrecy.plugin import WATCH
 
@@ -35,13 +37,19 @@ def schema_of(path: Path) -> str:
 
 
 def open_database(
-    settings: Settings, *, serving: bool, configured: str | None
+    settings: Settings, *, serving: bool, configured: str | None, claim: int | None = None
 ) -> databases.ServerDatabase:
     """As a server with `PDPP_DATABASE_URL` does."""
     if settings.database_url is None:
         schema = schema_of(settings.database_path)
         settings = replace(settings, database_url=server().url(), database_schema=schema)
-    return _open_database(settings, serving=serving, configured=configured)
+    return _open_database(settings, serving=serving, configured=configured, claim=claim)
+
+
+def environ_of(data_dir: Path) -> dict[str, str]:
+    """What makes a process of its own work on the schema that stands for the file there."""
+    schema = schema_of(Settings(data_dir=data_dir).database_path)
+    return {"PDPP_DATABASE_URL": server().url(), "PDPP_DATABASE_SCHEMA": schema}
 
 
 class SchemaOfFile(PostgresDatabase):
@@ -53,13 +61,6 @@ class SchemaOfFile(PostgresDatabase):
         del serving
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         super().__init__(server().url(), path.parent, schema_of(path), steps, **more)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is about files."""
-    kept = [item for item in items if item.get_closest_marker("of_files") is None]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -82,5 +83,6 @@ def nothing_is_left_of_schemas() -> Generator[None, None, None]:
 
 
 stores.open_database = open_database
+served.environ_of = environ_of
 databases_of_files: Any = sqlite
 databases_of_files.SqliteDatabase = SchemaOfFile

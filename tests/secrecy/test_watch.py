@@ -24,6 +24,7 @@ COOKIE = base64url(bytes(range(32)))
 CODE = new_user_code(lambda size: bytes(range(size)))
 
 
+@pytest.mark.of_files("one leak is planted in a file that another process wrote")
 def test_every_leak_that_was_planted_fails_the_run() -> None:
     done = nested_run("tests/secrecy/planted.py")
     assert done.returncode == 1

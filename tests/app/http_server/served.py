@@ -144,10 +144,15 @@ class ServedProcess:
         WATCH.log(self.log, "standard error of pdpp serve")
 
 
+def environ_of(data_dir: Path) -> Mapping[str, str]:  # `tests.on_postgresql` has its own
+    """Which database a data directory has: the file in it."""
+    return {}
+
+
 @contextmanager
 def served_process(folder: Path, **environ: str) -> Generator[ServedProcess]:
     """A server that answers, and is stopped in the end if it was not."""
-    served = ServedProcess(folder, environ)
+    served = ServedProcess(folder, {**environ_of(folder / "data"), **environ})
     served.furnish()
     served.start()
     try:

@@ -19,6 +19,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.pauses import pause_access
 from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
+from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from tests.app.whole import ORIGIN, Whole, whole
@@ -234,12 +235,12 @@ def without_a_store(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqliteDatabase, "read", failing)
-        patched.setattr(SqliteDatabase, "read_briefly", failing)
+        for kind in (SqliteDatabase, PostgresDatabase):
+            patched.setattr(kind, "read", failing)
+            patched.setattr(kind, "read_briefly", failing)
         yield
 
 
-@pytest.mark.of_files
 def test_a_failing_store_never_allows(site: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
     token = site.connect(mail_request())["access_token"]
     with without_a_store(monkeypatch):

@@ -17,7 +17,7 @@ from mcp_types import TextContent
 from tests.app.http_server.served import ServedProcess, served_process
 from tests.browser.site import CHECKING
 
-pytestmark = pytest.mark.of_files
+pytestmark = pytest.mark.of_files("bytes of the file are changed behind the database")
 PAYMENTS = "/v1/streams/transactions/records"
 LETTERS, BYTES = "p003", "p005"
 DAMAGE = {

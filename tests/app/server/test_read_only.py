@@ -22,7 +22,7 @@ from tests.app.http_server.served import (
 )
 from tests.console.household import HOME
 
-pytestmark = pytest.mark.of_files
+pytestmark = pytest.mark.of_files("the disk is the one that the file lies on")
 SIZE = "size=12m"
 LARGE = 200_000
 

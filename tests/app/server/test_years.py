@@ -53,7 +53,7 @@ OTHERS = "name GLOB '[rhwf][0-9]*' OR name GLOB 'sqlite_*'"
 TABLES = f"SELECT name FROM sqlite_master WHERE type = 'table' AND NOT ({OTHERS})"  # noqa: S608
 
 
-@pytest.mark.of_files
+@pytest.mark.of_files("the sizes are those of files")
 def test_a_year_leaves_the_files_as_large_as_half_a_year_did(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -18,9 +18,10 @@ from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
 from tests.authorization_server.application.endpoints import DETAILS, approved_device
 from tests.authorization_server.conftest import VERIFIER, entry
 
+IN_A_FILE = pytest.param("sqlite", marks=pytest.mark.of_files("both processes open the file"))
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True),
+    pytest.mark.parametrize("store", [IN_A_FILE, "postgres"], indirect=True),
 ]
 ROUNDS = 12
 RACER = """

@@ -14,6 +14,7 @@ from tests.resource_server.door import Door
 from tests.resource_server.journal import DIARY, ENTRIES, client, furnished, write
 from tests.storage.conftest import sqlite_store
 
+PUT_BACK = pytest.mark.of_files("a copy of the file is put back")
 FEED = "/v1/streams/entries/records?changes_since="
 LATER = "2026-06-01T00:00:00Z"
 
@@ -72,6 +73,7 @@ def written(folder: Path, lines: Sequence[dict[str, Any]], follower: Follower) -
         follower.follow(Door(store))
 
 
+@PUT_BACK
 def test_a_bookmark_past_the_end_of_a_copy_put_back_is_gone_at_once(begun: Path) -> None:
     follower = Follower()
     written(begun, extra("lost1", "lost2"), follower)
@@ -82,6 +84,7 @@ def test_a_bookmark_past_the_end_of_a_copy_put_back_is_gone_at_once(begun: Path)
         assert follower.copy == there(Door(store))
 
 
+@PUT_BACK
 @pytest.mark.parametrize("more", [1, 2, 3, 9])
 def test_it_is_gone_too_when_the_numbers_have_grown_past_it(begun: Path, more: int) -> None:
     follower = Follower()
@@ -94,6 +97,7 @@ def test_it_is_gone_too_when_the_numbers_have_grown_past_it(begun: Path, more: i
         assert follower.copy == there(Door(store))
 
 
+@PUT_BACK
 def test_a_page_of_a_feed_that_began_in_the_lost_history_is_gone(begun: Path) -> None:
     with sqlite_store(begun / "live") as store:
         write(store, DIARY, "entries", extra("lost1", "lost2"), LATER)
@@ -106,6 +110,7 @@ def test_a_page_of_a_feed_that_began_in_the_lost_history_is_gone(begun: Path) ->
         assert door.get(page.body["links"]["next"], client()).status == 410
 
 
+@PUT_BACK
 def test_what_was_followed_before_the_copy_was_made_goes_on(begun: Path) -> None:
     follower = Follower()
     with sqlite_store(begun / "live") as store:

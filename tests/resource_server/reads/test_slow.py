@@ -27,6 +27,8 @@ MANY = [
     for n in range(3_000)
 ]
 
+pytestmark = pytest.mark.of_files("the clock is looked at within a statement of SQLite")
+
 
 @pytest.fixture
 def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:

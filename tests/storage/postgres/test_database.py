@@ -152,6 +152,24 @@ def _two_statements(session: Session, statement: str) -> None:
     session.rows("SELECT 1")
 
 
+def test_what_posted_words_before_is_taken_out(tmp_path: Path, name: str) -> None:
+    made(tmp_path, name)
+    with psycopg.connect(server().url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {name}".encode())
+        connection.execute(
+            "CREATE FUNCTION pdpp_post() RETURNS trigger"
+            " LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+        )
+        connection.execute(
+            "CREATE TRIGGER pdpp_post AFTER INSERT ON grants EXECUTE FUNCTION pdpp_post()"
+        )
+        made(tmp_path, name)
+        asked = (
+            "SELECT to_regproc('pdpp_post'), count(*) FROM pg_trigger WHERE tgname = 'pdpp_post'"
+        )
+        assert connection.execute(asked).fetchone() == (None, 0)
+
+
 def test_sessions_that_were_ended_are_opened_again(tmp_path: Path, name: str) -> None:
     with closing(opened(tmp_path, name)) as database:
         store = SqlRecordStore(database, "owner", tmp_path / "blobs")

@@ -32,7 +32,7 @@ from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
-from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FUNCTIONS
+from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FORGET_FUNCTIONS, FUNCTIONS
 from personal_server.storage.postgres.search import PostedPart
 from personal_server.storage.postgres.session import (
     Connection,
@@ -88,11 +88,6 @@ _SERVER = (
 _FIND_STATE = "SELECT value, xmin::text, pg_backend_pid() FROM store WHERE name = 'state'"
 _OTHER_STATE = (
     "INSERT INTO store VALUES ('state', 1) ON CONFLICT (name) DO UPDATE SET value = store.value + 1"
-)
-_NOT_POSTED = (
-    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^w[0-9]+$'"
-    " AND relnamespace = to_regnamespace(quote_ident(?))"
-    " AND to_regclass('p' || substr(relname, 2)) IS NULL"
 )
 
 
@@ -429,18 +424,7 @@ class PostgresDatabase:
             take_steps(session, steps)
             for function in FUNCTIONS:
                 session.run(function)
-            for (index,) in session.rows(_NOT_POSTED, (self.schema,)):
-                _post(session, index)
-
-
-def _post(session: Session, index: str) -> None:
-    """Make a word index anew that was made before its words were posted."""
-    session.run(f"ALTER TABLE {index} RENAME TO before_{index}")
-    for statement in session.dialect.word_index(index):
-        session.run(statement)
-    columns = "rowid, is_long, words"
-    session.run(f"INSERT INTO {index} ({columns}) SELECT {columns} FROM before_{index}")  # noqa: S608
-    session.run(f"DROP TABLE before_{index}")
+            session.run(FORGET_FUNCTIONS)
 
 
 def unreachable() -> StorageUnavailable:

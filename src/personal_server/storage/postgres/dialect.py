@@ -8,9 +8,10 @@ an integer by its point (`render_double`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import groupby, islice
 from typing import Any
 
 import orjson
@@ -86,8 +87,8 @@ class PostgresDialect:
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The words of each record in their order, and behind them the records of each word.
 
-        These are posted in blocks by triggers: the ids of at most `POSTED_TOGETHER` records that
-        were written together, and stand together in time.
+        These are posted in blocks: the ids of at most `POSTED_TOGETHER` records that were written
+        together, and stand together in time.  Removed records leave them by a trigger.
         """
         posted = postings(name)
         bigint = "bigint NOT NULL"
@@ -97,14 +98,8 @@ class PostgresDialect:
             f"{self.create_table(posted, scratch=scratch)} (term {_TEXT} NOT NULL,"
             f" first {bigint}, last {bigint}, ids bigint[] NOT NULL)",
             f"CREATE INDEX {posted}_last ON {posted} (term, last)",
-            *(
-                f"CREATE TRIGGER {function} AFTER {event} ON {name} REFERENCING {side} TABLE AS"
-                f" written FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
-                for function, event, side in (
-                    ("pdpp_post", "INSERT", "NEW"),
-                    ("pdpp_unpost", "DELETE", "OLD"),
-                )
-            ),
+            f"CREATE TRIGGER pdpp_unpost AFTER DELETE ON {name} REFERENCING OLD TABLE AS written"
+            " FOR EACH STATEMENT EXECUTE FUNCTION pdpp_unpost()",
         ]
 
     def drop_words(self, name: str) -> list[str]:
@@ -115,10 +110,13 @@ class PostgresDialect:
         """Elements of the array, in the order of every column."""
         return f"{texts_in(f'CAST({array} AS json)')} AS asked"
 
-    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
-        """With whether the index holds them all."""
+    def indexed_lines(
+        self, index: str, words: Sequence[tuple[int, str]]
+    ) -> Iterator[tuple[str, Sequence[str], Lines]]:
+        """With whether a set of words holds them all; and what is posted of them."""
         lines = [(number, int(_is_long(marked)), marked) for number, marked in words]
-        return ("rowid", "is_long", "words"), lines
+        yield index, ("rowid", "is_long", "words"), lines
+        yield postings(index), ("term", "first", "last", "ids"), _posted(lines)
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """What is posted goes first: nothing is taken out of it word by word."""
@@ -282,21 +280,10 @@ _SET_OF_WORDS = f"""
       THEN tsvector_to_array(array_to_tsvector(string_to_array(words, ' ')))
       ELSE ARRAY(SELECT DISTINCT left(word, {LONGEST_POSTED_CHARS})
         FROM unnest(string_to_array(words, ' ')) AS word) END) AS term"""  # noqa: S608
-POSTED_TOGETHER = 200
-# Of these places in time a block holds those that differ in later bits: a quarter of a year.
-_BITS_TOGETHER = 48
+POSTED_TOGETHER = 1_000
+# Of these places in time a block holds those that differ in later bits: a year.
+_BITS_TOGETHER = 50
 FUNCTIONS = (
-    f"""
-CREATE OR REPLACE FUNCTION pdpp_post() RETURNS trigger LANGUAGE plpgsql AS $post$
-BEGIN
-  EXECUTE format($$
-    INSERT INTO %I (term, first, last, ids)
-    SELECT term, min(rowid), max(rowid), array_agg(rowid)
-    FROM (SELECT *, (row_number() OVER (ORDER BY rowid) - 1) / {POSTED_TOGETHER} AS part
-        FROM written) AS line, {_SET_OF_WORDS}
-    GROUP BY term, part, rowid >> {_BITS_TOGETHER}$$, 'p' || substr(TG_TABLE_NAME, 2));
-  RETURN NULL;
-END $post$""",  # noqa: S608
     # a block keeps its ends: it only seems longer than it is
     f"""
 CREATE OR REPLACE FUNCTION pdpp_unpost() RETURNS trigger LANGUAGE plpgsql AS $post$
@@ -384,7 +371,11 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 $$""",
 )
 _NAMED = [each.split("(")[0].split()[-1] for each in FUNCTIONS]
-FIND_FUNCTIONS = "SELECT " + " AND ".join(f"to_regproc('{n}') IS NOT NULL" for n in _NAMED)
+# What posted words before the process that writes them did.
+FORGET_FUNCTIONS = "DROP FUNCTION IF EXISTS pdpp_post CASCADE"
+FIND_FUNCTIONS = "SELECT to_regproc('pdpp_post') IS NULL" + "".join(
+    f" AND to_regproc('{name}') IS NOT NULL" for name in _NAMED
+)
 
 
 def render_double(number: float) -> str:
@@ -439,6 +430,21 @@ def _escaped(character: str) -> str:
 def postings(index: str) -> str:
     """The table of what is posted of a word index."""
     return f"p{index[1:]}"
+
+
+def _posted(lines: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, str, str, str]]:
+    """The blocks of lines: word, first and last id, and all of them as an array is written."""
+    for _, in_time in groupby(lines, lambda line: line[0] >> _BITS_TOGETHER):
+        while together := list(islice(in_time, POSTED_TOGETHER)):
+            found = dict[str, list[str]]()
+            for number, is_long, marked in together:
+                told, words = str(number), marked.split(" ")
+                if is_long:
+                    words = [word[:LONGEST_POSTED_CHARS] for word in words]
+                for word in set(words):
+                    found.setdefault(word, []).append(told)
+            for word, ids in sorted(found.items()):
+                yield word, ids[0], ids[-1], f"{{{','.join(ids)}}}"
 
 
 def _is_long(marked: str) -> bool:

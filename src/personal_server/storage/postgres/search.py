@@ -22,7 +22,7 @@ from personal_server.storage.sql.word_index import Entry, entries
 
 Asked = tuple[str, tuple[Value, ...]]
 # Of each word, the newest blocks are read at first: so many, and then so many.
-FIRST_BLOCKS, MORE_BLOCKS = 64, 400
+FIRST_BLOCKS, MORE_BLOCKS = 16, 100
 
 
 class PostedPart(IndexedPart):

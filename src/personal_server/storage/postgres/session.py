@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from itertools import islice
+from types import NoneType
 from typing import Any
 
 import psycopg
@@ -75,6 +77,36 @@ def _adapters() -> AdaptersMap:
     found.register_loader("numeric", _NumberLoader)
     found.register_loader("varchar", _BytesLoader)
     return found
+
+
+def _rendered_line(line: Sequence[Value]) -> str:
+    """As `COPY` reads it; the driver asks for the types of each value anew, which takes longer."""
+    return "\t".join([_RENDERED[type(value)](value) for value in line]) + "\n"
+
+
+def _rendered_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    return escaped.replace("\r", "\\r").replace("\0", "\ufffd")
+
+
+class _Rendered(dict[type, Callable[[Any], str]]):
+    """How values are written; those of a type's own children like the type's."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], str]:
+        self[kind] = next(self[each] for each in kind.__mro__[1:] if each in self)
+        return self[kind]
+
+
+_RENDERED = _Rendered(
+    {
+        NoneType: lambda _: "\\N",
+        str: _rendered_text,
+        int: int.__repr__,
+        bool: lambda flag: "1" if flag else "0",
+        float: render_double,
+        bytes: lambda content: f"\\\\x{content.hex()}",
+    }
+)
 
 
 def connect_with(timeout_seconds: int) -> dict[str, Any]:
@@ -220,9 +252,10 @@ class PostgresSession:
     def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
         """As one stream of lines."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+        rendered = (_rendered_line(line) for line in lines)
         with self._cursor.copy(translated_sql(statement)) as copy:
-            for line in lines:
-                copy.write_row(line)
+            while some := "".join(islice(rendered, LINES_AT_ONCE)):
+                copy.write(some)
                 self.has_changed = True
 
     @property

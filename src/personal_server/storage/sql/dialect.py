@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from personal_server.domain.criteria import WordQuery
@@ -86,8 +86,12 @@ class Dialect(Protocol):
         """The texts of a JSON array as a table `asked` with a column `value`."""
         ...
 
-    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
-        """The columns of a word index, and its lines of (key, marked words)."""
+    def indexed_lines(
+        self, index: str, words: Sequence[tuple[int, str]]
+    ) -> Iterator[tuple[str, Sequence[str], Lines]]:
+        """What a word index gets of (key, marked words), in the order of the keys: tables, their
+        columns and lines.
+        """
         ...
 
     def parts_of(self, table: str) -> tuple[str, ...]:

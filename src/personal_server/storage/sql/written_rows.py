@@ -209,4 +209,5 @@ class NewLines:
             session.add(f"h{number}", ("id", "sum", "data"), self.texts)
             count_lines(session, layout, number, (line[0] for line in self.lines))
         if self.words:
-            session.add(f"w{number}", *session.dialect.indexed_lines(sorted(self.words)))
+            for each in session.dialect.indexed_lines(f"w{number}", sorted(self.words)):
+                session.add(*each)

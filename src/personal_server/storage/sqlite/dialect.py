@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,9 +84,11 @@ class SqliteDialect:
         """Elements of the array."""
         return f"json_each({array}) AS asked"
 
-    def indexed_lines(self, words: Sequence[tuple[int, str]]) -> tuple[Sequence[str], Lines]:
+    def indexed_lines(
+        self, index: str, words: Sequence[tuple[int, str]]
+    ) -> Iterator[tuple[str, Sequence[str], Lines]]:
         """As they are."""
-        return ("rowid", "words"), words
+        yield index, ("rowid", "words"), words
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """A word index lies in tables of its own."""

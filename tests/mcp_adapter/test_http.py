@@ -6,9 +6,11 @@ from collections.abc import AsyncGenerator
 from itertools import product
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
+from personal_server.mcp_adapter.http import CALLS
 from tests.mcp_adapter.fake_rs import Answer, Request
 from tests.requirements.doors import Outer, World, hosted, origin, token
 
@@ -120,3 +122,56 @@ async def test_the_owner_s_word_on_the_length_of_results_comes_with_the_token(
         answer = await client.post(f"{origin}/mcp", json=asked, headers=headers)
         sizes.append(len(answer.json()["result"]["content"][0]["text"]))
     assert sizes[0] <= 20_000 < sizes[1] <= 60_000
+
+
+class Held:
+    """Whoever reads waits until all may go on; how many came."""
+
+    def __init__(self, behind: World) -> None:
+        self.behind = behind
+        self.came = 0
+        self.go_on = anyio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.came += 1
+        await self.go_on.wait()
+        await self.behind(scope, receive, send)
+
+
+async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_are_refused() -> None:
+    world, statuses, further = World(), list[int](), 7
+    world.rs.script = lambda _: Answer(200, {"object": "list", "data": [], "has_more": False})
+    held = Held(world)
+    app = hosted(held)
+    known = app.queues["call"]
+    called = {"name": "query_records", "arguments": {"stream": "messages"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    transport = httpx2.ASGITransport(app=Outer(app))
+    limits = httpx2.Limits(max_connections=None)
+    async with app.run(), httpx2.AsyncClient(transport=transport, limits=limits) as client:
+
+        async def call() -> None:
+            answer = await client.post(f"{origin}/mcp", json=asked, headers=headers, timeout=None)
+            statuses.append(answer.status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(CALLS.at_once + CALLS.waiting):
+                tasks.start_soon(call)
+            with anyio.fail_after(60):
+                while held.came < CALLS.at_once or known.waiting < CALLS.waiting:
+                    await anyio.lowlevel.checkpoint()
+            assert (known.working, known.waiting, held.came) == (64, 256, 64)
+            for _ in range(further):
+                refused = await client.post(f"{origin}/mcp", json=asked, headers=headers)
+                assert refused.status_code == 503
+                assert refused.json()["error"]["code"] == "storage_unavailable"
+                assert refused.headers["retry-after"] == "1"
+            assert (statuses, held.came) == ([], 64)
+            held.go_on.set()
+    assert statuses == [200] * 320
+    assert (known.working, known.waiting) == (0, 0)

@@ -107,7 +107,7 @@ async def test_too_many_calls_are_refused_and_the_server_recovers(tmp_path: Path
     with sqlite_store(tmp_path) as store:
         living = Living(
             store=store,
-            capacity=Capacity(threads=2, waiting=6),
+            capacity=Capacity(at_once=2, waiting=6),
             rules=LimitRules(0, 0, 4, 0, 0),
             checked=False,
         )

@@ -16,11 +16,11 @@ async def test_work_runs_in_another_thread() -> None:
 
 async def test_a_full_queue_refuses_at_once() -> None:
     with pytest.raises(StorageUnavailable):
-        await Workers(Capacity(waiting=0)).run(threading.get_ident)
+        await Workers(Capacity(at_once=0, waiting=0)).run(threading.get_ident)
 
 
 async def test_who_waits_too_long_is_refused_and_room_comes_back() -> None:
-    workers = Workers(Capacity(threads=1, wait_seconds=0.01))
+    workers = Workers(Capacity(at_once=1, wait_seconds=0.01))
     release, begun = threading.Event(), anyio.Event()
 
     async def occupy() -> None:
@@ -38,5 +38,5 @@ async def test_who_waits_too_long_is_refused_and_room_comes_back() -> None:
 
 
 async def test_steps_of_a_stream_do_not_wait_for_calls() -> None:
-    workers = Workers(Capacity(threads=1, waiting=0))
+    workers = Workers(Capacity(at_once=1, waiting=0))
     assert await workers.step(threading.get_ident)

@@ -100,15 +100,15 @@ class ServerFigures(Collector):
 
     def _queues(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily(
-            "pdpp_calls_waiting", "Calls that wait for a thread.", labels=["surface", "kind"]
+            "pdpp_calls_waiting", "Calls that wait for a place.", labels=["surface", "kind"]
         )
         working = GaugeMetricFamily(
             "pdpp_calls_working", "Calls that are worked on.", labels=["surface", "kind"]
         )
         for name, surface in self.server.surfaces.items():
-            for kind, workers in (("read", surface.readers), ("write", surface.writers)):
-                waiting.add_metric([name, kind], workers.waiting)
-                working.add_metric([name, kind], workers.working)
+            for kind, places in surface.queues.items():
+                waiting.add_metric([name, kind], places.waiting)
+                working.add_metric([name, kind], places.working)
         yield from (waiting, working)
         yield _gauge("pdpp_connections_open", "Connections.", len(self.connections.open))
         yield _gauge("pdpp_connections_most", "As many as there may be.", self.connections.most)

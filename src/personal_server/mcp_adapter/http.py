@@ -52,6 +52,7 @@ from personal_server.web.error_responses import json_error
 from personal_server.web.requests import IncomingRequest, check_version, shows_proof
 from personal_server.web.responses import LastingResponse, preflight, readable_by
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
+from personal_server.web.workers import Capacity, Places
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.
 #
@@ -121,6 +122,8 @@ class HostedCredential:
 
 
 BODY_BYTES = 4 * 1024 * 1024
+# More at once would only all be late.
+CALLS = Capacity(at_once=64, waiting=256)
 RESOURCE = "/mcp"
 LISTEN = "subscriptions/listen"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -181,6 +184,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         self._bell = bell
         self._listening = listening
         self._lists = ListAnswers()
+        self._calls = Places(CALLS)
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
@@ -236,6 +240,11 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             raise InvalidToken("The access token is not valid.")
         exchange.caller = _credential(presented.token, request, admitted)
 
+    @property
+    def queues(self) -> dict[str, Places]:
+        """Calls of tools, too."""
+        return {**super().queues, "call": self._calls}
+
     async def answer(self, exchange: McpExchange) -> Response:
         """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
         answered, request = _Whole(), exchange.request
@@ -246,7 +255,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         if known is not None:
             return known
         receive = _replayed(exchange.body, request.receive)
-        await exchange.route.serve(request.scope, receive, answered, exchange.identified)
+        async with self._calls.one():
+            await exchange.route.serve(request.scope, receive, answered, exchange.identified)
         response = answered.response()
         if asked is not None:
             self._lists.keep(asked, response)

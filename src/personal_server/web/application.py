@@ -56,9 +56,9 @@ from personal_server.web.responses import (
 )
 from personal_server.web.routing import Match, Route, RouteDeclaration, RouteTable
 from personal_server.web.traffic import NETWORK, Traffic
-from personal_server.web.workers import Capacity, Workers
+from personal_server.web.workers import Capacity, Places, Workers
 
-WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
+WRITING = Capacity(at_once=2, waiting=64, wait_seconds=30.0)
 
 D = TypeVar("D", bound=RouteDeclaration)
 C = TypeVar("C")
@@ -118,6 +118,11 @@ class Surface(ABC, Generic[D, C]):
         self.table = table
         self.readers = Workers(reading or Capacity())
         self.writers = Workers(writing)
+
+    @property
+    def queues(self) -> dict[str, Places]:
+        """Where calls wait, by what they do."""
+        return {"read": self.readers.places, "write": self.writers.places}
 
     # What a surface says.
     @abstractmethod

@@ -1,11 +1,12 @@
-"""Workers: synchronous work runs in a bounded number of threads, behind a bounded queue.
+"""Places for calls, and workers: threads for synchronous work; so many, behind a bounded queue.
 
 Rule: beyond its capacity the server refuses at once or after a short wait; it never piles up work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar, TypeVarTuple, Unpack
 
@@ -20,65 +21,54 @@ A = TypeVarTuple("A")
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much is worked on at once, how many calls may wait, and for how long."""
+    """How many calls are worked on at once, how many may wait, and for how long."""
 
-    threads: int = 8
+    at_once: int = 8
     waiting: int = 256
     wait_seconds: float = 5.0
 
 
-class Workers:
-    """The threads of one server, made on the loop that first uses them."""
+class Places:
+    """Places for calls, taken in the order in which they came."""
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
+        self._free = anyio.Semaphore(capacity.at_once)
         self._waiting = 0
-        self._free: anyio.Semaphore | None = None
-        self._limiter: CapacityLimiter | None = None
-        self._streams: CapacityLimiter | None = None
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a thread."""
+        """How many calls wait for a place."""
         return self._waiting
 
     @property
     def working(self) -> int:
-        """How many threads work on a call."""
-        return 0 if self._free is None else self._capacity.threads - self._free.value
+        """How many have one."""
+        return self._capacity.at_once - self._free.value
 
-    @property
-    def are_busy(self) -> bool:
-        """Whether further work would have to wait."""
-        return self._free is not None and self._free.value == 0
+    @asynccontextmanager
+    async def one(self) -> AsyncGenerator[None]:
+        """A place for as long as the block lasts.
 
-    async def run(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
-        """The result of the work.
-
-        Raises: StorageUnavailable when too many wait, or one waits too long.
+        Raises: StorageUnavailable, at once when too many wait, or when this one waited too long.
         """
-        if self._free is None or self._limiter is None:
-            self._free = anyio.Semaphore(self._capacity.threads)
-            self._limiter = CapacityLimiter(self._capacity.threads)
-        await self._enter(self._free)
+        await self._enter()
         try:
-            return await anyio.to_thread.run_sync(work, *args, limiter=self._limiter)
+            yield
         finally:
             self._free.release()
 
-    async def step(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
-        """One step of a stream that has begun: it waits for other streams only, never refused."""
-        if self._streams is None:
-            self._streams = CapacityLimiter(self._capacity.threads)
-        return await anyio.to_thread.run_sync(work, *args, limiter=self._streams)
-
-    async def _enter(self, free: anyio.Semaphore) -> None:
+    async def _enter(self) -> None:
+        with suppress(anyio.WouldBlock):
+            # never before one that waits: a place that is left goes to the first of them
+            self._free.acquire_nowait()
+            return
         if self._waiting >= self._capacity.waiting:
             raise _busy()
         self._waiting += 1
         try:
             with anyio.fail_after(self._capacity.wait_seconds):
-                await free.acquire()
+                await self._free.acquire()
         except TimeoutError:
             raise _busy() from None
         finally:
@@ -87,3 +77,31 @@ class Workers:
 
 def _busy() -> StorageUnavailable:
     return StorageUnavailable("The server is busy; try again.", retry_after_seconds=1)
+
+
+class Workers:
+    """The threads of one server; what limits them is made on the loop that first uses it."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._threads = capacity.at_once
+        self.places = Places(capacity)
+        self._limiter: CapacityLimiter | None = None
+        self._streams: CapacityLimiter | None = None
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether further work would have to wait."""
+        return self.places.working == self._threads
+
+    async def run(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
+        """The result of the work.  Raises: StorageUnavailable as `Places`."""
+        async with self.places.one():
+            if self._limiter is None:
+                self._limiter = CapacityLimiter(self._threads)
+            return await anyio.to_thread.run_sync(work, *args, limiter=self._limiter)
+
+    async def step(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
+        """One step of a stream that has begun: it waits for other streams only, never refused."""
+        if self._streams is None:
+            self._streams = CapacityLimiter(self._threads)
+        return await anyio.to_thread.run_sync(work, *args, limiter=self._streams)

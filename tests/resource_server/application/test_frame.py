@@ -317,7 +317,7 @@ async def test_a_call_that_had_to_wait_takes_one_place_in_flight(make_bench: Mak
         return Reply({})
 
     route = Route("GET", "/v1/slow", slow, "", "0")
-    bench = make_bench(route, rules=LimitRules(in_flight=2), capacity=Capacity(threads=1))
+    bench = make_bench(route, rules=LimitRules(in_flight=2), capacity=Capacity(at_once=1))
     statuses: list[int] = []
 
     async with bench.client() as client:
@@ -345,7 +345,7 @@ async def test_writes_that_wait_do_not_hold_up_reads(make_bench: MakeBench) -> N
         return Reply({}, status=201)
 
     write = Route("POST", "/v1/slow", slow, "", "0", tokens=Tokens.OWNER)
-    bench = make_bench(write, READ, capacity=Capacity(threads=1))
+    bench = make_bench(write, READ, capacity=Capacity(at_once=1))
     async with bench.client("owner") as client, anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(client.post, "/v1/slow")
@@ -355,7 +355,7 @@ async def test_writes_that_wait_do_not_hold_up_reads(make_bench: MakeBench) -> N
 
 
 async def test_a_full_queue_refuses_instead_of_growing(make_bench: MakeBench) -> None:
-    bench = make_bench(*ROUTES, capacity=Capacity(threads=1, waiting=0))
+    bench = make_bench(*ROUTES, capacity=Capacity(at_once=0, waiting=0))
     async with bench.client() as client:
         answer = await client.get("/v1/echo/a")
     assert answer.json()["error"]["code"] == "storage_unavailable"

@@ -267,3 +267,51 @@ def test_a_limit_and_what_was_unusual_are_shown_and_set(terminal: Any) -> None:
     assert "1,000" not in terminal.out
     assert "Unusual" not in terminal.out
     assert terminal.run("grant", "dismiss", "grt_none") == 5
+
+
+def test_a_grant_is_narrowed_and_its_credential_goes_on(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    left = ("--stream", "transactions:amount,currency", "--since", "2026-09-01", "--expires", "30d")
+    changed = terminal.json("grant", "change", made["grant_id"], *left, "--yes")
+    assert changed["replaces"] == made["grant_id"]
+    assert "from 2026-09-01" in terminal.err
+    (found,) = resolved(terminal).grants
+    assert found.grant_id == changed["id"]
+    assert found.grant.streams[0].fields == ("id", "account_id", "posted_on", "amount", "currency")
+    assert terminal.run("grant", "show", changed["id"]) == 0
+    assert made["grant_id"] in terminal.out
+
+
+def test_giving_more_is_left_to_the_page(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--stream", "transactions:amount", "--yes")
+    change = ("grant", "change", made["grant_id"], "--yes")
+    assert terminal.run(*change, "--stream", "transactions:amount,payee") == 3
+    assert f"/owner/access/{made['grant_id']}" in terminal.err
+    assert terminal.run(*change, "--expires", "1y") == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--yes",), 64),
+        (("--since", "2026-09-01"), 64),
+        (("--connection", "nobody", "--yes"), 5),
+        (("--source", "nothing", "--yes"), 64),
+        (("--stream", "nothing", "--yes"), 64),
+    ],
+)
+def test_a_change_that_cannot_be_meant_is_refused(
+    terminal: Any, options: tuple[str, ...], code: int
+) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    assert terminal.run("grant", "change", made["grant_id"], *options) == code
+    assert [row.reason for row in terminal.house.rows(GrantRow)] == [None]
+
+
+def test_a_grant_is_called_as_its_owner_likes(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    assert terminal.run("grant", "rename", made["grant_id"], "Tax [red]office[/]") == 0
+    assert terminal.run("grant", "list") == 0
+    assert "Tax [red]office[/]" in terminal.out
+    assert terminal.run("grant", "rename", "grt_nobody", "x") == 5
+    assert terminal.run("grant", "change", "grt_nobody", "--expires", "30d", "--yes") == 5

@@ -20,7 +20,14 @@ from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.tokens import Identifier, OneState, TokenResolver
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
-from personal_server.storage.authorization import AuthorizationRow, ClientRow, R, RequestRow
+from personal_server.storage.authorization import (
+    AuthorizationRow,
+    ClientRow,
+    GrantRow,
+    R,
+    RequestRow,
+    TokenRow,
+)
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Batch, CollectionRun, RecordWrite, RunStatus
 from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
@@ -159,6 +166,27 @@ class Household:
         with self.authorization.write() as writer:
             writer.insert(RequestRow(**{**facts, **members}))
         return f"/consent/ar_{number}"
+
+    def collect(self) -> None:
+        """As when the apps of what was allowed have redeemed their codes."""
+        made = [
+            TokenRow(
+                token_hash=row.grant_id.encode().ljust(32, b".")[:32],
+                kind="client",
+                client_id=row.client_id,
+                grant_id=row.grant_id,
+                origin=self.origin,
+                resource=f"{self.origin}/mcp",
+                scope="pdpp:read",
+                issued_at_ns=self.clock.now_ns,
+                expires_at_ns=self.clock.now_ns + 3_600 * SECOND,
+            )
+            for row in self.rows(GrantRow)
+        ]
+        self.insert(*made)
+        redeemed = [RequestRow.status.to("redeemed")]
+        with self.authorization.write() as writer:
+            writer.change(RequestRow, redeemed, RequestRow.status.equals("approved"))
 
     def insert(self, *rows: AuthorizationRow) -> None:
         with self.authorization.write() as writer:

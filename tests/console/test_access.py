@@ -15,9 +15,10 @@ from personal_server.storage.authorization import (
     GrantRow,
     PackageRow,
     SubscriptionRow,
+    TokenRow,
 )
 from tests.cli.test_disclosures import entry
-from tests.console.browsing import Browser, allow, words
+from tests.console.browsing import Browser, Page, allow, press, words
 from tests.console.household import Household, bank_request, mail_request
 
 
@@ -160,6 +161,7 @@ def walk(browser: Browser, path: str) -> list[str]:
 
 def test_a_long_list_comes_in_pages_that_are_the_list(house: Household, browser: Browser) -> None:
     allow(browser, house.ask(mail_request()))
+    house.collect()
     copies(house, 119)
     listed = walk(browser, "/owner/access")
     assert sorted(listed) == sorted(row.grant_id for row in house.rows(GrantRow))
@@ -205,3 +207,109 @@ def test_the_pages_show_references_and_no_secret(house: Household, browser: Brow
     page = browser.get(f"/owner/access/{row.grant_id}")
     assert "pdpp_at_" not in page.text
     assert "pdpp_ac_" not in page.text
+
+
+def test_what_was_never_collected_is_not_access(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    assert "0 apps have access now" in words(browser.get("/owner/"))
+    assert "not collected yet, so it has no access" in words(browser.get("/owner/access"))
+    page = f"/owner/access/{row.grant_id}"
+    assert "the app has not collected it" in words(browser.get(page))
+    house.collect()
+    assert "1 app has access now" in words(browser.get("/owner/"))
+    assert "not collected" not in words(browser.get("/owner/access")) + words(browser.get(page))
+
+
+def test_it_is_paused_goes_on_and_has_a_name(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    path = f"/owner/access/{row.grant_id}"
+    browser.submit(browser.get(path), f"{path}/pause")
+    page = browser.get(path)
+    assert "This access is paused" in words(page)
+    browser.submit(page, f"{path}/resume")
+    assert house.rows(GrantRow)[0].hold == "none"
+    browser.submit(browser.get(path), f"{path}/name", name="Grandma's <b>tablet</b>")
+    assert "Grandma's <b>tablet</b> Notes app" in words(browser.get("/owner/access"))
+    assert "Notes app" in words(browser.get(path))
+    refused = browser.submit(browser.get(path), f"{path}/name", name="x" * 81)
+    assert (refused.status, refused.error) == (400, "invalid_request")
+    for action in ("pause", "name", "change"):
+        sent = browser.get(path).form(f"{path}/{action}")
+        gone = browser.post(f"/owner/access/grt_none/{action}", sent)
+        assert gone.status == 404
+
+
+def choose(
+    browser: Browser, page: Page, path: str, action: str, *, drop: str = "", **fields: str
+) -> Page:
+    """Press a button of a page after a tick was taken away and fields were set."""
+    shown = [each for each in page.form(path) if each[1] != drop and each[0] not in fields]
+    return browser.post(path, [*shown, *fields.items(), ("action", action)])
+
+
+def begin_change(browser: Browser, held_id: str) -> str:
+    """The path of the page of a change."""
+    path = f"/owner/access/{held_id}"
+    return browser.submit(browser.get(path), f"{path}/change").headers["location"]
+
+
+def test_an_access_is_narrowed_on_a_page(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request(fields=["subject", "body"])))
+    (before,) = house.rows(GrantRow)
+    house.collect()
+    path = begin_change(browser, before.grant_id)
+    page = browser.get(path)
+    text = words(page)
+    assert "Change this access" in text
+    assert "It may read nothing that it could not read already, and not for longer." in text
+    assert "as agreed: 16 Feb 2027" in text
+    shown = choose(browser, page, path, "preview", drop="body")
+    done = press(browser, shown, path, "approve")
+    assert done.status == 303
+    (after,) = [row for row in house.rows(GrantRow) if row.reason is None]
+    assert done.headers["location"] == f"/owner/access/{after.grant_id}"
+    now = words(browser.get(f"/owner/access/{after.grant_id}"))
+    assert "Before as agreed" in now
+    assert "Access was changed (by you)" in now
+    old = words(browser.get(f"/owner/access/{before.grant_id}"))
+    assert "You changed this access since." in old
+    assert [row.grant_id for row in house.rows(TokenRow)] == [after.grant_id]
+
+
+def test_to_give_more_needs_a_fresh_sign_in(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request(fields=["subject"])))
+    (before,) = house.rows(GrantRow)
+    path = begin_change(browser, before.grant_id)
+    house.clock.now_ns += 16 * 60 * 10**9
+    page = browser.get(path)
+    assert 'value="approve"' in page.text
+    shown = choose(browser, page, path, "preview", expiry="none")
+    assert "It may read for longer than was agreed." in words(shown)
+    assert 'value="approve"' not in shown.text
+    refused = press(browser, shown, path, "approve")
+    assert (refused.status, refused.error) == (401, "owner_session_required")
+    assert len(house.rows(GrantRow)) == 1
+
+
+def test_an_access_that_changed_meanwhile_is_told_with_the_choices_kept(
+    house: Household, browser: Browser
+) -> None:
+    allow(browser, house.ask(mail_request(fields=["subject", "body"])))
+    (first,) = house.rows(GrantRow)
+    one, other = (begin_change(browser, first.grant_id) for _ in range(2))
+    shown = choose(browser, browser.get(one), one, "preview", drop="body")
+    sooner = choose(browser, browser.get(other), other, "preview", expiry="30d")
+    assert press(browser, sooner, other, "approve").status == 303
+    stale = press(browser, shown, one, "approve")
+    assert (stale.status, stale.error) == (409, "review_stale")
+    assert "This access was changed elsewhere meanwhile." in words(stale)
+    assert press(browser, stale, one, "approve").status == 303
+    (row,) = [row for row in house.rows(GrantRow) if row.reason is None]
+    assert b"body" not in row.grant
+    closed = browser.get(begin_change(browser, row.grant_id))
+    assert closed.status == 200
+    path = f"/owner/access/{row.grant_id}"
+    browser.submit(browser.get(path), f"{path}/revoke")
+    assert house.rows(GrantRow)[0].reason is not None

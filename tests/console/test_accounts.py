@@ -17,6 +17,7 @@ def test_an_account_says_what_it_holds_and_who_reads_it(house: Household, browse
     assert f'href="{PAGE}"' in browser.get("/owner/sources").text
     assert "No app may read it." in words(browser.get(PAGE))
     allow(browser, house.ask(mail_request()))
+    house.collect()
     shown = browser.get(PAGE)
     assert "Home mailbox" in words(shown)
     assert "40 records" in words(shown)

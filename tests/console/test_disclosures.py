@@ -18,6 +18,7 @@ def test_sources_tell_what_is_kept_per_account_and_who_reads_it(
     house: Household, browser: Browser
 ) -> None:
     allow(browser, house.ask(mail_request()))
+    house.collect()
     text = words(browser.get("/owner/sources"))
     assert "Home mailbox active 40 records" in text
     assert "Work mailbox active 12 records" in text

@@ -12,6 +12,7 @@ def test_the_overview_counts_what_there_is() -> None:
     house = Household()
     browser = house.signed_in()
     allow(browser, house.ask(mail_request()))
+    house.collect()
     house.disclosures.append_disclosures([entry(1, record_count=7)])
     for path in ("/owner", "/owner/"):
         text = words(browser.get(path))

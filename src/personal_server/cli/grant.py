@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,12 +26,14 @@ from personal_server.cli.tables import console, day, minute, plain, print_facts,
 from personal_server.collecting.connections import named_connection
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
+from personal_server.consent.successors import Narrowing
 from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.domain.values import instant_text
+from personal_server.granting.grant_changes import rename_access
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,
@@ -39,7 +41,7 @@ from personal_server.granting.holdings import (
     show_held,
     token_binding,
 )
-from personal_server.granting.local_grants import LocalRequest
+from personal_server.granting.local_grants import LocalChange, LocalRequest
 from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.reading_alarms import (
     ReadingFigures,
@@ -60,6 +62,54 @@ from personal_server.storage.authorization import AuthorizationReader, HeldQuery
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 LINES = 50
 COLUMNS = ("id", "client", "until", "last used", "streams")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """What is to be left.
+
+    Parameters
+    ----------
+    source
+        Only this source of a package: its URI or short name. Repeatable.
+    stream
+        Only this stream, perhaps only with these fields: `messages` or `messages:id,subject`.
+        Repeatable.
+    connection
+        Only this connection of its source. Repeatable.
+    since
+        Only records from this time on: `2026-08-01`, or a time with offset.
+    until
+        Only records before this time.
+    expires
+        When it ends, counted from now, if that is sooner: 30d, 90d, 1y; for single use 1h, 24h.
+    """
+
+    source: list[str] | None = None
+    stream: list[str] | None = None
+    connection: list[str] | None = None
+    since: str = ""
+    until: str = ""
+    expires: Expiry | None = None
+
+    def narrowing(self, store: OwnerStore) -> Narrowing:
+        """The same by ids.  Raises: CommandError, ConnectionNotFound."""
+        sources, streams, connections = self.source, self.stream, self.connection
+        return Narrowing(
+            sources=None if not sources else frozenset(_source_uri(store, s) for s in sources),
+            streams=None if not streams else dict(map(_named_stream, streams)),
+            connections=None if not connections else _connection_ids(store, connections),
+            since=self.since,
+            until=self.until,
+            expiry=self.expires,
+        )
+
+
+def _named_stream(text: str) -> tuple[str, frozenset[str] | None]:
+    name, _, fields = text.partition(":")
+    named = frozenset(field.strip() for field in fields.split(",") if field.strip())
+    return name, named or None
 
 
 def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
@@ -179,7 +229,7 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         else:
             console().print(f"{held.id} is {held.status}.")
 
-    for add in (_add_pauses, _add_limits, _add_receipts):
+    for add in (_add_changes, _add_pauses, _add_limits, _add_receipts):
         add(app, open_store)
     return app
 
@@ -208,6 +258,74 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
             print_json({"receipt": found.signed, "salt": found.salt.hex(), "shown": shown})
         else:
             console().print(found.signed, soft_wrap=True)
+
+
+def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """Give less, or for less long, and call it by a name of one's own."""
+
+    @app.command
+    def change(
+        id: str, *, left: ChangeOptions | None = None, yes: bool = False, json: bool = False
+    ) -> None:
+        """Give less of a grant or package, or end it sooner; what is not named stays as it is.
+
+        Its client goes on with the next request and notices nothing but what is gone. The change
+        has an id of its own. Giving more, or for longer, is done on the page of the access.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        yes
+            Do not ask.
+        json
+            Print the result as JSON.
+        """
+        if left is None or left == ChangeOptions():
+            usage = "See `pdpp grant change --help`."
+            raise CommandError("usage", "Say what is to be left.", usage)
+        if not yes and not sys.stdin.isatty():
+            raise CommandError(
+                "usage", "Nobody is here to be asked.", "Add --yes to change it unasked."
+            )
+        with open_store() as store:
+            asked = LocalChange(id, left.narrowing(store))
+            review = store.granting.preview_change(asked)
+            out = words()
+            _print_review(review, store.evidence.gather(review.prospective()), out)
+            out.print()
+            if not yes and not _agreed("Change it to this?"):
+                raise CommandError("approval_denied", "Nothing was changed.")
+            ids = store.granting.change(asked, review, local_acting())
+            with store.authorization.read() as reader:
+                held_id = ids.package_id or ids.grant_id or ""
+                held = _found(show_held(reader, held_id, store.clock()))
+        if json:
+            print_json(_held_json(held))
+        else:
+            console().print(f"{held.replaces} is now {held.id}.")
+
+    @app.command
+    def rename(id: str, name: str = "") -> None:
+        """Call a grant or package by a name of your own; only you see it.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        name
+            The name; without one it is called as its client calls itself.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            if not rename_access(writer, id, name, local_acting(), store.clock()):
+                raise _unknown()
+            held = _found(show_held(writer, id, store.clock()))
+        words().print(Text(f"{id} is called {held.title}."))
+
+
+def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
+    there = store.catalogs().connections
+    return frozenset(named_connection(there, text).connection_id for text in named)
 
 
 def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
@@ -332,9 +450,7 @@ def _request(
     ai_training: bool,
 ) -> LocalRequest:
     if options.connection:
-        there = store.catalogs().connections
-        named = [named_connection(there, text).connection_id for text in options.connection]
-        options = replace(options, connection=named)
+        options = replace(options, connection=sorted(_connection_ids(store, options.connection)))
     details = options.details(lambda name: _source_uri(store, name))
     if details is None:
         raise CommandError(
@@ -379,8 +495,8 @@ def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
     return store.granting.approve(request, review, local_acting())
 
 
-def _agreed() -> bool:
-    words().print("Allow this? [y/N] ", end="", markup=False)
+def _agreed(question: str = "Allow this?") -> bool:
+    words().print(f"{question} [y/N] ", end="", markup=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -537,7 +653,7 @@ def _line(held: Holding) -> tuple[object, ...]:
     streams = [name for grant in held.grants for name in _streams(grant)]
     return (
         held.id,
-        held.client_name,
+        held.title,
         day(held.expires_at_ns) if held.status == "active" else held.status,
         "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
         ", ".join(streams),
@@ -557,6 +673,7 @@ def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out
     """Everything about one."""
     facts = {
         "id": held.id,
+        **({} if held.name is None else {"name": held.name}),
         "client": f"{held.client_name} ({held.client_id})",
         "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
         "access": "once" if held.access_mode == "single_use" else "standing",
@@ -564,6 +681,7 @@ def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out
         "until": day(held.expires_at_ns),
         "last used": minute(held.last_used_at_ns),
         "token": _BINDINGS[binding],
+        **({} if held.replaces is None else {"changed from": held.replaces}),
         "read today": f"{figures.today.records:,} records, {figures.today.requests:,} requests",
         "a day": limit_words(figures.limits),
     }
@@ -593,6 +711,8 @@ def _held_json(held: Holding) -> dict[str, object]:
         "kind": held.kind,
         "client_id": held.client_id,
         "client_name": held.client_name,
+        "name": held.name,
+        "replaces": held.replaces,
         "status": held.status,
         "access_mode": held.access_mode,
         "issued_at": instant_text(held.issued_at_ns),

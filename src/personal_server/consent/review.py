@@ -48,16 +48,18 @@ class ClientFacts:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
-    """The request as the decision binds it."""
+    """The request as the decision binds it; `replaces` is the access that a change changes."""
 
     request_id: str
     origin: str
     subject_id: str
     resource: str
+    replaces: str | None = None
 
 
 def build_artifact(request: RequestFacts, client: ClientFacts, terms: Terms) -> Artifact:
-    """The artifact of complete terms."""
+    """The artifact of complete terms; that of a change names what it `replaces`."""
+    replaces = {} if request.replaces is None else {"replaces": request.replaces}
     return {
         "version": VERSION,
         "request": request.request_id,
@@ -70,6 +72,7 @@ def build_artifact(request: RequestFacts, client: ClientFacts, terms: Terms) -> 
         "sources": [_source(entry) for entry in terms.entries],
         "ai_training_consented": trains(terms),
         "ends": sorted(terms.ends),
+        **replaces,
     }
 
 
@@ -92,6 +95,7 @@ def facts_text(
     client: ClientFacts,
     redirect_uris: Sequence[str],
     offers: Sequence[EntryOffer | Ungrantable],
+    replaces: str | None = None,
 ) -> str:
     """What must not change between page and approval, whatever the owner chooses.
 
@@ -107,7 +111,8 @@ def facts_text(
         if isinstance(offer, EntryOffer)
     ]
     facts = {**client.rendered(), "redirect_uris": list(redirect_uris)}
-    return canonical({"client": facts, "sources": sources}).decode()
+    changed = {} if replaces is None else {"replaces": replaces}
+    return canonical({"client": facts, "sources": sources, **changed}).decode()
 
 
 def _source(entry: EntryTerms) -> dict[str, object]:

@@ -19,6 +19,8 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_
 from personal_server.errors import NotANarrowing
 
 MAX_KEPT = 64
+AS_AGREED = "as_agreed"
+"""The end of an access that is changed: the one it has."""
 _ENDS: dict[str, dict[str, int | None]] = {
     CONTINUOUS: {
         "30d": 30 * DAY_NANOSECONDS,
@@ -61,10 +63,20 @@ class Terms:
     missing: tuple[Missing, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class AgreedTerms:
+    """What an access that is changed has, and keeps unless its owner says otherwise."""
+
+    expires_at_ns: int | None
+
+
 def narrow(
-    offers: Sequence[EntryOffer | Ungrantable], choices: Choices, opened_at_ns: int
+    offers: Sequence[EntryOffer | Ungrantable],
+    choices: Choices,
+    opened_at_ns: int,
+    agreed: AgreedTerms | None = None,
 ) -> Terms:
-    """The terms of these choices.
+    """The terms of these choices; `agreed` are those of the access that is changed, if one is.
 
     Units: `opened_at_ns` is when the request was first opened; ends count from there.
     Raises: NotANarrowing.
@@ -80,11 +92,11 @@ def narrow(
         raise NotANarrowing(f"At most {MAX_KEPT} sources can be allowed at once.")
     if not kept:
         missing.append(Missing("entry", 0))
-    mode = _mode(offers, choices)
+    mode = _mode(offers, choices, agreed)
     return Terms(
         entries=tuple(kept),
         access_mode=mode,
-        expires_at_ns=_end(mode, choices, opened_at_ns),
+        expires_at_ns=_end(mode, choices, opened_at_ns, agreed),
         ends=choices.ends,
         missing=tuple(missing),
     )
@@ -247,8 +259,12 @@ def _typed(text: str) -> int:
     return bound
 
 
-def _mode(offers: Sequence[EntryOffer | Ungrantable], choices: Choices) -> str:
+def _mode(
+    offers: Sequence[EntryOffer | Ungrantable], choices: Choices, agreed: AgreedTerms | None
+) -> str:
     asked = offers[0].selection.access_mode if offers else CONTINUOUS
+    if agreed is not None and choices.mode not in (None, asked):
+        raise NotANarrowing("Whether it may read once or again stays as it was agreed.")
     if choices.mode not in (None, SINGLE_USE, CONTINUOUS):
         raise NotANarrowing("The mode is once or standing.")
     if choices.mode == CONTINUOUS and asked == SINGLE_USE:
@@ -256,7 +272,9 @@ def _mode(offers: Sequence[EntryOffer | Ungrantable], choices: Choices) -> str:
     return choices.mode or asked
 
 
-def _end(mode: str, choices: Choices, opened_at_ns: int) -> int | None:
+def _end(mode: str, choices: Choices, opened_at_ns: int, agreed: AgreedTerms | None) -> int | None:
+    if agreed is not None and choices.expiry in (None, AS_AGREED):
+        return agreed.expires_at_ns
     allowed = _ENDS[mode]
     expiry = choices.expiry or DEFAULT_EXPIRY[mode]
     if mode == SINGLE_USE and expiry in _ENDS[CONTINUOUS]:

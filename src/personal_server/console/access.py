@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 13.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -30,14 +30,16 @@ from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
 from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.errors import InvalidRequest, NotFound
+from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges, rename_access
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,
+    lineage_of,
     list_held,
     show_held,
     token_binding,
 )
-from personal_server.granting.pauses import resume_access
+from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.reading_alarms import (
     dismiss_alarms,
     limit_reading,
@@ -83,8 +85,11 @@ EVENTS = {
     "grant.expired": "Access reached its end",
     "grant.paused": "Access was paused",
     "grant.resumed": "Access goes on",
+    "grant.changed": "Access was changed",
+    "grant.renamed": "It was given a name",
     "reading.unusual": "Its reading was unusual",
     "package.created": "Access to several sources was granted",
+    "package.changed": "Access to several sources was changed",
     "package.revoked": "Access ended",
     "subscription.created": "It asked to be told when something changes",
     "subscription.changed": "How it is told was changed",
@@ -246,6 +251,7 @@ class AccessPages:
     authorization: AuthorizationStore
     disclosures: DisclosureStore
     catalogs: Catalogs
+    changes: GrantChanges
     pages: Templates
     clock: Callable[[], int]
 
@@ -256,7 +262,10 @@ class AccessPages:
             PageRoute("GET", "/owner/access/ended", self.show_ended, frozenset({"before"})),
             PageRoute("GET", "/owner/access/{id}", self.show_one, frozenset({"before"})),
             PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
+            PageRoute("POST", "/owner/access/{id}/pause", self.pause),
             PageRoute("POST", "/owner/access/{id}/resume", self.resume),
+            PageRoute("POST", "/owner/access/{id}/change", self.change),
+            PageRoute("POST", "/owner/access/{id}/name", self.rename),
             PageRoute("POST", "/owner/access/{id}/dismiss", self.dismiss),
             PageRoute("POST", "/owner/access/{id}/limits", self.limit),
             PageRoute("POST", "/owner/access/{id}/subscriptions/{subscription}", self.told),
@@ -300,6 +309,7 @@ class AccessPages:
             artifact = _artifact(reader, held.revision)
             figures = reading_figures(reader, held.id, self.clock())
             told = [_told(reader, row) for row in _subscriptions(reader, held)]
+            line = lineage_of(reader, held.id, self.clock())
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
         return self.pages.show(
@@ -307,6 +317,8 @@ class AccessPages:
             "access_one.html",
             {
                 "one": held_view(held, self.catalogs()),
+                "line": _line_view(line, held),
+                "most_name_chars": MOST_NAME_CHARS,
                 "tokens": tokens,
                 "binding": binding,
                 "events": list_page(events, lambda event: str(event.number)),
@@ -328,6 +340,31 @@ class AccessPages:
         with self.authorization.write() as writer:
             ended = end_access(writer, held_id, "owner", acting(visit), self.clock())
         if ended is None:
+            raise _unknown()
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+    def change(self, visit: PageRequest) -> Response:
+        """Begin to change it.  Raises: NotFound, RequestClosed."""
+        handle = self.changes.begin(visit.path["id"], acting(visit))
+        return self.pages.go(visit, f"/consent/{handle}")
+
+    def rename(self, visit: PageRequest) -> Response:
+        """Call it by a name of one's own; an empty one is the app's.
+
+        Raises: NotFound, InvalidRequest.
+        """
+        held_id, name = visit.path["id"], visit.value("name") or ""
+        with self.authorization.write() as writer:
+            if not rename_access(writer, held_id, name, acting(visit), self.clock()):
+                raise _unknown()
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+    def pause(self, visit: PageRequest) -> Response:
+        """Let it wait.  Raises: NotFound."""
+        held_id = visit.path["id"]
+        with self.authorization.write() as writer:
+            paused = pause_access(writer, held_id, acting(visit), self.clock())
+        if paused is None:
             raise _unknown()
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
@@ -481,6 +518,19 @@ def _most(visit: PageRequest, name: str) -> int | None:
     if not text.isascii() or not text.isdecimal() or not 0 < int(text[:16]) < _MOST:
         raise InvalidRequest("Give a whole number above 0, or nothing.", param=name)
     return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """What an access was before, the newest first, and what it is now if it was changed since."""
+
+    before: tuple[Holding, ...]
+    now: Holding | None
+
+
+def _line_view(line: Sequence[Holding], held: Holding) -> LineView:
+    at = [one.id for one in line].index(held.id)
+    return LineView(tuple(reversed(line[:at])), line[-1] if at < len(line) - 1 else None)
 
 
 def _held_by(held: Holding) -> tuple[str, str]:

@@ -47,6 +47,7 @@ from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.enforcement.queries import filters_of
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
 from personal_server.granting.decisions import Granting
+from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import Challenges, Passkeys
 from personal_server.granting.pending_requests import Requesting
@@ -223,6 +224,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     space = parts.space
     catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
     granting = Granting(store, catalogs, clock, parts.random_bytes)
+    changes = GrantChanges(store, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     evidence = EvidenceReader(parts.reads, parts.declarations)
     owner = OwnerReads(parts.reads, parts.declarations)
@@ -238,7 +240,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, user_codes, clock).routes(),
         *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
-        *AccessPages(store, log, catalogs, pages, clock).routes(),
+        *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),

@@ -8,18 +8,14 @@ Source: docs/contract/authorization-server.md 6.3, 7.5.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from personal_server.consent.successors import Gain, SourceStream
 from personal_server.console.consent_words import account_names, source_name
 from personal_server.console.words import counted, field_words, listed, number
-from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.grant import Grant, StreamGrant
 from personal_server.granting.reviews import Review, facts_of
-
-SourceStream = tuple[str, str]
-"""(source id, stream)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +42,8 @@ def fact_differences(before: str, after: str) -> list[str]:
     """What changed underneath, between two canonical texts of facts."""
     old, new = json.loads(before), json.loads(after)
     said: list[str] = []
+    if old.get("replaces") != new.get("replaces"):
+        said.append("This access was changed elsewhere meanwhile. Your choices are still here.")
     if old["client"] != new["client"]:
         said.append("What is known of the app changed.")
     sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
@@ -85,22 +83,15 @@ def changed_streams(
 
 def additions(review: Review) -> tuple[str, ...]:
     """One sentence for each purpose and kind of records that no grant of the app reaches yet."""
-    grants = _active_grants(review)
-    held, purposes = _held(grants), {(one.source.id, one.purpose_code) for one in grants}
-    said: list[str] = []
-    for entry in review.terms.entries:
-        source_id, name = entry.offer.selection.source_id, source_name(entry.offer)
-        known = source_id in {one for one, _ in purposes}
-        if known and (source_id, entry.offer.selection.purpose_code) not in purposes:
-            said.append(f"{name}: another purpose")
-        names = account_names(entry.offer)
-        for stream in entry.streams:
-            earlier = held.get((source_id, stream.name))
-            if earlier is None:
-                said.append(f"{stream.name} of {name}")
-            elif new := list(_new(stream, earlier, names)):
-                said.append(f"{stream.name} of {name}: {', '.join(new)}")
-    return tuple(said)
+    offers = {entry.offer.selection.source_id: entry.offer for entry in review.terms.entries}
+    said: dict[SourceStream, list[str]] = {}
+    for gain in review.gains:
+        offer = offers[gain.source_id]
+        place = f"{gain.stream} of {source_name(offer)}" if gain.stream else source_name(offer)
+        words = said.setdefault((gain.source_id, place), [])
+        if gain.what != "stream":
+            words.append(_gain_words(gain, account_names(offer)))
+    return tuple(place + (f": {', '.join(new)}" if new else "") for (_, place), new in said.items())
 
 
 def _source_differences(
@@ -171,48 +162,17 @@ def _source_id(source: Mapping[str, object]) -> str:
     return str(cast("Mapping[str, object]", source["source"])["id"])
 
 
-def _active_grants(review: Review) -> list[Grant]:
-    held = [one for holding in review.earlier for one in holding.grants]
-    return [one.grant for one in held if one.grant is not None and one.status == "active"]
+_GAINED = {
+    "purpose": "another purpose",
+    "older": "older records",
+    "newer": "newer records",
+    "records": "records that were not named before",
+}
 
 
-def _held(grants: Sequence[Grant]) -> dict[SourceStream, list[StreamGrant]]:
-    held: dict[SourceStream, list[StreamGrant]] = {}
-    for grant in grants:
-        for stream in grant.streams:
-            held.setdefault((grant.source.id, stream.name), []).append(stream)
-    return held
-
-
-def _new(
-    stream: StreamGrant, earlier: Sequence[StreamGrant], names: Mapping[str, str]
-) -> Iterator[str]:
-    """Dimension by dimension, what no earlier grant of the stream reaches."""
-    fields = {name for before in earlier for name in before.fields}
-    if new := [field_words(name) for name in stream.fields if name not in fields]:
-        yield f"the fields {listed(new)}"
-    accounts = {one for before in earlier for one in before.instance_ids}
-    if new := [names.get(one, one) for one in stream.instance_ids if one not in accounts]:
-        yield f"the account {listed(new)}"
-    bounds = [before.time_constraint for before in earlier]
-    if not any(_begins_before(bound, stream.time_constraint) for bound in bounds):
-        yield "older records"
-    if not any(_ends_after(bound, stream.time_constraint) for bound in bounds):
-        yield "newer records"
-    named = {key for before in earlier for key in before.resources or ()}
-    if all(before.resources for before in earlier) and not named.issuperset(
-        stream.resources or ("",)
-    ):
-        yield "records that were not named before"
-
-
-def _begins_before(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
-    if bound is None or bound.since_ns is None:
-        return True
-    return asked is not None and asked.since_ns is not None and bound.since_ns <= asked.since_ns
-
-
-def _ends_after(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
-    if bound is None or bound.until_ns is None:
-        return True
-    return asked is not None and asked.until_ns is not None and asked.until_ns <= bound.until_ns
+def _gain_words(gain: Gain, accounts: Mapping[str, str]) -> str:
+    if gain.what == "fields":
+        return f"the fields {listed(map(field_words, gain.names))}"
+    if gain.what == "accounts":
+        return f"the account {listed(accounts.get(one, one) for one in gain.names)}"
+    return _GAINED[gain.what]

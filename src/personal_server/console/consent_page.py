@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
-from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
+from personal_server.consent.choices import Choices, StreamChoice, parse_choices
 from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
-from personal_server.console.consent_changes import Differences, SourceStream, differences_of
+from personal_server.consent.successors import SourceStream, choices_like, since_at
+from personal_server.console.consent_changes import Differences, differences_of
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import PASSKEYS, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
-from personal_server.domain.grant import StreamGrant
-from personal_server.domain.values import DAY_NANOSECONDS, instant_text
+from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import (
     AiTrainingConsentRequired,
     InvalidRequest,
@@ -34,7 +34,6 @@ from personal_server.errors import (
     ReviewStale,
 )
 from personal_server.granting.decisions import Decided, Granting
-from personal_server.granting.holdings import Holding
 from personal_server.granting.owner_sessions import Clock
 from personal_server.granting.passkeys import APPROVE, Passkeys
 from personal_server.granting.reviews import Review
@@ -85,7 +84,8 @@ class ConsentPages:
         review = self.granting.view(visit.path["handle"], acting(visit))
         like = next((h for h in review.earlier if h.id == visit.query.get("like")), None)
         if like is not None:
-            choices = like_earlier(review, like)
+            entries = choices_like(review.offers, like.living_grants)
+            choices = replace(review.choices, entries=entries)
             review = self._preview(visit, choices, review)
         return self._page(visit, review)
 
@@ -150,7 +150,8 @@ class ConsentPages:
             signature = self.passkeys.verify(visit.origin, answer, APPROVE, revision)
         elif not visit.owner().is_fresh(self.clock()):
             review = self.granting.preview(visit.path["handle"], choices, acting(visit))
-            return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
+            if review.reaches_further:
+                return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
         try:
             decided = self.granting.approve(
                 visit.path["handle"], choices, revision, acting(visit), signature
@@ -191,7 +192,7 @@ class ConsentPages:
                 "view": consent_view(review, figures, self.evidence.kept(), changed),
                 "note": note,
                 "csrf": visit.owner().csrf,
-                "fresh": visit.owner().is_fresh(self.clock()),
+                "fresh": visit.owner().is_fresh(self.clock()) or not review.reaches_further,
                 "passkey": rendered(signing or None),
                 "quick_days": QUICK_DAYS,
             },
@@ -201,6 +202,8 @@ class ConsentPages:
         )
 
     def _decided(self, visit: PageRequest, decided: Decided, *, allowed: bool) -> Response:
+        if decided.held_id is not None:
+            return self.pages.go(visit, f"/owner/access/{decided.held_id}")
         if decided.redirect_to is not None:
             return self.pages.go(visit, decided.redirect_to)
         return self.pages.show(visit, "decided.html", {"allowed": allowed, "as_owner": False})
@@ -250,7 +253,7 @@ def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
     if days not in dict(QUICK_DAYS):
         raise NotANarrowing("That is not one of the quick choices.")
     start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
-    return _each_stream(review, lambda stream, choice: _since(stream, choice, start))
+    return _each_stream(review, lambda stream, choice: since_at(stream, choice, start))
 
 
 def with_view(review: Review, name: str) -> Choices:
@@ -266,58 +269,6 @@ def with_view(review: Review, name: str) -> Choices:
         return replace(choice, fields=fields | frozenset(stream.stream.floor))
 
     return _each_stream(review, cut, only=index)
-
-
-def like_earlier(review: Review, held: Holding) -> Choices:
-    """The choices of an earlier grant, as far as this request has them."""
-    earlier = {
-        (held_grant.grant.source.id, stream.name): stream
-        for held_grant in held.grants
-        if held_grant.grant is not None
-        for stream in held_grant.grant.streams
-    }
-    entries: dict[int, EntryChoice] = {}
-    for offer in review.offers:
-        if isinstance(offer, EntryOffer):
-            source_id = offer.selection.source_id
-            entries[offer.index] = _entry_like(offer, source_id, earlier)
-    return replace(review.choices, entries=entries)
-
-
-def _entry_like(
-    offer: EntryOffer, source_id: str, earlier: dict[tuple[str, str], StreamGrant]
-) -> EntryChoice:
-    found = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
-    connections = {c for grant in found.values() for c in grant.instance_ids}
-    eligible = {c.connection_id for c in offer.connections}
-    return EntryChoice(
-        keep=bool(found),
-        connections=frozenset(connections & eligible) or None,
-        streams={s.name: _stream_like(s, found.get(s.name)) for s in offer.streams},
-    )
-
-
-def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoice:
-    if earlier is None:
-        return StreamChoice(wanted=stream.required)
-    fields = frozenset(earlier.fields) & frozenset(stream.fields)
-    window = earlier.time_constraint
-    choice = StreamChoice(wanted=True, fields=fields if stream.stream.selectable_fields else None)
-    if window is None or window.since_ns is None:
-        return choice
-    return _since(stream, choice, window.since_ns)
-
-
-def _since(stream: StreamOffer, choice: StreamChoice, start_ns: int) -> StreamChoice:
-    asked = stream.time_range
-    if stream.stream.consent_time_field is None:
-        return choice
-    if asked is not None and asked.since_ns is not None and asked.since_ns >= start_ns:
-        return choice
-    if asked is not None and asked.until_ns is not None and asked.until_ns <= start_ns:
-        return choice
-    text = instant_text(start_ns)
-    return replace(choice, since=text[:10] if text.endswith("T00:00:00Z") else text)
 
 
 def _each_stream(review: Review, change: Change, *, only: str | None = None) -> Choices:

@@ -15,8 +15,10 @@ from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import AI_TRAINING, SINGLE_USE, Selection
+from personal_server.consent.successors import SourceStream
+from personal_server.consent.terms import AS_AGREED
 from personal_server.console import consent_words, words
-from personal_server.console.consent_changes import SourceStream, additions
+from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.words import (
     counted,
@@ -28,6 +30,7 @@ from personal_server.console.words import (
 )
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
+from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import Evidence, Place
@@ -58,11 +61,13 @@ class ConsentView:
     impossible: str | None
     figures: tuple[tuple[str, str], ...]
     adds: tuple[str, ...]
+    changes: ChangedView | None = None
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
-        """The ends to choose from in this mode."""
-        return consent_words.ends_of(self.mode)
+        """The ends to choose from in this mode; what is changed may keep the one it has."""
+        ends = consent_words.ends_of(self.mode)
+        return ends if self.changes is None else ((AS_AGREED, self.changes.end), *ends)
 
     @property
     def opens_samples(self) -> bool:
@@ -73,6 +78,15 @@ class ConsentView:
     def has_time(self) -> bool:
         """Whether something can be limited in time."""
         return any(source.has_time for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedView:
+    """The access that is changed; `end` is when it ends now, `further` that more is given."""
+
+    held: Holding
+    end: str
+    further: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +260,8 @@ def consent_view(
         several=len(review.offers) > 1,
         picker=review.asked.picker,
         mode=terms.access_mode,
-        may_stand=SINGLE_USE not in asked_modes,
-        expiry=_expiry(review.choices.expiry, terms.access_mode),
+        may_stand=SINGLE_USE not in asked_modes and not review.is_change,
+        expiry=_expiry(review, terms.access_mode),
         records_per_day=review.choices.records_per_day,
         expires_at_ns=terms.expires_at_ns,
         earlier=tuple(_earlier(review, held) for held in review.earlier),
@@ -260,11 +274,24 @@ def consent_view(
         impossible=_impossible(review),
         figures=_figures(review, sources, evidence),
         adds=additions(review),
+        changes=_changed(review),
     )
 
 
-def _expiry(chosen: str | None, mode: str) -> str:
-    return chosen if chosen in dict(consent_words.ends_of(mode)) else DEFAULT_EXPIRY[mode]
+def _expiry(review: Review, mode: str) -> str:
+    chosen = review.choices.expiry
+    if chosen in dict(consent_words.ends_of(mode)):
+        return chosen or ""
+    return AS_AGREED if review.is_change else DEFAULT_EXPIRY[mode]
+
+
+def _changed(review: Review) -> ChangedView | None:
+    held = review.asked.replaced
+    if held is None:
+        return None
+    end_ns = held.expires_at_ns
+    end = "as agreed: no end" if end_ns is None else f"as agreed: {day_of(end_ns)}"
+    return ChangedView(held, end, review.reaches_further)
 
 
 def _who(review: Review) -> WhoView:
@@ -305,7 +332,7 @@ def _warnings(review: Review, host: str) -> tuple[str, ...]:
 
 def _device(review: Review) -> tuple[tuple[str, str], ...]:
     row = review.request
-    if row is None or row.flow == "code":
+    if row is None or row.flow in ("code", CHANGE):
         return ()
     return (
         ("Asked from", row.address or "an unknown address"),

@@ -13,7 +13,8 @@ from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.granting.holdings import client_names
+from personal_server.granting.grant_changes import CHANGE
+from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
@@ -80,7 +81,7 @@ class HomePage:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
             connections = len(snapshot.connections())
         with self.authorization.read() as reader:
-            active = reader.count_held(HeldQuery(now_ns, lasts=True))
+            active = reader.count_held(HeldQuery(now_ns, lasts=True)) - uncollected_count(reader)
             raised = open_alarms(reader)
             names = client_names(reader, (row.client_id for row in raised))
             alarms = [alarm_view(row, names) for row in raised]
@@ -113,7 +114,8 @@ class HomePage:
                 order=RequestRow.created_at_ns,
                 descending=True,
             )
-            shown = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
+            opened = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
+            shown = [row for row in opened if row.flow != CHANGE]
             names = {
                 row.client_id: reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
                 for row in shown

@@ -145,9 +145,11 @@ class ReadAuthority:
 
     Shapes: `sources` sorted by `order`, at most one per (connection, stream); `granted_streams`
         are all stream names the grants name, readable or not; `collects_for` is the connection
-        that a collector writes to.  Made of these: `holder` is what cursors are bound to: the
-        grant, the package or the owner, never the token; `held_id` is the grant or package that it
-        follows from, empty for others.
+        that a collector writes to; `lineage` is the first grant or package of those that this one
+        succeeds.  Made of these: `holder` is whose reading is counted and remembered: the grant,
+        the package or the owner, never the token; `cursor_holder` is what cursors are bound to,
+        which a successor shares, so that it can tell an outlived cursor from a foreign one;
+        `held_id` is the grant or package that it follows from, empty for others.
     """
 
     kind: TokenKind
@@ -161,7 +163,9 @@ class ReadAuthority:
     access: Access | None = None
     collects_for: str | None = None
     budget: ReadingBudget | None = None
+    lineage: str | None = None
     holder: str = field(init=False, repr=False)
+    cursor_holder: str = field(init=False, repr=False)
     held_id: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -178,3 +182,5 @@ class ReadAuthority:
                 holder = f"collector:{self.collects_for}"
         object.__setattr__(self, "holder", holder)
         object.__setattr__(self, "held_id", self.package_id or next(iter(self.grant_ids), ""))
+        kind, _, held_id = holder.partition(":")
+        object.__setattr__(self, "cursor_holder", f"{kind}:{self.lineage or held_id}")

@@ -16,8 +16,8 @@ from typing import Protocol, cast
 import msgspec
 import orjson
 
-from personal_server.domain.authority import ReadableSource
-from personal_server.errors import InvalidCursor
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.errors import CursorExpired, InvalidCursor
 
 REQUEST_DIGEST_BYTES = 16
 SOURCES_DIGEST_BYTES = 8
@@ -96,20 +96,32 @@ def open_place(
 
 
 def open_page(
-    sealer: Sealer, use: TokenUse, token: str, request: str, sources: Iterable[ReadableSource]
+    sealer: Sealer,
+    use: TokenUse,
+    token: str,
+    request: str,
+    authority: ReadAuthority,
+    sources: Iterable[ReadableSource],
 ) -> CursorPlace:
     """The same of a `cursor` that goes on among the sources it was made for.
 
-    Raises: InvalidCursor, also where the sources are others than they were.
+    Raises: InvalidCursor, also where the sources are others than they were; CursorExpired where
+        they are so because the access was changed since.
     """
     place = open_place(sealer, use, token, request, param="cursor")
     if place.sources != sources_digest(sources):
-        raise InvalidCursor(
-            "What this cursor may read has changed; start again without it.",
-            param="cursor",
-            recovery={"cursor": None},
-        )
+        raise outlived(authority)
     return place
+
+
+def outlived(authority: ReadAuthority) -> InvalidCursor | CursorExpired:
+    """What a cursor is that was made when other things could be read."""
+    refusal = InvalidCursor if authority.lineage is None else CursorExpired
+    return refusal(
+        "What this cursor may read has changed; start again without it.",
+        param="cursor",
+        recovery={"cursor": None},
+    )
 
 
 def unpacked_place(request: str, content: bytes) -> CursorPlace:
@@ -122,6 +134,11 @@ def unpacked_place(request: str, content: bytes) -> CursorPlace:
 def request_digest(holder: str, route: str, asked: Iterable[object]) -> str:
     """What a token is bound to: who asks, by which route, for what."""
     return _digest([holder, route, repr(tuple(asked))], REQUEST_DIGEST_BYTES)
+
+
+def holder_digest(authority: ReadAuthority) -> str:
+    """Hash over who asks, which a successor does not share."""
+    return _digest([authority.holder], SOURCES_DIGEST_BYTES)
 
 
 def projection_digest(sources: Iterable[ReadableSource]) -> str:

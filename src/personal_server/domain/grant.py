@@ -91,7 +91,8 @@ class Resolved:
 
     Source: docs/contract/authorization-server.md 11.3.  `grants`: one; several for a package; none
     for the owner and for a collector, which has a `connection_id`.  `result_chars`: how long the
-    owner lets a tool result be, where that was said.
+    owner lets a tool result be, where that was said.  `lineage`: the first of those that the grant
+    or package succeeds, where it succeeds one.
     """
 
     kind: str
@@ -105,6 +106,7 @@ class Resolved:
     connection_id: str | None = None
     budget: ReadingBudget | None = None
     result_chars: int | None = None
+    lineage: str | None = None
 
 
 @lru_cache(maxsize=1_024)

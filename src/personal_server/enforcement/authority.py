@@ -86,6 +86,7 @@ def read_authority(
         granted_streams=frozenset(gs.name for grant in grants for gs in grant.streams),
         access=_access(grants),
         budget=resolved.budget,
+        lineage=resolved.lineage,
     )
 
 

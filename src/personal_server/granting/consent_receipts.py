@@ -74,6 +74,7 @@ class ConsentReceipts:
             "access": held.id,
             "access_mode": artifact["access_mode"],
             "expires_at": artifact["expires_at"],
+            **({"replaces": artifact["replaces"]} if "replaces" in artifact else {}),
             "ai_training_consented": artifact["ai_training_consented"],
             "grants": [
                 {"grant_id": each.grant_id, "details": render_details(each.grant)}

@@ -38,12 +38,18 @@ from personal_server.errors import (
     ReviewStale,
 )
 from personal_server.granting.audit import Acting, Subject, audit
-from personal_server.granting.holdings import active_held
+from personal_server.granting.grant_changes import (
+    CHANGE,
+    change_of,
+    hand_over,
+    succeeding_grant,
+)
+from personal_server.granting.holdings import Holding, active_held
 from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
 from personal_server.granting.reading_alarms import limit_reading
 from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
 from personal_server.granting.revocations import end_access
-from personal_server.granting.transitions import close_request
+from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -79,10 +85,14 @@ class GrantIds:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """How a decision goes back: by redirect (code flow), or to a device that polls."""
+    """How a decision goes back: by redirect (code flow), or to a device that polls.
+
+    `held_id` is what a change of the owner's came to: the successor, or what it was.
+    """
 
     flow: str
     redirect_to: str | None = field(repr=False, default=None)
+    held_id: str | None = None
 
 
 class Granting:
@@ -175,6 +185,10 @@ class Granting:
                 held_id = ids.package_id or ids.grant_id or ""
                 limits = ReadingLimitsRow(held_id=held_id, records_per_day=choices.records_per_day)
                 limit_reading(writer, limits, acting, now_ns)
+            if row.flow == CHANGE:
+                is_it = RequestRow.request_id.equals(request_id)
+                transition(writer, RequestRow, "approved", "redeemed", now_ns, is_it)
+                return Decided(row.flow, held_id=ids.package_id or ids.grant_id)
             if row.flow == "code":
                 return self._with_code(writer, row, ids, now_ns)
             self._for_device(writer, row, ids, now_ns)
@@ -197,7 +211,7 @@ class Granting:
             )
             subject = Subject(client_id=row.client_id)
             audit(writer, "request.denied", acting, now_ns, subject, request=request_id)
-        return Decided(row.flow, refused_redirect(row, answer))
+        return Decided(row.flow, refused_redirect(row, answer), row.replaces)
 
     def _show(self, request_id: str, choices: Choices | None, acting: Acting) -> Review:
         now_ns = self._clock()
@@ -272,8 +286,9 @@ class Granting:
         if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
             raise RequestClosed("The app changed its addresses. Start again from the app.")
         catalog = self._catalogs()
-        asked = asked_of(self._store.subject_id, row, client)
-        earlier = active_held(reader, row.client_id, now_ns)
+        change = change_of(reader, row, now_ns)
+        asked = asked_of(self._store.subject_id, row, client, change)
+        earlier = () if change is not None else active_held(reader, row.client_id, now_ns)
         return review_of(asked, catalog, choices, earlier=earlier, request=row)
 
     def _with_code(
@@ -321,7 +336,8 @@ def issue_grants(
 ) -> GrantIds:
     """Write what a complete review decides: artifact, grants, their package, and what it ends.
 
-    Called inside the transaction of the decision, by the page and by the command line alike.
+    Called inside the transaction of the decision, by the page and by the command line alike.  What
+    a change makes succeeds what is changed, and takes over all that belongs to it.
     Source: docs/contract/authorization-server.md 6.3, 11.
     """
     revision, artifact = review.revision, review.artifact
@@ -337,7 +353,7 @@ def issue_grants(
             signature=signature,
         )
     )
-    client_id = review.asked.client.client_id
+    client_id, replaced = review.asked.client.client_id, review.asked.replaced
     grants = tuple(
         grant_of(
             entry,
@@ -350,12 +366,24 @@ def issue_grants(
         )
         for entry in review.terms.entries
     )
+    members = _members_by_source(replaced)
+    succeeded: dict[str, str] = {}
     for grant, entry in zip(grants, review.terms.entries, strict=True):
-        connector_key = entry.offer.declaration.connector_key
-        _insert_grant(writer, review, grant, connector_key, now_ns)
+        row = _grant_row(review, grant, entry.offer.declaration.connector_key, now_ns)
         subject = Subject(client_id, grant.grant_id)
-        audit(writer, "grant.created", acting, now_ns, subject, access_mode=grant.access_mode)
-    package_id = _package(writer, grants, revision, client_id, acting, random_bytes, now_ns)
+        before = members.get(grant.source.id)
+        if before is None:
+            event, detail = "grant.created", {"access_mode": grant.access_mode}
+        else:
+            row, succeeded[before] = succeeding_grant(writer, row, before), grant.grant_id
+            event, detail = "grant.changed", {"replaces": before}
+        writer.insert(row)
+        audit(writer, event, acting, now_ns, subject, **detail)
+    package_id = _package(writer, review, grants, acting, random_bytes, now_ns)
+    if replaced is not None:
+        held_id = package_id or grants[0].grant_id
+        ends_ns = review.terms.expires_at_ns
+        hand_over(writer, replaced, held_id, succeeded, ends_ns, acting, now_ns)
     for held_id in review.terms.ends:
         end_access(writer, held_id, "replaced", acting, now_ns)
     writer.change(
@@ -388,46 +416,57 @@ def refusal_parameters(
     }
 
 
-def _insert_grant(
-    writer: AuthorizationWriter, review: Review, grant: Grant, connector_key: str, now_ns: int
-) -> None:
-    writer.insert(
-        GrantRow(
-            grant_id=grant.grant_id,
-            grant=render_grant(grant),
-            client_id=grant.client_id,
-            connector_key=connector_key,
-            access_mode=grant.access_mode,
-            issued_at_ns=now_ns,
-            expires_at_ns=review.terms.expires_at_ns,
-            revision=review.revision or "",
-        )
+def _members_by_source(replaced: Holding | None) -> dict[str, str]:
+    """The living grants of what is changed, by the id of their source."""
+    living = () if replaced is None else replaced.living_grants
+    return {grant.source.id: grant.grant_id for grant in living}
+
+
+def _grant_row(review: Review, grant: Grant, connector_key: str, now_ns: int) -> GrantRow:
+    return GrantRow(
+        grant_id=grant.grant_id,
+        grant=render_grant(grant),
+        client_id=grant.client_id,
+        connector_key=connector_key,
+        access_mode=grant.access_mode,
+        issued_at_ns=now_ns,
+        expires_at_ns=review.terms.expires_at_ns,
+        revision=review.revision or "",
     )
 
 
 def _package(
     writer: AuthorizationWriter,
+    review: Review,
     grants: tuple[Grant, ...],
-    revision: str,
-    client_id: str,
     acting: Acting,
     random_bytes: RandomBytes,
     now_ns: int,
 ) -> str | None:
-    if len(grants) == 1:
+    """The package of several grants; what was one stays one, also with one grant left."""
+    client_id, replaced = review.asked.client.client_id, review.asked.replaced
+    before = replaced if replaced is not None and replaced.kind == "mcp_package" else None
+    if before is None and len(grants) == 1:
         return None
     package_id = new_id(PACKAGE, random_bytes)
-    writer.insert(
-        PackageRow(
-            package_id=package_id, client_id=client_id, created_at_ns=now_ns, revision=revision
-        )
+    row = PackageRow(
+        package_id=package_id,
+        client_id=client_id,
+        created_at_ns=now_ns,
+        revision=review.revision or "",
     )
+    if before is not None:
+        lineage = before.lineage or before.id
+        row = replace(row, replaces=before.id, lineage=lineage, name=before.name)
+    writer.insert(row)
     for position, grant in enumerate(grants):
         writer.insert(
             PackageMemberRow(package_id=package_id, position=position, grant_id=grant.grant_id)
         )
     subject = Subject(client_id, package_id=package_id)
-    audit(writer, "package.created", acting, now_ns, subject, members=len(grants))
+    event = "package.created" if before is None else "package.changed"
+    detail = {} if before is None else {"replaces": before.id}
+    audit(writer, event, acting, now_ns, subject, members=len(grants), **detail)
     return package_id
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from personal_server.consent import lifecycle
@@ -15,6 +15,7 @@ from personal_server.storage.authorization import (
     HeldQuery,
     ListPlace,
     PackageRow,
+    RequestRow,
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
@@ -42,6 +43,8 @@ class HeldGrant:
 class Holding:
     """A grant or package of a client.  `kind` is `client` or `mcp_package` like its token's.
 
+    Shapes: `name` is what its owner calls it; `replaces` the one that it succeeds; `is_collected`
+        whether its client ever got a token, without which it has no access.
     Units: `*_ns` UTC nanoseconds; `expires_at_ns` `None` for no end.
     """
 
@@ -59,11 +62,30 @@ class Holding:
     last_used_at_ns: int | None
     revision: str
     grants: tuple[HeldGrant, ...]
+    is_collected: bool
+    name: str | None = None
+    replaces: str | None = None
+    lineage: str | None = None
 
     @property
     def status(self) -> str:
-        """`active`, `paused`, `revoked`, `expired` or `unreadable`, in words for people."""
-        return _STATUS[self.standing]
+        """`active`, `waiting`, `paused`, `revoked`, `expired` or `unreadable`, in words for people.
+
+        What was allowed and not collected waits for its app.
+        """
+        is_waiting = self.standing == lifecycle.ACTIVE and not self.is_collected
+        return WAITING if is_waiting else _STATUS[self.standing]
+
+    @property
+    def living_grants(self) -> tuple[Grant, ...]:
+        """Its grants, but for those that ended alone or cannot be read."""
+        living = [one for one in self.grants if one.standing in lifecycle.LIVING]
+        return tuple(one.grant for one in living if one.grant is not None)
+
+    @property
+    def title(self) -> str:
+        """What it is called: by its owner, else by its client."""
+        return self.name or self.client_name
 
     @property
     def place(self) -> ListPlace:
@@ -71,6 +93,10 @@ class Holding:
         return ListPlace(self.issued_at_ns, self.id)
 
 
+COLLECTED = ("code", "device")
+"""The flows whose access an app has to collect."""
+WAITING = "waiting"
+"""Allowed, and not collected yet."""
 _STATUS = {
     lifecycle.ACTIVE: "active",
     lifecycle.REVOKED: "revoked",
@@ -138,6 +164,15 @@ def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Holdin
         ),
         revision=row.revision,
         grants=(_held_grant(row, now_ns),),
+        is_collected=_is_collected(
+            reader,
+            [row],
+            FamilyRow.grant_id.equals(row.grant_id),
+            TokenRow.grant_id.equals(row.grant_id),
+        ),
+        name=row.name,
+        replaces=row.replaces,
+        lineage=row.lineage,
     )
 
 
@@ -164,6 +199,15 @@ def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Ho
         ),
         revision=row.revision,
         grants=tuple(_held_grant(member, now_ns) for member in members),
+        is_collected=_is_collected(
+            reader,
+            members,
+            FamilyRow.package_id.equals(row.package_id),
+            TokenRow.package_id.equals(row.package_id),
+        ),
+        name=row.name,
+        replaces=row.replaces,
+        lineage=row.lineage,
     )
 
 
@@ -186,6 +230,51 @@ def client_names(reader: AuthorizationReader, client_ids: Iterable[str | None]) 
 def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | None]:
     row = reader.get(ClientRow, ClientRow.client_id.equals(client_id))
     return (client_id, None) if row is None else (row.name or client_id, row.registration)
+
+
+def _is_collected(
+    reader: AuthorizationReader,
+    grants: Sequence[GrantRow],
+    of_families: ColumnCondition[FamilyRow],
+    of_tokens: ColumnCondition[TokenRow],
+) -> bool:
+    """Whether a token was ever minted: old tokens are forgotten, a family not while it lives."""
+    if any(row.consumed_at_ns is not None for row in grants):
+        return True
+    return bool(
+        reader.rows(FamilyRow, of_families, limit=1) or reader.rows(TokenRow, of_tokens, limit=1)
+    )
+
+
+def uncollected_count(reader: AuthorizationReader) -> int:
+    """How many of those that last were allowed, and wait for their app to collect them."""
+    approved = RequestRow.status.equals("approved")
+    return sum(reader.count(RequestRow, approved, RequestRow.flow.equals(f)) for f in COLLECTED)
+
+
+def successor_of(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding | None:
+    """The newest of those that succeed a grant or package; itself where none does."""
+    line = lineage_of(reader, held_id, now_ns)
+    return line[-1] if line else None
+
+
+def lineage_of(reader: AuthorizationReader, held_id: str, now_ns: int) -> tuple[Holding, ...]:
+    """A grant or package with all that it succeeds and that succeed it, the first one first."""
+    held = show_held(reader, held_id, now_ns)
+    if held is None:
+        return ()
+    first = held.lineage or held.id
+    grants = reader.rows(GrantRow, GrantRow.lineage.equals(first), order=GrantRow.issued_at_ns)
+    packages = reader.rows(
+        PackageRow, PackageRow.lineage.equals(first), order=PackageRow.created_at_ns
+    )
+    later = [row.grant_id for row in grants] + [row.package_id for row in packages]
+    found = (show_held(reader, each, now_ns) for each in (first, *later))
+    by_replaced = {one.replaces: one for one in found if one is not None}
+    line = [by_replaced[None]] if None in by_replaced else []
+    while line and (following := by_replaced.get(line[-1].id)) is not None:
+        line.append(following)
+    return tuple(line)
 
 
 def _last_used(

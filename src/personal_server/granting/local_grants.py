@@ -18,21 +18,37 @@ from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, Rando
 from personal_server.consent.offers import Ungrantable
 from personal_server.consent.review import RequestFacts
 from personal_server.consent.selections import Selection
+from personal_server.consent.successors import Narrowing, narrowed
 from personal_server.domain.connection import Connection
 from personal_server.errors import (
     AiTrainingConsentRequired,
     AmbiguousConnection,
     InvalidAuthorizationDetails,
     NotANarrowing,
+    OwnerSessionRequired,
+    RequestClosed,
     ReviewStale,
 )
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.codes import consume
-from personal_server.granting.decisions import issue_grants
+from personal_server.granting.decisions import GrantIds, issue_grants
+from personal_server.granting.grant_changes import change_of, change_request
 from personal_server.granting.holdings import active_held
-from personal_server.granting.reviews import Review, ReviewRequest, all_choices, facts_of, review_of
+from personal_server.granting.reviews import (
+    Review,
+    ReviewRequest,
+    all_choices,
+    asked_of,
+    facts_of,
+    review_of,
+)
 from personal_server.granting.tokens import Entitlement, Issued, mint
-from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    ClientRow,
+    RequestRow,
+)
 from personal_server.storage.catalog import Catalogs
 
 
@@ -50,6 +66,14 @@ class LocalRequest:
     mode: str | None = None
     expiry: str | None = None
     ai_training: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChange:
+    """What is to be left of a grant or package."""
+
+    held_id: str
+    to: Narrowing
 
 
 class LocalGranting:
@@ -117,6 +141,55 @@ class LocalGranting:
             subject = Subject(client.client_id, ids.grant_id, ids.package_id)
             audit(writer, "token.issued", acting, now_ns, subject)
         return dataclasses.replace(issued, grant_ids=grant_ids, details=ids.details)
+
+    def preview_change(self, asked: LocalChange) -> Review:
+        """What would be left of an access, to be shown before it is changed.
+
+        Raises: NotFound, RequestClosed, NotANarrowing; OwnerSessionRequired for what gives more or
+            for longer, which is decided on the page.
+        """
+        now_ns = self._clock()
+        with self._store.read() as reader:
+            row = change_request(reader, asked.held_id, self._random_bytes, now_ns)
+            return self._change_review(reader, row, asked.to, now_ns)
+
+    def change(self, asked: LocalChange, shown: Review, acting: Acting) -> GrantIds:
+        """Put exactly what was shown in the place of what was given.
+
+        Raises: ReviewStale, and what `preview_change` raises.
+        """
+        now_ns = self._clock()
+        if shown.request is None:
+            raise AssertionError("What is changed was previewed.")
+        with self._store.write() as writer:
+            review = self._change_review(writer, shown.request, asked.to, now_ns)
+            if review.revision != shown.revision or facts_of(review) != facts_of(shown):
+                raise ReviewStale("The access or a source changed meanwhile. Run it again.")
+            return issue_grants(writer, review, acting, "local_cli", self._random_bytes, now_ns)
+
+    def _change_review(
+        self, reader: AuthorizationReader, row: RequestRow, to: Narrowing, now_ns: int
+    ) -> Review:
+        client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
+        change = change_of(reader, row, now_ns)
+        if client is None or change is None:
+            raise RequestClosed("The app of this access is gone.")
+        request = asked_of(self._store.subject_id, row, client, change)
+        catalog = self._catalogs()
+        first = review_of(request, catalog, None)
+        choices = narrowed(first.offers, change.replaced.living_grants, to)
+        review = review_of(request, catalog, choices, request=row)
+        if review.missing:
+            raise NotANarrowing(
+                "That would leave nothing.", next_step="To end it: pdpp grant revoke ID."
+            )
+        if review.reaches_further:
+            page = f"{row.origin}/owner/access/{change.replaced.id}"
+            raise OwnerSessionRequired(
+                "Giving more, or for longer, needs your sign-in.",
+                next_step=f"Change it on its page: {page}",
+            )
+        return review
 
     def _review(
         self,

@@ -23,9 +23,18 @@ from personal_server.consent.review import (
     trains,
 )
 from personal_server.consent.selections import Selection, parse_stored
-from personal_server.consent.terms import Missing, Terms, grant_of, narrow
+from personal_server.consent.successors import Gain, choices_like, gains
+from personal_server.consent.terms import (
+    AS_AGREED,
+    AgreedTerms,
+    Missing,
+    Terms,
+    grant_of,
+    narrow,
+)
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
 from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
+from personal_server.granting.grant_changes import AccessChange
 from personal_server.granting.holdings import Holding
 from personal_server.storage.authorization import ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog
@@ -35,7 +44,8 @@ from personal_server.storage.catalog import Catalog
 class ReviewRequest:
     """A request with all that is needed to review it.
 
-    `opened_at_ns` is when it was first opened: ends count from there.
+    `opened_at_ns` is when it was first opened: ends count from there; `replaced` is what a change
+    of the owner's changes.
     """
 
     facts: RequestFacts
@@ -46,6 +56,7 @@ class ReviewRequest:
     redirect_uri: str | None = None
     auth_method: str = "none"
     picker: bool = False
+    replaced: Holding | None = None
 
     @property
     def client_facts(self) -> ClientFacts:
@@ -96,6 +107,29 @@ class Review:
         return refusals[0] if refusals else nothing
 
     @property
+    def is_change(self) -> bool:
+        """Whether an access is changed, and not asked for."""
+        return self.asked.replaced is not None
+
+    @property
+    def gains(self) -> tuple[Gain, ...]:
+        """What no grant that its client holds, or that is changed, reaches yet."""
+        if self.asked.replaced is not None:
+            return tuple(gains(self.terms.entries, self.asked.replaced.living_grants))
+        held = [one for holding in self.earlier for one in holding.grants]
+        active = [one.grant for one in held if one.grant is not None and one.status == "active"]
+        return tuple(gains(self.terms.entries, active))
+
+    @property
+    def reaches_further(self) -> bool:
+        """Whether more is given than before, or for longer: only a fresh sign-in may do that."""
+        replaced = self.asked.replaced
+        if replaced is None or self.gains:
+            return True
+        end, before = self.terms.expires_at_ns, replaced.expires_at_ns
+        return before is not None and (end is None or end > before)
+
+    @property
     def trains(self) -> bool:
         """Whether approving means consent to training."""
         return trains(self.terms)
@@ -133,17 +167,27 @@ class Review:
         )
 
 
-def asked_of(subject_id: str, row: RequestRow, client: ClientRow) -> ReviewRequest:
-    """A stored request as it is reviewed; it has been opened."""
+def asked_of(
+    subject_id: str, row: RequestRow, client: ClientRow, change: AccessChange | None = None
+) -> ReviewRequest:
+    """A stored request as it is reviewed; it has been opened.
+
+    A `change` asks for all that may be given in the place of what it changes.
+    """
+    replaced = None if change is None else change.replaced
+    selections = parse_stored(row.details) if row.details else ()
     return ReviewRequest(
-        facts=RequestFacts(row.request_id, row.origin, subject_id, row.resource),
+        facts=RequestFacts(
+            row.request_id, row.origin, subject_id, row.resource, replaced and replaced.id
+        ),
         client=client,
         display=client_display(client.client_id, client.name, client.display, row.display),
-        selections=parse_stored(row.details) if row.details else (),
+        selections=selections if change is None else change.selections,
         opened_at_ns=row.opened_at_ns or row.created_at_ns,
         redirect_uri=row.redirect_uri,
         auth_method=client.auth_method,
         picker=row.picker,
+        replaced=replaced,
     )
 
 
@@ -191,10 +235,18 @@ def review_of(
     Raises: NotANarrowing.
     """
     offers = resolve_request(asked.selections, catalog.declarations, catalog.connections)
-    chosen = first_choices(offers, picker=asked.picker) if choices is None else choices
+    replaced, agreed = asked.replaced, None
+    if replaced is not None:
+        agreed = AgreedTerms(replaced.expires_at_ns)
+    if choices is not None:
+        chosen = choices
+    elif replaced is not None:
+        chosen = Choices(choices_like(offers, replaced.living_grants), expiry=AS_AGREED)
+    else:
+        chosen = first_choices(offers, picker=asked.picker)
     if not set(chosen.ends) <= {held.id for held in earlier}:
         raise NotANarrowing("The form ends something that this app does not hold.", param="end")
-    terms = narrow(offers, chosen, asked.opened_at_ns)
+    terms = narrow(offers, chosen, asked.opened_at_ns, agreed)
     complete = not terms.missing
     artifact = build_artifact(asked.facts, asked.client_facts, terms) if complete else None
     return Review(
@@ -212,4 +264,5 @@ def review_of(
 def facts_of(review: Review) -> str:
     """What the owner did not choose and must not change underneath, as canonical JSON."""
     asked = review.asked
-    return facts_text(asked.client_facts, asked.client.redirect_uris, review.offers)
+    client = asked.client_facts
+    return facts_text(client, asked.client.redirect_uris, review.offers, asked.facts.replaces)

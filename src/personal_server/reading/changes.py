@@ -243,7 +243,7 @@ def _disclosed(read: AuthorizedRead[ChangesPlan], shown: Sequence[Change]) -> li
 
 
 def _request(read: AuthorizedRead[ChangesPlan]) -> str:
-    return request_digest(read.authority.holder, "changes", read.asked)
+    return request_digest(read.authority.cursor_holder, "changes", read.asked)
 
 
 def _seal_cursor(

@@ -316,7 +316,7 @@ def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple
 
 
 def _request(read: AuthorizedRead[RecordsPlan]) -> str:
-    return request_digest(read.authority.holder, "records", read.asked)
+    return request_digest(read.authority.cursor_holder, "records", read.asked)
 
 
 def _position(
@@ -324,7 +324,8 @@ def _position(
 ) -> Position | None:
     if token is None:
         return None
-    place = open_page(ports.sealer, TokenUse.PAGE, token, _request(read), read.sources)
+    request = _request(read)
+    place = open_page(ports.sealer, TokenUse.PAGE, token, request, read.authority, read.sources)
     value, key, source = cast("tuple[object, str, int]", place.position)
     stream = read.plan.scopes[0].stream.name
     return Position(_comparable(value), key, read.sources[source].connection_id, stream)

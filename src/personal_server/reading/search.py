@@ -600,7 +600,7 @@ _RETRIEVAL: dict[SearchMode, RetrievalMode] = {
 
 
 def _request(read: AuthorizedSearch) -> str:
-    return request_digest(read.authority.holder, "search/lexical", read.asked)
+    return request_digest(read.authority.cursor_holder, "search/lexical", read.asked)
 
 
 def _model(read: AuthorizedSearch) -> str:
@@ -613,7 +613,8 @@ def _continued(
     ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> _Turn:
     token = query.cursor or ""
-    place = open_page(ports.sealer, TokenUse.SEARCH, token, _request(read), read.sources)
+    request = _request(read)
+    place = open_page(ports.sealer, TokenUse.SEARCH, token, request, read.authority, read.sources)
     position = cast("_Position", place.position)
     digest, first_limit, begin, ranked, truncated, searched, lost, pending, *meant = position
     if (meant or [""])[0] != _model(read):
@@ -622,7 +623,7 @@ def _continued(
             param="cursor",
             recovery={"cursor": None},
         )
-    kept = ports.rankings.find(read.authority.holder, _request(read), digest)
+    kept = ports.rankings.find(read.authority.holder, request, digest)
     if kept is None:
         found = _found_lately(ports, snapshot, read, exact=query.exact)
         kept = _turn(found, first_limit).ranking

@@ -82,7 +82,7 @@ def _disclosed(read: AuthorizedRead[TimelinePlan], shown: Sequence[PlacedRow]) -
 
 
 def _request(read: AuthorizedRead[TimelinePlan]) -> str:
-    return request_digest(read.authority.holder, "timeline", read.asked)
+    return request_digest(read.authority.cursor_holder, "timeline", read.asked)
 
 
 def time_position(
@@ -91,7 +91,8 @@ def time_position(
     """Where a page goes on, of the cursor of the one before.  Raises: InvalidCursor."""
     if token is None:
         return None
-    place = open_page(ports.sealer, TokenUse.PAGE, token, _request(read), read.sources)
+    request = _request(read)
+    place = open_page(ports.sealer, TokenUse.PAGE, token, request, read.authority, read.sources)
     at_ns, key, source = cast("tuple[int, str, int]", place.position)
     return Position(at_ns, key, *read.sources[source].order)
 

@@ -65,6 +65,7 @@ class JudgedToken:
     grants: tuple[MemberGrant, ...]
     grant_rows: tuple[GrantRow, ...]
     limits: ReadingLimitsRow | None = None
+    lineage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,13 +245,14 @@ def _judged(held: HeldRows, now_ns: int) -> JudgedToken:
         standing = lifecycle.package_standing(
             reason, [grant_standing(grant, now_ns) for grant in grant_rows]
         )
-        return JudgedToken(row, standing, usable, members, grant_rows, held.limits)
+        lineage = None if held.package is None else held.package.lineage
+        return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
     if row.grant_id is None:
         return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
     if not grant_rows:
         return JudgedToken(row, lifecycle.INVALID, usable, (), ())
-    standing = grant_standing(grant_rows[0], now_ns)
-    return JudgedToken(row, standing, usable, members, grant_rows, held.limits)
+    standing, lineage = grant_standing(grant_rows[0], now_ns), grant_rows[0].lineage
+    return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
 
 
 def _held_rows(reader: AuthorizationReader, token_hash: bytes) -> HeldRows | None:
@@ -300,6 +302,7 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
         connection_id=row.connection_id,
         budget=None if judged.limits is None else _budget(judged.limits),
         result_chars=None if judged.limits is None else judged.limits.result_chars,
+        lineage=judged.lineage,
     )
 
 

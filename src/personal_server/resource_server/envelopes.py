@@ -14,7 +14,9 @@ from personal_server.domain.cursor import (
     CursorPlace,
     Sealer,
     TokenUse,
+    holder_digest,
     open_place,
+    outlived,
     request_digest,
     seal_place,
 )
@@ -204,17 +206,19 @@ PAGED = frozenset({"limit", "cursor"})
 
 
 def page_start(request: Request, sealer: Sealer) -> object | None:
-    """Where the page begins, or `None` for the first.  Raises: InvalidCursor."""
+    """Where the page begins, or `None` for the first.  Raises: InvalidCursor, CursorExpired."""
     token = request.parameters.texts.get("cursor")
     if token is None:
         return None
     place = open_place(sealer, TokenUse.LIST, token, _asked(request), param="cursor")
+    if place.sources != holder_digest(request.authority):
+        raise outlived(request.authority)
     return place.position[0]
 
 
 def cursor_after(request: Request, sealer: Sealer, position: object) -> str:
     """The cursor of the page that follows a position."""
-    place = CursorPlace(_asked(request), "", (position,))
+    place = CursorPlace(_asked(request), holder_digest(request.authority), (position,))
     return seal_place(sealer, TokenUse.LIST, place)
 
 
@@ -235,4 +239,4 @@ def _asked(request: Request) -> str:
     scalars = {**sent.texts, **sent.integers, **sent.flags}
     filters = {k: v for k, v in scalars.items() if k not in PAGED}
     asked = (sorted(request.path.items()), sorted(filters.items()))
-    return request_digest(request.authority.holder, request.route_name, asked)
+    return request_digest(request.authority.cursor_holder, request.route_name, asked)

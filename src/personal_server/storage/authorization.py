@@ -130,7 +130,8 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
     made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last;
-    `jkt` is the key that its code is bound to.
+    `jkt` is the key that its code is bound to; `replaces` is the grant or package that the owner
+    changes, where it is no app that asks.
     """
 
     request_id: Cell[str] = column(key=True)
@@ -165,6 +166,7 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     auth_method: Cell[str] = column(default="none")
     grant_id: Cell[str | None] = column(default=None)
     package_id: Cell[str | None] = column(default=None)
+    replaces: Cell[str | None] = column(default=None)
 
 
 class ReviewArtifactRow(AuthorizationRow, table="review_artifacts"):
@@ -206,7 +208,8 @@ class GrantRow(AuthorizationRow, table="grants"):
     """A grant's bytes and, beside them, its state.
 
     `hold` is why it waits, `none` if it does not; `expiry_noted_at_ns` is when its end by time was
-    audited.
+    audited; `name` is what its owner calls it.  A successor `replaces` another one, and `lineage`
+    is the first of them.
     """
 
     grant_id: Cell[str] = column(key=True)
@@ -222,10 +225,13 @@ class GrantRow(AuthorizationRow, table="grants"):
     revision: Cell[str] = column(indexed=True)
     hold: Cell[str] = column(default="none")
     expiry_noted_at_ns: Cell[int | None] = column(default=None)
+    name: Cell[str | None] = column(default=None)
+    replaces: Cell[str | None] = column(default=None)
+    lineage: Cell[str | None] = column(default=None, indexed=True)
 
 
 class PackageRow(AuthorizationRow, table="grant_packages"):
-    """Grants approved in one decision."""
+    """Grants approved in one decision; `name`, `replaces` and `lineage` as of a grant."""
 
     package_id: Cell[str] = column(key=True)
     client_id: Cell[str] = column(indexed=True)
@@ -233,6 +239,9 @@ class PackageRow(AuthorizationRow, table="grant_packages"):
     revoked_at_ns: Cell[int | None] = column(default=None)
     reason: Cell[str | None] = column(default=None)
     revision: Cell[str]
+    name: Cell[str | None] = column(default=None)
+    replaces: Cell[str | None] = column(default=None)
+    lineage: Cell[str | None] = column(default=None, indexed=True)
 
 
 class PackageMemberRow(AuthorizationRow, table="grant_package_members"):

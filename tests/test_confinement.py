@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +63,59 @@ def test_the_filter_is_whole_instructions_that_end_in_allowing(column: int, mach
     assert len(program) % 8 == 0
     assert program[-8:] == bytes.fromhex("06 00 00 00 00 00 ff 7f")
     assert machine.to_bytes(4, "little") in program
+
+
+ANSWERING = """
+import sys
+from personal_server.confinement import confine, LIMITS
+confine(LIMITS)
+print("ready", flush=True)
+for line in sys.stdin:
+    print("heard", line.strip(), flush=True)
+"""
+
+
+def test_it_lives_longer_than_the_thread_that_started_it() -> None:
+    started: list[tuple[subprocess.Popen[str], int]] = []
+
+    def start() -> None:
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(
+            [sys.executable, "-c", ANSWERING], stdin=pipe, stdout=pipe, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        started.append((child, threading.get_native_id()))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join(60)
+    [(child, native)] = started
+    while Path(f"/proc/self/task/{native}").exists():  # joined, it may take a moment more
+        pass
+    assert child.communicate("rain\n", timeout=60)[0] == "heard rain\n"
+
+
+STARTING = f"""
+import os, subprocess, sys
+ANSWERING = {ANSWERING!r} + "    while True: pass"
+child = subprocess.Popen([sys.executable, "-c", ANSWERING], stdin=subprocess.PIPE)
+child.stdin.write(b"rain\\n")
+child.stdin.flush()
+sys.stdin.readline()
+os._exit(0)
+"""
+
+
+def test_it_ends_with_the_process_that_started_it_though_it_is_busy() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING], stdin=pipe, stdout=pipe, text=True
+    ) as starting:
+        assert starting.stdout is not None
+        assert [starting.stdout.readline() for _ in range(2)] == ["ready\n", "heard rain\n"]
+        # what it prints is at its end when nobody is left who could print
+        assert starting.communicate("end\n", timeout=60)[0] == ""
 
 
 ASKED_OF_IMAGES = """

@@ -2,15 +2,16 @@
 
 The server gives up an image of its memory, which holds records, passwords and tokens in clear.  A
 process that reads strangers' files gives up more, before it opens the first of them.  Everywhere:
-the time that one entry may take.  On Linux: memory beyond a bound, and by a filter of system calls
-the network, new processes, and every change to files; the filter is the kernel's own (seccomp),
-needs no rights, and cannot be taken off again.  macOS counts no memory against a process and has no
-such filter.
+the time that one entry may take, and to outlive the process that started it.  On Linux: memory
+beyond a bound, and by a filter of system calls the network, new processes, and every change to
+files; the filter is the kernel's own (seccomp), needs no rights, and cannot be taken off again.
+macOS counts no memory against a process and has no such filter.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import resource
 import signal
@@ -19,6 +20,8 @@ import sys
 from dataclasses import dataclass
 
 MB = 1024 * 1024
+# So often a process looks whether the one that started it is still there.
+PARENT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ LIMITS = Limits()
 
 def confine(limits: Limits) -> list[str]:
     """Give up what can be given up here; the words name what could not."""
+    _end_with(os.getppid())
     sys.dont_write_bytecode = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked
     _lower(resource.RLIMIT_CORE, 0)
@@ -59,6 +63,22 @@ def forbid_core_dumps() -> None:
     if sys.platform == "linux":
         # Where a program collects dumps (systemd-coredump), the kernel pays no heed to the limit.
         ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
+
+
+def _end_with(parent: int) -> None:
+    """End soon after the process that started this one, though it be busy.
+
+    Linux would do it by itself (PR_SET_PDEATHSIG), but at the end of the *thread* that started it:
+    those of a pool end while their process goes on.
+    """
+
+    def look(*_: object) -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.siginterrupt(signal.SIGALRM, False)
+    signal.setitimer(signal.ITIMER_REAL, PARENT_SECONDS, PARENT_SECONDS)
 
 
 def _lower(kind: int, most: int) -> None:
@@ -126,7 +146,7 @@ _OTHER_CALLS_OF_X86 = 0x40000000  # the numbers of x32 begin here
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _NOT_PERMITTED = 0x7FFF0000, 0x00050000 | 1
 _NUMBER, _MACHINE, _FIRST_ARGUMENT = 0, 4, 16  # where the kernel puts them
-_NO_NEW_RIGHTS, _SECCOMP, _DIE_WITH_PARENT, _FILTER = 38, 22, 1, 2
+_NO_NEW_RIGHTS, _SECCOMP, _FILTER = 38, 22, 2
 
 
 class _Program(ctypes.Structure):
@@ -136,7 +156,6 @@ class _Program(ctypes.Structure):
 def _filtered() -> bool:
     """Have the kernel refuse those calls from now on."""
     control = ctypes.CDLL(None, use_errno=True).prctl
-    control(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     machine = _MACHINES.get(platform.machine())
     if machine is None or control(_NO_NEW_RIGHTS, 1, 0, 0, 0):
         return False

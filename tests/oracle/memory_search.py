@@ -10,7 +10,7 @@ from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import event_instant_ns
-from personal_server.domain.word_forms import forms, language_of, stems
+from personal_server.domain.word_forms import family_of, forms, language_of, stems
 from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
@@ -90,15 +90,17 @@ def _own_event_time(row: StoredRecord, scope: Scope) -> int | None:
 
 
 class Said(NamedTuple):
-    """The words of a text, and the stem of each, if it is another."""
+    """The words of a text, and the stem of each with its family of languages, where it has one."""
 
     words: Sequence[str] = ()
     stems: Sequence[str] = ()
 
 
 def said(text: str) -> Said:
-    words = tokens(text)
-    return Said(words, stems(words, language_of(text)))
+    words, language = tokens(text), language_of(text)
+    family = family_of(language or "")
+    marked = [f"{family}~{stem}" if stem else "" for stem in stems(words, language)]
+    return Said(words, marked)
 
 
 def occurrences(term: Term, text: Said, field: str) -> int:
@@ -109,7 +111,9 @@ def occurrences(term: Term, text: Said, field: str) -> int:
     if not term.tokens or (term.fields and field not in term.fields):
         return 0
     if term.inflected:
-        sought = forms(term.tokens[0])
+        meant = forms(term.tokens[0])
+        stemmed = {f"{name}~{stem}" for name, each in meant.stems.items() for stem in each}
+        sought = {*meant.words, *stemmed}
         return sum(each in sought for each in (*text.words, *text.stems))
     size = len(term.tokens)
     starts = range(len(text.words) - size + 1)

@@ -15,11 +15,10 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
-from personal_server.domain.word_forms import language_of, stems
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits, pages, timeline
-from tests.properties.meaning import Term, letters, moment, wanted_of
+from tests.properties.meaning import Term, letters, moment, stemmed, wanted_of
 from tests.properties.reference import Json, Reader, Refused, Source, filtered, reaches_outside
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
@@ -448,8 +447,7 @@ def _verbatim(excerpt: Json, value: str, terms: list[Term]) -> None:
     for low, high in excerpt["match_ranges"]:
         assert start <= low < high <= end
         matched = letters(value[low:high])
-        stemmed = stems(matched, language_of(value))
-        for word, stem in zip(matched, stemmed, strict=True):
+        for word, stem in zip(matched, stemmed(matched, value), strict=True):
             begun = any(word.startswith(each) for term in terms for each in term.words)
             assert begun or any({word, stem} & term.forms for term in terms)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from whoosh.lang.stopwords import stoplists
 
-from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
+from personal_server.domain.word_forms import LANGUAGE_CODES, family_of, forms, language_of, stems
 from tests.properties.worlds import Json
 
 SCALARS = {"string", "integer", "number", "boolean"}
@@ -102,18 +102,30 @@ class Term:
     def forms(self) -> frozenset[str]:
         """What a word, or its stem, has to be where other forms of a word are meant too."""
         literal = self.quoted or self.prefix or len(self.words) != 1
-        return frozenset() if literal else forms(self.words[0])
+        if literal:
+            return frozenset()
+        found = forms(self.words[0])
+        stemmed = {f"{name}~{stem}" for name, stems in found.stems.items() for stem in stems}
+        return frozenset({*found.words, *stemmed})
 
 
 @dataclass(frozen=True)
 class Said:
+    """The words of a text and beside each its stem, with its family of languages."""
+
     words: list[str]
     stems: list[str]
 
 
 def said(text: str) -> Said:
     words = letters(text)
-    return Said(words, stems(words, language_of(text)))
+    return Said(words, stemmed(words, text))
+
+
+def stemmed(words: list[str], text: str) -> list[str]:
+    language = language_of(text)
+    family = family_of(language or "")
+    return [f"{family}~{stem}" if stem else "" for stem in stems(words, language)]
 
 
 @dataclass(frozen=True)

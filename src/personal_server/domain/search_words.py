@@ -167,9 +167,9 @@ class TextWords:
         words = self.words
         *head, last = term.tokens
         if term.inflected:
-            sought = forms(last)
+            meant, stemmed = forms(last).words, forms(last).stems_in(self._language)
             both = enumerate(zip(words, self._stems, strict=True))
-            return [i for i, (word, stem) in both if word in sought or stem in sought]
+            return [i for i, (word, stem) in both if word in meant or stem in stemmed]
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
         else:
@@ -189,8 +189,9 @@ class TextWords:
         if not term.tokens:
             return 0
         if term.inflected:
-            is_sought = forms(term.tokens[-1]).__contains__
-            return sum(map(is_sought, self.words)) + sum(map(is_sought, self._stems))
+            meant = forms(term.tokens[-1])
+            stemmed = meant.stems_in(self._language)
+            return sum(map(self.words.count, meant.words)) + sum(map(self._stems.count, stemmed))
         # sought in one string, which is many times quicker than word by word
         sought = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}"
         count, at = 0, self._spread.find(sought)

@@ -1,15 +1,17 @@
 """Word forms: the language of a text, and the stems that inflected words of it share.
 
 Rule: both follow from the one text alone.  A language that another field or record decided would
-tell of that field or record by what a search then finds.
+tell of that field or record by what a search then finds.  A stem counts in texts of its family of
+languages only: in another it is another word (`wallet` is no form of `wall`, as in German).
 Source: docs/contract/resource-server.md 11.2.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import pycld2
 import Stemmer
@@ -18,8 +20,8 @@ import Stemmer
 _LANGUAGE_CHARS = 200
 # What of most texts cannot be printed: looked at on its own, it is many times quicker.
 _LINE_ENDS = str.maketrans("\t\n\r", "   ")
-# Texts too short or too strange to tell, subjects above all.
-_USUAL_LANGUAGE = "english"
+USUAL_LANGUAGE = "english"
+"""That of most texts, and of those too short or too strange to tell, subjects above all."""
 _ALGORITHMS = {
     "ca": "catalan",
     "da": "danish",
@@ -46,6 +48,14 @@ _ALGORITHMS = {
     "sv": "swedish",
     "tr": "turkish",
 }
+
+# The fewer families, the less a search asks for, and the more of its stems are other words.
+_FAMILIES = {
+    "english": "en",
+    **dict.fromkeys(("danish", "dutch", "german", "norwegian", "swedish"), "gem"),
+    **dict.fromkeys(("catalan", "french", "italian", "portuguese", "romanian", "spanish"), "roa"),
+}
+_OTHERS = "other"
 
 LANGUAGE_CODES = {name: code for code, name in _ALGORITHMS.items()}
 """ISO 639-1, by the name of a stemmer."""
@@ -81,22 +91,49 @@ def language_of(text: str) -> str | None:
     if not head.isprintable():
         head = "".join(each if each.isprintable() else " " for each in head)
     is_reliable, _, details = pycld2.detect(head)
-    return _ALGORITHMS.get(details[0][1]) if is_reliable else _USUAL_LANGUAGE
+    return _ALGORITHMS.get(details[0][1]) if is_reliable else USUAL_LANGUAGE
 
 
 def stems(words: Iterable[str], language: str | None) -> list[str]:
-    """The stem of each word of a text, empty for words that are their own."""
+    """The stem of each word of a text; empty where the language has none.
+
+    In English, in which most texts are, it is empty too for words that are their own.
+    """
     if language is None:
         return ["" for _ in words]
     known = _STEMS[language]
-    return [known[word] for word in words]
+    if language == USUAL_LANGUAGE:
+        return [known[word] for word in words]
+    return [known[word] or word for word in words]
+
+
+def family_of(language: str) -> str:
+    """The family in which a language has its stems."""
+    return _FAMILIES.get(language, _OTHERS)
+
+
+class Forms(NamedTuple):
+    """What a word is found by: words of any text, and the stems of a text's words, by family.
+
+    Shapes: `words` are the word and its English stem, which English texts have as a word only.
+    """
+
+    words: tuple[str, ...]
+    stems: Mapping[str, tuple[str, ...]]
+
+    def stems_in(self, language: str | None) -> tuple[str, ...]:
+        """Those of a text in a language."""
+        return () if language is None else self.stems[family_of(language)]
 
 
 @lru_cache(maxsize=1_000)
-def forms(word: str) -> frozenset[str]:
-    """A word and the stems that texts of any language may have for it.
+def forms(word: str) -> Forms:
+    """What a word that is looked for is found by.
 
     All languages are asked, always: which ones occur among the records is nothing to tell.
     """
-    found = {word, *(known[word] for known in _STEMS.values())}
-    return frozenset(found - {""})
+    found: dict[str, dict[str, None]] = {family_of(USUAL_LANGUAGE): {}}
+    for language, known in _STEMS.items():
+        found.setdefault(family_of(language), {})[known[word] or word] = None
+    stemmed = {family: tuple(each) for family, each in found.items()}
+    return Forms(tuple(dict.fromkeys((word, *stemmed[family_of(USUAL_LANGUAGE)]))), stemmed)

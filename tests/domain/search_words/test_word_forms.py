@@ -1,5 +1,6 @@
 import pytest
 
+from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import TextWords, parse_words, tokens
 from personal_server.domain.word_forms import forms, language_of
 
@@ -47,7 +48,30 @@ def test_the_very_word_weighs_more_than_its_other_forms() -> None:
     assert words.occurrences(term, "body") == 3
 
 
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("wallet", "Please meet me by the old wall of the town on Monday"),
+        ("optician", "Their optics are the best that one can buy for money"),
+        ("glasses", "Mi piacciono le mura della città e la porta detta glas"),
+        ("Rechnungen", "Wystawiliśmy rechnung za październik, proszę o zapłatę"),
+    ],
+)
+def test_a_stem_is_another_word_in_another_language(asked: str, text: str) -> None:
+    words = TextWords(tokens(text), language_of(text))
+    (term,) = parse_words(asked).terms
+    assert not words.places(term)
+
+
+def test_the_word_itself_is_found_in_every_language() -> None:
+    for text in ("Dzień dobry, proszę o przesłanie faktury", "La wallet è di Lucca, mi dicono"):
+        words = TextWords(tokens(text), language_of(text))
+        for word in tokens(text):
+            assert words.holds(Term((word,), inflected=True), "body"), word
+
+
 def test_forms_are_words_of_the_index() -> None:
-    assert "" not in forms("s")
-    for word in tokens("Rechnungen οικογένεια семьями kitaplarımızdan"):
-        assert all(tokens(form) == [form] for form in forms(word)), word
+    for word in tokens("s Rechnungen οικογένεια семьями kitaplarımızdan"):
+        found = forms(word)
+        assert all(tokens(each) == [each] for each in found.words), word
+        assert all(tokens(each) == [each] for known in found.stems.values() for each in known)

@@ -18,7 +18,7 @@ from personal_server.domain.declaration import SourceDeclaration
 from personal_server.enforcement.rows import Matches
 from personal_server.settings import Settings
 from personal_server.storage.ports import Rebuild, RecordStore
-from personal_server.storage.sql import rebuilds
+from personal_server.storage.sql import rebuilds, word_index
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from tests.storage.plans_at_random import CONNECTIONS
@@ -212,6 +212,32 @@ def test_a_search_says_that_words_of_a_further_field_are_not_known_yet(
         finish(store)
         found = search(store, "rain")
         assert (keys(found), found.pending) == (["a", "b"], 0)
+
+
+def stem_mark_of_before(place: int, _: str) -> str:
+    return f"{place}~"
+
+
+@BY_DATABASE
+def test_an_index_whose_stems_have_no_language_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    with opened(tmp_path) as store:
+        with monkeypatch.context() as before:
+            before.setattr("personal_server.storage.sql.source_tables.FORM", 3)
+            before.setattr(word_index, "_stem_mark", stem_mark_of_before)
+            furnished(store, "cin_a")
+            invoice = "Die Rechnungen für das Haus kommen im Oktober mit der Post, wie immer"
+            write(store, "cin_a", [note("a", body=invoice), note("b", body="it rained all day")])
+        store.plan_rebuilds()
+        assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 2),)
+        for asked, held in (("haus~", ["a"]), ("hauser~", []), ("rains~", ["b"])):
+            found = search(store, asked)
+            assert (keys(found), found.pending) == (held, 2)
+        finish(store)
+        for asked, held in (("hauser~", ["a"]), ("rains~", ["b"])):
+            found = search(store, asked)
+            assert (keys(found), found.pending) == (held, 0)
 
 
 # Tables of the first release: word indexes that know no fields, texts without checksums.

@@ -18,7 +18,7 @@ from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.search import IndexedPart
-from personal_server.storage.sql.word_index import Entry, entries
+from personal_server.storage.sql.word_index import FAMILY_MARK, Entry, entries
 
 Asked = tuple[str, tuple[Value, ...]]
 # Of each word, the newest blocks are read at first: so many, and then so many.
@@ -201,7 +201,7 @@ class _Hits:
     def __init__(
         self, terms: Sequence[Term], places: Mapping[str, int], weighty: Collection[str]
     ) -> None:
-        self._sought = [
+        self._everywhere = [
             [
                 (2 if field in weighty else 1, _sought_text(entry))
                 for field, place in places.items()
@@ -209,13 +209,18 @@ class _Hits:
             ]
             for term in terms
         ]
+        self._usual = [
+            [(weight, text) for weight, text in sought if FAMILY_MARK not in text]
+            for sought in self._everywhere
+        ]
 
     def of(self, words: str) -> str:
         """The hits of each term, with blanks between."""
         spread = f" {words} "
+        asked = self._everywhere if FAMILY_MARK in words else self._usual
         return " ".join(
             str(sum(weight * _occurrences(text, spread) for weight, text in sought))
-            for sought in self._sought
+            for sought in asked
         )
 
 

@@ -31,6 +31,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
+from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.rebuilds import make_anew
 from personal_server.storage.sql.source_tables import (
     SourceTables,
@@ -184,7 +185,9 @@ class IntegrityChecks:
                 words = walk.follow(progress)
                 if not days_are_sound(session, source.layout, source.tables):
                     found.values_differ = True
-                if source.layout.lexical and not found.damaged.count:
+                # the words of another form are made anew in any case
+                is_whole = source.layout.form == FORM and not found.damaged.count
+                if source.layout.lexical and is_whole:
                     found.words_differ = words != self._indexed(session, source)
         return found
 

@@ -23,8 +23,9 @@ from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.tables import ColumnKind
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
-# 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems.
-FORM = 3
+# 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems;
+# 4: stems stand under their family of languages.
+FORM = 4
 CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
@@ -297,6 +298,7 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         by_day=False,
         facets=(),
         placed=stored.placed if is_placed else None,
+        form=stored.form,
     )
 
 

@@ -26,6 +26,7 @@ from personal_server.storage.meaning import (
 )
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.sql.word_index import sought_entries, word_count
 
@@ -260,13 +261,17 @@ class IndexedPart(_Part):
     def _pending(self) -> int:
         """How many visible records an index that is being made anew does not know whole yet.
 
-        While one is made that knows a further field, no record's words of that are known.
+        While one is made that knows a further field, or other forms of words, none is known whole.
         """
+        compiler = self.place.compiler
         knows_fields = len(self._places) == len(self.fields)
-        if self.place.compiler.is_indexed and knows_fields:
+        knows_forms = compiler.layout.form == FORM
+        if knows_fields and knows_forms and compiler.is_indexed:
             return 0
-        where = self.place.visible() & Where(("r.wc IS NULL",) if knows_fields else ())
-        return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
+        # what an index of before lacks altogether is known line by line
+        lacks_lines = knows_fields and not compiler.is_indexed
+        where = self.place.visible() & Where(("r.wc IS NULL",) if lacks_lines else ())
+        return int(str(self._reader.value(compiler.select("count(*)", where))))
 
 
 class _ReadPart(_Part):

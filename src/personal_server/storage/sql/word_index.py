@@ -4,7 +4,8 @@ Rule: each word of each field has a list of places of its own.  All fields stand
 every word behind the place of its field among the lexical fields (`0:rained`, `1:rain`), so that a
 search over some fields reads their lists, and never one that is longer or shorter by a word
 somewhere else: how long it takes tells nothing about fields that are not searched.  Behind the
-words of a field stand the stems of those that are not their own (`0~rain`).
+words of a field stand their stems: in English, in which most texts are, of those that are not
+their own (`0~rain`), in others of every word, under their family of languages (`0~~roa~piov`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,18 @@ from typing import NamedTuple
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import spaced
-from personal_server.domain.word_forms import forms, language_of, stems
+from personal_server.domain.word_forms import (
+    USUAL_LANGUAGE,
+    family_of,
+    forms,
+    language_of,
+    stems,
+)
 
 # What stands between the place of a field and a word or stem: neither a letter nor a digit.
 MARK, STEM_MARK = ":", "~"
+# Before a family of languages: no word of a text in the usual one has it.
+FAMILY_MARK = STEM_MARK * 2
 # So much of a text is taken apart at once: a very long one never lies in memory word by word.
 _TAKEN_CHARS = 1 << 17
 # Texts of at most so many characters are kept in memory with their words.
@@ -56,15 +65,21 @@ def _marked_text(place: int, text: str) -> tuple[str, int]:
     parts: list[str] = []
     stemmed: list[str] = []
     count, language = 0, language_of(text)
+    mark = _stem_mark(place, family_of(language or USUAL_LANGUAGE))
     for words in _taken(spaced(text)):
         parts.append(_marked(f"{place}{MARK}", words))
         other = list(filter(None, stems(words, language)))
-        stemmed += [_marked(f"{place}{STEM_MARK}", other)] if other else []
+        stemmed += [_marked(mark, other)] if other else []
         count += len(words)
     return " ".join([*parts, *stemmed]), count
 
 
 _marked_often = lru_cache(maxsize=4_096)(_marked_text)
+
+
+def _stem_mark(place: int, family: str) -> str:
+    is_usual = family == family_of(USUAL_LANGUAGE)
+    return f"{place}{STEM_MARK}" if is_usual else f"{place}{FAMILY_MARK}{family}{STEM_MARK}"
 
 
 def _marked(mark: str, words: list[str]) -> str:
@@ -83,12 +98,14 @@ def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:
 
 
 def entries(field: str, place: int, term: Term) -> list[Entry]:
-    """The same of one field."""
+    """The same of one field; what most records are found by stands first."""
     found: list[Entry] = []
     for each in term.alternatives_in(field):
         if each.inflected:
-            sought = sorted(forms(each.tokens[0]))
-            found += [Entry((f"{place}{m}{form}",)) for m in (MARK, STEM_MARK) for form in sought]
+            sought = forms(each.tokens[0])
+            found += [Entry((f"{place}{MARK}{word}",)) for word in sought.words]
+            for family, stemmed in sought.stems.items():
+                found += [Entry((_stem_mark(place, family) + stem,)) for stem in stemmed]
         elif each.tokens:
             words = tuple(f"{place}{MARK}{word}" for word in each.tokens)
             found.append(Entry(words, is_prefix=each.prefix))

@@ -309,29 +309,31 @@ def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
 
     `weights` has for each term, in the order of the phrases asked for, (phrases, weight) by field.
     """
-    terms = _parsed_weights(weights)
-    found: list[int] = []
-    first = 0
-    if len(terms) == 1:  # the index has counted its phrases itself
-        total = api.inst_count
-        for size, weight in terms[0]:
-            total += (weight - 1) * _occurrences(api, first, size) if weight > 1 else 0
-            first += size
-        return str(total)
-    for fields in terms:
-        total = 0
-        for size, weight in fields:
-            total += weight * _occurrences(api, first, size)
-            first += size
-        found.append(total)
-    return " ".join(map(str, found))
+    count, phrases = _parsed_weights(weights)
+    left = api.inst_count  # the index has counted all phrases itself
+    if count == 1:
+        phrases = [each for each in phrases if each[2] > 1]
+        return str(left + sum((w - 1) * _occurrences(api, phrase) for phrase, _, w in phrases))
+    totals = [0] * count
+    for phrase, term, weight in phrases:
+        if left <= 0:  # most phrases stand in no record, or in few
+            break
+        found = _occurrences(api, phrase)
+        left -= found
+        totals[term] += weight * found
+    return " ".join(map(str, totals))
 
 
 @lru_cache(maxsize=64)
-def _parsed_weights(text: str) -> list[list[tuple[int, int]]]:
-    return orjson.loads(text)
+def _parsed_weights(text: str) -> tuple[int, list[tuple[int, int, int]]]:
+    """How many terms there are, and (phrase, term, weight), the first of each field first."""
+    terms: list[list[tuple[int, int]]] = orjson.loads(text)
+    listed: list[tuple[int, int, int, int]] = []
+    for term, fields in enumerate(terms):
+        for size, weight in fields:
+            listed += [(at, len(listed) + at, term, weight) for at in range(size)]
+    return len(terms), [(phrase, term, weight) for _, phrase, term, weight in sorted(listed)]
 
 
-def _occurrences(api: apsw.FTS5ExtensionApi, first: int, size: int) -> int:
-    """Of some phrases that stand beside each other."""
-    return sum(len(api.phrase_column_offsets(first + n, 0)) for n in range(size))
+def _occurrences(api: apsw.FTS5ExtensionApi, phrase: int) -> int:
+    return len(api.phrase_column_offsets(phrase, 0))

@@ -118,6 +118,16 @@ async def test_what_was_relaxed_is_said_first_and_near_words_stay_in_the_fence()
     assert outcome.text.startswith("search: hits=0; nothing matches")
 
 
+async def test_what_is_folded_into_a_hit_is_counted_in_both_faces() -> None:
+    rs = world()
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a", "duplicates": 4}
+    rs.script = lambda _: Answer(200, {"data": [hit], "meta": {}})
+    outcome = await ask(rs, "search", {"query": "joined"})
+    [line] = [each for each in outcome.text.split("\n") if each.startswith("source: ")]
+    assert line.endswith("; duplicates=4")
+    assert outcome.structured["data"]["data"][0]["duplicates"] == 4
+
+
 async def test_exact_is_sent_only_where_it_is_asked_for() -> None:
     rs = world()
     await ask(rs, "search", {"query": "invoice", "exact": True}, is_ours=True)

@@ -76,9 +76,10 @@ ENDING = """[bold]That was the whole road[/], in {seconds:.0f} seconds.
 
 Next, with your own data:
   [green]make install[/]                         puts [bold]pdpp[/] into .venv/bin
-  [green].venv/bin/pdpp sources[/]               what can be imported, and how to get each export
-  [green].venv/bin/pdpp import FILE[/]           safe to repeat, safe to interrupt
-  [green]make serve[/]                           address, sign-in link, a command per host"""
+  [green]export PATH="$PWD/.venv/bin:$PATH"[/]   so that it is found from every folder
+  [green]pdpp sources[/]                         what can be imported, and how to get each export
+  [green]pdpp import FILE[/]                     safe to repeat, safe to interrupt
+  [green]pdpp serve[/]                           opens your browser; a command per host"""
 
 
 def database(arguments: Sequence[str]) -> list[str]:

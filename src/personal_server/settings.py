@@ -9,6 +9,10 @@ from __future__ import annotations
 import base64
 import os
 import re
+import shlex
+import shutil
+import sys
+import sysconfig
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -30,6 +34,31 @@ _NETLOC = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?\Z|\[[0-9A-Fa-f:]+\](:\d{1,5})?\
 
 Network = IPv4Network | IPv6Network
 T = TypeVar("T")
+
+
+def own_program(name: str) -> str:
+    """Where one of our programs stands, whole, so that it is found from every folder."""
+    path = Path(sysconfig.get_path("scripts"), name)
+    return str(path) if path.exists() else name
+
+
+def has_desktop() -> bool:
+    """Whether a browser has a screen to open on; one of the terminal would take it over."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, _SCREENS))  # noqa: TID251 (the one reader)
+
+
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+
+
+def own_command(*, from_here: bool = True) -> str:
+    """How a person calls `pdpp`, by its name if that is this program; from this folder or any."""
+    program = Path(own_program("pdpp"))
+    found = shutil.which("pdpp")
+    if found is not None and Path(found).resolve() == program.resolve():
+        return "pdpp"
+    here = Path.cwd()
+    near = from_here and program.is_relative_to(here)
+    return shlex.quote(str(program.relative_to(here) if near else program))
 
 
 class InvalidSetting(Exception):
@@ -98,6 +127,7 @@ class Settings:
     backup_recipient: str | None = None
     pause_on_alarm: str = "never"
     callback_hosts: tuple[str, ...] = ()
+    open_browser: bool = True
     dev_loopback_callbacks: bool = False
     limits: LimitSettings = LimitSettings()
 
@@ -187,6 +217,7 @@ def from_env(
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
         pause_on_alarm=read.choice("PDPP_PAUSE_ON_ALARM", ("never", "canary", "always")),
         callback_hosts=tuple(read.each("PDPP_CALLBACK_HOSTS", _parse_netloc)),
+        open_browser=read.choice("PDPP_OPEN_BROWSER", ("1", "0")) == "1",
         dev_loopback_callbacks=read.choice("PDPP_DEV_LOOPBACK_CALLBACKS", ("0", "1")) == "1",
         limits=_limits(read),
     )

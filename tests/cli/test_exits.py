@@ -8,7 +8,16 @@ from pathlib import Path
 import cyclopts
 import pytest
 
-from personal_server.cli.exits import EXIT_OF_CODE, CommandError, Failure, failure_of, run_app
+from personal_server.cli.exits import (
+    EXIT_OF_CODE,
+    CommandError,
+    Failure,
+    failure_of,
+    print_failure,
+    run_app,
+    spelled,
+)
+from personal_server.cli.tables import console, plain
 from personal_server.errors import AmbiguousConnection, NotFound, StorageUnavailable
 from personal_server.rs_client.credentials import CredentialError, NotConnected
 
@@ -121,3 +130,21 @@ def test_help_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_wire_error_that_the_table_does_not_name_goes_by_its_status() -> None:
     assert Failure("query_timeout", "x", status=503).exit_code == 69
     assert Failure("invalid_filter", "x", status=400).exit_code == 64
+
+
+def test_the_commands_of_a_next_step_are_spelled_as_they_work_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("personal_server.cli.exits.own_command", lambda: "bin/pdpp")
+    assert spelled("Run `pdpp sources`, or pdpp import FILE.") == (
+        "Run `bin/pdpp sources`, or bin/pdpp import FILE."
+    )
+    assert spelled("my-pdpp runs, bin/pdpp serve, pdpp.toml") == (
+        "my-pdpp runs, bin/pdpp serve, pdpp.toml"
+    )
+    print_failure(
+        Failure("usage", "No.", "See `pdpp --help`."), as_json=False, out=sys.stdout, err=sys.stderr
+    )
+    assert "bin/pdpp --help" in capsys.readouterr().err
+    console(sys.stderr).print("pdpp serve", plain("pdpp serve"))
+    assert capsys.readouterr().err.strip() == "bin/pdpp serve pdpp serve"

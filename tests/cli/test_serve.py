@@ -1,6 +1,8 @@
 """The server as a process: what its owner sees when it starts, and when it cannot."""
 
 import os
+import pty
+import re
 import signal
 import socket
 import sqlite3
@@ -17,7 +19,7 @@ import pytest
 from personal_server.app.stores import open_stores
 from personal_server.cli.exits import CommandError
 from personal_server.cli.serve import listening
-from personal_server.cli.worker import require_password
+from personal_server.cli.worker import SIGN_IN_PAGE, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -89,9 +91,43 @@ def test_the_greeting_has_the_address_and_one_way_for_each_host(
     origin = f"http://{machine['PDPP_BIND']}"
     assert f"{origin}/mcp" in said
     assert "claude mcp add" in said
+    assert "Nothing is kept here yet" in said
     assert "pdpp owner link" in said  # standard error is no terminal here: no link is printed
     assert "pdpp_ol_" not in said
     assert httpx2.get(f"{origin}/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a screen is a variable there")
+@pytest.mark.parametrize(("opens", "screen"), [("1", ":0"), ("0", ":0"), ("1", "")])
+def test_a_desktop_is_shown_the_sign_in_link_once(
+    machine: Mapping[str, str], tmp_path: Path, opens: str, screen: str
+) -> None:
+    page, opened, browser = (tmp_path / name for name in ("data", "opened", "browser"))
+    page /= SIGN_IN_PAGE
+    os.mkfifo(opened)
+    browser.write_text(f'#!/bin/sh\n(echo "$1"; stat -c %a {page}; cat {page}) > {opened}\n')
+    browser.chmod(0o755)
+    ours, theirs = pty.openpty()
+    desktop = {"DISPLAY": screen, "WAYLAND_DISPLAY": "", "BROWSER": f"{browser} %s"}
+    process = subprocess.Popen(
+        command("serve"), env={**machine, **desktop, "PDPP_OPEN_BROWSER": opens}, stderr=theirs
+    )
+    os.close(theirs)
+    is_opened = (opens, screen) == ("1", ":0")
+    with os.fdopen(ours, encoding="utf-8", errors="replace") as terminal:
+        said = ""
+        while "Stop with" not in said:
+            said += terminal.readline()
+        told = opened.read_text() if is_opened else ""
+        assert page.exists() is is_opened
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    (link,) = re.findall(r"http://\S+/owner/enter\?t=\S+", said)
+    if is_opened:
+        address, mode, content = told.splitlines()
+        assert (address, mode) == (page.as_uri(), "600")
+        assert f"url={link}" in content
+    assert not page.exists()
 
 
 def test_a_second_server_on_the_same_data_is_told_so_and_the_first_lives_on(

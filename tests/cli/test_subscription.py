@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from personal_server.storage.authorization import EventRow, SubscriptionRow
 
 
@@ -50,3 +52,15 @@ def test_one_is_listed_paused_resumed_tested_and_deleted(terminal: Any) -> None:
     assert terminal.run("subscription", "delete", "sub_1") == 0
     assert terminal.house.rows(SubscriptionRow) == []
     assert terminal.house.rows(EventRow) == []
+
+
+def test_in_a_narrow_terminal_ids_and_addresses_stay_whole(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribed(terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert terminal.run("subscription", "list") == 0
+    first, *facts = terminal.out.splitlines()
+    assert first == "sub_1"
+    assert "https://app.example/hooks" in " ".join(facts).split()
+    assert "active" in " ".join(facts).split()

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from personal_server.collecting.sample import NAMES
 from personal_server.storage.ports import Rebuild
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import allow, words
-from tests.console.household import Household, mail_request
+from tests.console.household import CHECKING, HOME, WORK, Household, mail_request
 
 
 def test_the_overview_counts_what_there_is() -> None:
@@ -44,3 +45,31 @@ def test_requests_that_wait_are_shown_but_unentered_device_codes_are_not() -> No
     assert "Wants to read: E-mail" in words(page)
     house.ask(None)
     assert "Lets you choose what to give" in words(browser.get("/owner/"))
+
+
+def test_a_server_that_keeps_nothing_says_how_to_begin_and_offers_made_up_records() -> None:
+    house = Household()
+    for connection_id in (HOME, WORK, CHECKING):
+        house.records.erase_connection(connection_id, house.clock.now_ns)
+    browser = house.signed_in()
+    page = browser.get("/owner/")
+    assert "nothing is kept yet" in words(page)
+    assert "import FILE" in words(page)
+    assert "ask it:" not in words(page)
+    assert browser.submit(page, "/owner/sample").status == 303
+    after = browser.get("/owner/")
+    assert "130 records from 2 accounts" in words(after)
+    assert "nothing is kept yet" not in words(after)
+    assert NAMES["mail"] in words(browser.get("/owner/sources"))
+    again = browser.post("/owner/sample", page.form("/owner/sample"))
+    assert again.error == "invalid_state"
+
+
+def test_before_the_first_app_it_says_what_to_ask_first() -> None:
+    house = Household()
+    browser = house.signed_in()
+    page = browser.get("/owner/")
+    assert "Which mails of the last month still wait for an answer from me?" in words(page)
+    assert "<details open>" in page.text
+    allow(browser, house.ask(mail_request()))
+    assert "<details open>" not in browser.get("/owner/").text

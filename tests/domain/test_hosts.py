@@ -1,6 +1,13 @@
 import json
 
-from personal_server.domain.hosts import host_connections, mcp_url
+from personal_server.domain.hosts import (
+    FIRST_OF_ALL,
+    FIRST_QUESTIONS,
+    first_question,
+    host_connections,
+    mcp_url,
+)
+from personal_server.sources.registry import SOURCES
 
 ORIGIN = "https://me.example"
 
@@ -29,3 +36,9 @@ def test_hosts_in_a_cloud_are_told_that_a_loopback_address_does_not_reach() -> N
     told = [c.host for c in host_connections("http://127.0.0.1:7662") if "public" in c.instruction]
     assert told == ["Claude", "ChatGPT"]
     assert not [c for c in host_connections(ORIGIN) if "public" in c.instruction]
+
+
+def test_an_agent_is_first_asked_what_the_sources_can_answer() -> None:
+    assert first_question(["bank", "mail"]) == FIRST_QUESTIONS["mail"]
+    assert first_question(["notes"]) == first_question([]) == FIRST_OF_ALL
+    assert set(FIRST_QUESTIONS) <= {str(source.declaration["connector_key"]) for source in SOURCES}

@@ -1,8 +1,17 @@
+import shlex
 from pathlib import Path
 
 import pytest
 
-from personal_server.settings import InvalidSetting, Settings, adapter_from_env, from_env
+from personal_server.settings import (
+    InvalidSetting,
+    Settings,
+    adapter_from_env,
+    from_env,
+    has_desktop,
+    own_command,
+    own_program,
+)
 
 
 def test_an_empty_environment_gives_a_loopback_server() -> None:
@@ -71,3 +80,34 @@ def test_a_port_and_a_folder_given_come_before_the_environment(tmp_path: Path) -
     settings = from_env(environ, port=9000, data_dir=tmp_path)
     assert (settings.bind_host, settings.bind_port) == ("127.0.0.1", 9000)
     assert (settings.data_dir, settings.public_url) == (tmp_path, "http://127.0.0.1:9000")
+
+
+def test_a_command_is_spelled_as_it_works_from_where_the_person_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = tmp_path / "made here" / "bin"
+    scripts.mkdir(parents=True)
+    program = scripts / "pdpp"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.chdir("/")
+    assert own_command() == shlex.quote(str(program.relative_to("/")))
+    monkeypatch.chdir(scripts.parent)
+    assert own_command() == "bin/pdpp"
+    assert own_command(from_here=False) == shlex.quote(str(program))
+    assert own_program("pdpp") == str(program)
+    assert own_program("pdpp-mcp-server") == "pdpp-mcp-server"
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "pdpp").symlink_to(program)
+    monkeypatch.setenv("PATH", str(tmp_path / "linked"))
+    assert own_command() == "pdpp"
+
+
+@pytest.mark.parametrize(("screen", "has"), [(":0", True), ("", False)])
+def test_a_browser_needs_a_screen(monkeypatch: pytest.MonkeyPatch, screen: str, has: bool) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("DISPLAY", screen)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert has_desktop() is has

@@ -60,6 +60,7 @@ from personal_server.rs_client.discovery import (
 from personal_server.rs_client.http import network_client
 from personal_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
+from personal_server.settings import own_program
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 LOOPBACK_SECONDS = 900.0
@@ -214,7 +215,8 @@ class Connected:
         """How an MCP host starts the stdio adapter on this credential."""
         root = str(self.cache_root.resolve())
         arguments = ["--provider-url", self.provider_url, "--cache-root", root]
-        return {"mcpServers": {"personal-data": {"command": "pdpp-mcp-server", "args": arguments}}}
+        command = own_program("pdpp-mcp-server")
+        return {"mcpServers": {"personal-data": {"command": command, "args": arguments}}}
 
     def as_json(self) -> dict[str, object]:
         """For programs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from personal_server.settings import (
     StdioSettings,
     adapter_from_env,
     from_env,
+    own_command,
 )
 
 T = TypeVar("T")
@@ -160,6 +162,15 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
+_COMMAND = re.compile(r"(?<![\w./-])pdpp (?=[a-z]|--help)")
+
+
+def spelled(text: str) -> str:
+    """Words of ours with each command as it works from where the person stands."""
+    found = _COMMAND.search(text)
+    return text if found is None else _COMMAND.sub(f"{own_command()} ".replace("\\", r"\\"), text)
+
+
 def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
     """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
     if as_json:
@@ -170,7 +181,7 @@ def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) 
         return
     print(f"pdpp: {failure.code}: {failure.message}", file=err)
     if failure.next_step:
-        print(f"  {failure.next_step}", file=err)
+        print(f"  {spelled(failure.next_step)}", file=err)
 
 
 def print_json(value: object) -> None:

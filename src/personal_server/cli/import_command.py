@@ -76,6 +76,9 @@ DAMAGE = frozenset(
 UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
 _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
+FIRST_STEPS = """
+It is kept on this machine, for you alone. Look at it: pdpp records
+Give an agent a slice of it: pdpp serve"""
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 SHOWN_UNREAD = 20
 
@@ -155,6 +158,7 @@ def import_command(
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
         wanted = Wanted(as_, options.columns, chosen)
         is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
+        is_first = not dry_run and owner_zone.known() is None
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
         with open_reader() as reader:
             _check_reader(reader, as_)
@@ -164,6 +168,8 @@ def import_command(
             done = run.each(whole_exports(archives_first(paths)))
         if json:
             print_json(done.as_json())
+        elif is_first and done.reports:
+            words().print(FIRST_STEPS)
         return done.exit_code
 
     return import_exports

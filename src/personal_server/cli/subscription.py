@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.store import StoreOpener, local_acting, open_store
-from personal_server.cli.tables import console, minute, table, words
+from personal_server.cli.tables import console, minute, plain, print_facts, words
 from personal_server.delivery.subscriptions import (
     find_subscription,
     forget,
@@ -25,7 +25,6 @@ from personal_server.domain.values import instant_text
 from personal_server.storage.authorization import AuthorizationReader, SubscriptionRow
 
 Flag = Annotated[bool, Parameter(negative="")]
-COLUMNS = ("subscription", "app", "access", "address", "status", "last told", "how")
 
 
 def subscription_app(open_store: StoreOpener) -> cyclopts.App:
@@ -46,7 +45,9 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         if json:
             print_json([_json(row) for row in rows])
         elif rows:
-            console().print(table(COLUMNS, [_line(row) for row in rows]))
+            for row in rows:
+                console().print(plain(row.subscription_id), soft_wrap=True)
+                print_facts(_facts(row), console(), "  ")
         else:
             console().print("Nobody is told when something changes.")
 
@@ -118,12 +119,17 @@ def _found(reader: AuthorizationReader, subscription_id: str) -> SubscriptionRow
     return row
 
 
-def _line(row: SubscriptionRow) -> tuple[object, ...]:
-    told = "–" if row.last_delivery_at_ns is None else minute(row.last_delivery_at_ns)
+def _facts(row: SubscriptionRow) -> list[tuple[str, object]]:
+    """Each on a line of its own, so that ids and addresses stay whole in any terminal."""
+    told = f"{minute(row.last_delivery_at_ns)} {row.last_delivery_status or ''}"
     status = f"{row.status} ({row.disabled_reason})" if row.disabled_reason else row.status
-    held = row.package_id or row.grant_id or "the owner's"
-    how = row.last_delivery_status or "–"
-    return (row.subscription_id, row.client_id, held, row.callback_url, status, told, how)
+    return [
+        ("app", row.client_id),
+        ("access", row.package_id or row.grant_id or "the owner's"),
+        ("address", row.callback_url),
+        ("status", status),
+        ("last told", told.strip()),
+    ]
 
 
 def _json(row: SubscriptionRow) -> dict[str, object]:

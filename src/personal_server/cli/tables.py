@@ -6,13 +6,14 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from personal_server.cli.exits import spelled
 from personal_server.domain.values import NANOSECONDS
 
 NO_END = "no end"
@@ -21,9 +22,20 @@ LEAST_CHARS = 20
 WHOLE = frozenset({"until", "last used", "how", "stream"})
 
 
+class PlainConsole(Console):
+    """A console whose words name each command as it works from where the person stands.
+
+    Foreign text is `Text`, and stays as it is.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, as rich does."""
+        super().print(*(spelled(e) if isinstance(e, str) else e for e in objects), **options)
+
+
 def console(stream: TextIO | None = None) -> Console:
     """A console on that stream (else standard output); plain when it is not a terminal."""
-    return Console(file=stream or sys.stdout, highlight=False, soft_wrap=False)
+    return PlainConsole(file=stream or sys.stdout, highlight=False, soft_wrap=False)
 
 
 def words() -> Console:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
+import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +42,11 @@ from personal_server.confinement import forbid_core_dumps
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import has_passkey
-from personal_server.settings import Settings
+from personal_server.settings import Settings, has_desktop, own_command
 from personal_server.web.log_file import LogFile
 
 SHORTEST_TOKEN = 32
+SIGN_IN_PAGE = "sign-in.html"
 
 
 def main() -> int:
@@ -123,7 +126,11 @@ def _serve(
         if line is not None:
             line.send(ALONE if server.stores.database.is_read_only else READY)
         at_stop = server.end_listeners
-        HttpServer(server.app, connections, second, line, at_stop).serve_on(listeners.callers)
+        try:
+            HttpServer(server.app, connections, second, line, at_stop).serve_on(listeners.callers)
+        finally:
+            if greets:
+                (settings.data_dir / SIGN_IN_PAGE).unlink(missing_ok=True)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
@@ -173,24 +180,50 @@ def _text_of(path: Path, variable: str) -> str:
 
 
 def greet(server: Server, settings: Settings, console: Console) -> None:
-    """Say where the server is, how the owner signs in, and how each host connects."""
-    origin = server.origin
+    """Say where the server is, how the owner signs in, what comes first, how each host connects.
+
+    On a person's own desktop the link is opened, too, unless a browser is signed in already.
+    """
+    origin, own = server.origin, escape(own_command())
     console.print(f"\n[bold]{escape(settings.server_name)}[/] at [link={origin}]{origin}[/link]")
     if server.stores.database.is_read_only:
         console.print("  [bold]read-only[/]: nothing can be written, so nobody can sign in anew")
     elif sys.stderr.isatty() and settings.is_loopback:
-        console.print(
-            f"  sign in (once, within 10 minutes): {server.sign_in_link()}", soft_wrap=True
-        )
+        link = server.sign_in_link()
+        opens = settings.open_browser and has_desktop() and not server.sign_in.sessions()
+        how = "your browser opens, signed in; else go to" if opens else "sign in"
+        console.print(f"  {how} (once, within 10 minutes): {link}", soft_wrap=True)
+        if opens:
+            _open_browser(settings.data_dir / SIGN_IN_PAGE, link)
     else:
-        console.print("  sign in: run `pdpp owner link`")
+        console.print(f"  sign in: run `{own} owner link`", soft_wrap=True)
+    with server.stores.records.snapshot() as snapshot:
+        is_empty = not any(stored.record_count for stored in snapshot.stored_streams())
+    if is_empty:
+        console.print(
+            f"\nNothing is kept here yet. In another terminal: [bold]{own} import FILE[/]\n"
+            f"  what can be imported, and how to get it: {own} sources",
+            soft_wrap=True,
+        )
     console.print(f"\nConnect an agent: [bold]{mcp_url(origin)}[/]")
     for connection in host_connections(origin):
         console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}")
         console.print(f"    {escape(connection.text)}", soft_wrap=True)
         if connection.then:
             console.print(f"    {escape(connection.then)}", style="dim", soft_wrap=True)
-    console.print("\nStop with Ctrl-C.  What was read: `pdpp disclosures`.\n")
+    console.print(f"\nStop with Ctrl-C.  What was read: `{own} disclosures`.\n", soft_wrap=True)
+
+
+def _open_browser(page: Path, link: str) -> None:
+    """Open the link by a page that its owner alone can read.
+
+    What a browser is started with can be read by every user of the machine.
+    """
+    page.unlink(missing_ok=True)
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}">')
+    # some browsers return only when they are closed
+    threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from personal_server.collecting.sample import bring_sample
 from personal_server.consent.selections import parse_stored
 from personal_server.console.access import alarm_view
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.domain.hosts import host_connections
+from personal_server.domain.hosts import first_question, host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
+from personal_server.settings import own_command
 from personal_server.storage.authorization import (
     AuthorizationStore,
     ClientRow,
@@ -70,7 +72,17 @@ class HomePage:
         return (
             PageRoute("GET", "/owner/", self.show),
             PageRoute("GET", "/owner", self.show),
+            PageRoute("POST", "/owner/sample", self.bring_sample),
         )
+
+    def bring_sample(self, visit: PageRequest) -> Response:
+        """Store made-up records to look around with.  Raises: InvalidState."""
+        # the sources are loaded by those alone who need them
+        from personal_server.sources.bank.reader import DECLARATION as BANK  # noqa: PLC0415
+        from personal_server.sources.mail.reader import DECLARATION as MAIL  # noqa: PLC0415
+
+        bring_sample(self.reads.store, (MAIL, BANK), self.clock(), self.reads.random_bytes)
+        return self.pages.go(visit, "/owner/")
 
     def show(self, visit: PageRequest) -> Response:
         """The overview."""
@@ -79,7 +91,7 @@ class HomePage:
         week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
-            connections = len(snapshot.connections())
+            held = snapshot.connections()
         with self.authorization.read() as reader:
             active = reader.count_held(HeldQuery(now_ns, lasts=True)) - uncollected_count(reader)
             raised = open_alarms(reader)
@@ -93,7 +105,10 @@ class HomePage:
                 "alarms": alarms,
                 "active": active,
                 "records": records,
-                "connections": connections,
+                "connections": len(held),
+                "is_new": not active and records > 0,
+                "first_question": first_question(each.connector_key for each in held),
+                "command": own_command(from_here=False),
                 "read_week": sum(each.record_count for each in week),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),

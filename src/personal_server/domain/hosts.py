@@ -8,7 +8,7 @@ for one that cannot be fetched, for half a year after its day, and never says mo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
@@ -124,3 +124,17 @@ VS_CODE = _published(
 )
 PUBLISHED = MappingProxyType({found.url: found for found in (CLAUDE_CODE, CODEX, VS_CODE)})
 """What hosts that run on the owner's machine publish, by address."""
+FIRST_QUESTIONS: Mapping[str, str] = {
+    "mail": "Which mails of the last month still wait for an answer from me?",
+    "bank": "What did I spend most on in the last three months?",
+    "calendar": "What did I do in the same week a year ago?",
+    "google": "Where was I in the summer of last year?",
+    "apple_health": "How did my steps and my sleep change over the year?",
+}
+FIRST_OF_ALL = "What can you see of my personal data, and from when to when is it?"
+
+
+def first_question(connector_keys: Iterable[str]) -> str:
+    """What an agent may be asked first, by the sources that there are."""
+    keys = set(connector_keys)
+    return next((asked for key, asked in FIRST_QUESTIONS.items() if key in keys), FIRST_OF_ALL)

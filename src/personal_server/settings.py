@@ -110,6 +110,7 @@ class Settings:
     asked_detail_days: int = 30
     audit_log_days: int = 1_095
     max_blob_bytes: int = 50 * 1024**2
+    upload_bytes: int = 20 * 1024**3
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
     workers: int = 0
@@ -200,6 +201,7 @@ def from_env(
         asked_detail_days=read.integer("PDPP_ASKED_DETAIL_DAYS", 30, 0, 36_500),
         audit_log_days=read.integer("PDPP_AUDIT_LOG_DAYS", 1_095, 1, 36_500),
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
+        upload_bytes=read.integer("PDPP_UPLOAD_BYTES", 20 * 1024**3, 0, 2**44),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
         workers=read.integer("PDPP_WORKERS", 0, 0, MOST_WORKERS),
@@ -242,6 +244,20 @@ def _require_guarded_figures(settings: Settings) -> None:
         )
     if bound[1] and bound[1] == settings.bind_port:
         raise InvalidSetting("PDPP_METRICS_BIND needs a port of its own.")
+
+
+def command_environment(
+    settings: Settings,
+    environ: Mapping[str, str] = os.environ,  # noqa: TID251
+) -> dict[str, str]:
+    """What a command of ours inherits that is to find the very store of these settings."""
+    told = {
+        "PDPP_DATA_DIR": str(settings.data_dir),
+        "PDPP_DATABASE_URL": settings.database_url,
+        "PDPP_DATABASE_SCHEMA": settings.database_schema,
+        "PDPP_TIME_ZONE": settings.time_zone,
+    }
+    return {**environ, **{name: value for name, value in told.items() if value is not None}}
 
 
 def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251

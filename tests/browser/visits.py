@@ -5,17 +5,20 @@ Pages are reached by their address; states only by doing something, as a person 
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from dataclasses import replace
 from typing import Any
 
+from personal_server.app.uploads import uploads_of
 from personal_server.collecting.connections import create_connection
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
+from personal_server.settings import Settings
 from personal_server.storage.authorization import (
     AuditRow,
     CanaryRow,
@@ -42,6 +45,9 @@ PAGES = (
     "asked",
     "sources",
     "account",
+    "uploads",
+    "upload",
+    "exports",
     "records",
     "stream",
     "record",
@@ -149,6 +155,9 @@ def prepare(site: Site) -> dict[str, str]:
         "asked": f"/owner/requests/ar_{first}_consent/records",
         "sources": "/owner/sources",
         "account": f"/owner/sources/{HOME}",
+        "uploads": "/owner/uploads",
+        "upload": f"/owner/uploads/{_upload(site)}",
+        "exports": "/owner/uploads/exports",
         "records": "/owner/records",
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
         "record": f"/owner/records/{HOME}/messages/m004",
@@ -164,6 +173,23 @@ def prepare(site: Site) -> dict[str, str]:
         "docs": "/docs",
     }
     return {name: site.origin + path for name, path in {**asked, **pages}.items()}
+
+
+def _upload(site: Site) -> str:
+    """One that asks whose it is, beside one that was cut off."""
+    uploads = uploads_of(Settings(data_dir=site.folder / "data"), site.server.stores)
+    found = {each.about.name: each for each in uploads.each()}
+    if "Takeout.mbox" in found:
+        return found["Takeout.mbox"].upload_id
+    cut = uploads.begin("takeout-20260101.zip", 4_000_000, "cut")
+    uploads.append(cut.upload_id, cut.about.name, 0, bytes(1_500_000))
+    held = uploads.begin("Takeout.mbox", 1_000, "whole")
+    uploads.append(held.upload_id, held.about.name, 0, bytes(1_000))
+    said = "It may be of the account Home mailbox, or of a new one."
+    error = {"code": "ambiguous_connection", "message": said, "next_step": "Say which."}
+    report = uploads.folder / held.upload_id / "report.json"
+    report.write_text(json.dumps({"error": error}))
+    return held.upload_id
 
 
 def _read_what_was_planted(site: Site, held_id: str, now_ns: int) -> None:

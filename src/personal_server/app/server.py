@@ -28,6 +28,7 @@ from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
 from personal_server.app.peers import Peers
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.stores import Stores, command_origin, open_stores
+from personal_server.app.uploads import importable_exports, uploads_of
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
     WELL_KNOWN,
@@ -578,6 +579,8 @@ def _console_parts(
         lambda: _backup_standing(settings, stores),
         lambda: kept_backups(stores),
         space,
+        uploads_of(settings, stores),
+        importable_exports,
     )
 
 

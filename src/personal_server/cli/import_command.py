@@ -41,16 +41,18 @@ from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, 
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import (
+    Belongs,
     ImportPorts,
     ImportRun,
     ImportTally,
     connection_for,
     survey,
 )
+from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped, TextState
-from personal_server.errors import PersonalServerError
+from personal_server.errors import AmbiguousConnection, PersonalServerError
 from personal_server.sources.common.errors import BadRecord, ExportError
 from personal_server.sources.common.export import ARCHIVES, name_of_parts
 from personal_server.sources.reader_process import (
@@ -125,6 +127,7 @@ def import_command(
         as_: Annotated[str | None, Parameter(name="--as")] = None,
         table: TableOptions | None = None,
         zone: str | None = None,
+        ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
@@ -141,6 +144,9 @@ def import_command(
         zone
             Where times that name no zone were written, as Europe/Rome. The first import keeps it;
             without it, it is asked for, and otherwise the zone of this machine.
+        ask
+            Before a file of a new name goes into the only account of its kind, ask whether it is of
+            that account; where nobody can be asked, stop. Default: at a terminal.
         dry_run
             Read and check everything, store nothing.
         json
@@ -162,8 +168,11 @@ def import_command(
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
         with open_reader() as reader:
             _check_reader(reader, as_)
+            at_terminal = sys.stdin.isatty() and not json
+            asks = at_terminal if ask is None else ask
+            belongs = _asking(at_terminal=at_terminal) if asks else None
             run = _Import(
-                reader, wanted, connection, opener, ImportReport(), json, options, is_plain
+                reader, wanted, connection, opener, ImportReport(), json, options, is_plain, belongs
             )
             done = run.each(whole_exports(archives_first(paths)))
         if json:
@@ -195,6 +204,25 @@ def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> Impo
             yield ports
 
     return opened
+
+
+def _asking(*, at_terminal: bool) -> Belongs:
+    """Whether a file is of the only account there is, by the owner."""
+
+    def belongs(held: Connection) -> str | None:
+        called = plain(held.display_name or held.connection_id).plain
+        if not at_terminal:
+            raise AmbiguousConnection(
+                f"It may be of the account {called}, or of a new one.",
+                param="connection",
+                next_step="Say which with --connection: its name or id, or a new name.",
+            )
+        words().print(f"  There is one account of this kind: {called}.", markup=False)
+        question = "  Is this the same? Enter, or the name of a new account: "
+        words().print(question, end="", markup=False)
+        return sys.stdin.readline().strip() or None
+
+    return belongs
 
 
 def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
@@ -240,6 +268,7 @@ class _Import:
     as_json: bool
     options: TableOptions
     is_plain: bool  # nothing was chosen, which an own export needs
+    belongs: Belongs | None = None
 
     def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
         """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -361,7 +390,9 @@ class _Path:
             return self._finished(reading, contents, tally, None, {})
         with opener() as ports:
             declaration = declare(ports.store, reading.seen.declaration, ports.clock()).declaration
-            connection = connection_for(ports, declaration, self.command.account)
+            connection = connection_for(
+                ports, declaration, self.command.account, self._name, self.command.belongs
+            )
             whole = self.command.options.replace
             run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
             tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)

@@ -19,7 +19,7 @@ from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
-from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import OWN_FILE_PREFIX, SourceDeclaration
@@ -79,19 +79,40 @@ class ImportPorts:
         return self.random_bytes(ID_BYTES).hex()
 
 
+Belongs = Callable[[Connection], str | None]
+"""Asks whether a file is of the one account there is: `None`, or the name of another."""
+
+
 def connection_for(
-    ports: ImportPorts, declaration: SourceDeclaration, name: str | None
+    ports: ImportPorts,
+    declaration: SourceDeclaration,
+    name: str | None,
+    file_name: str = "",
+    belongs: Belongs | None = None,
 ) -> Connection:
     """The connection an import goes into: the one named, the only one there is, or a new one.
 
-    Shapes: `name` is a display name or a connection id.
-    Raises: AmbiguousConnection, ConnectionNotWritable.
+    Shapes: `name` is a display name or a connection id; `belongs` is asked before a file of a
+        name that the only one never got goes into it.
+    Raises: AmbiguousConnection, ConnectionNotWritable, and what `belongs` raises.
     """
     with ports.store.snapshot() as snapshot:
-        own = [c for c in snapshot.connections() if c.connector_key == declaration.connector_key]
+        there = list(snapshot.connections())
+    own = [c for c in there if c.connector_key == declaration.connector_key]
+    if any(c.connection_id == name for c in there if c not in own):
+        raise ConnectionNotWritable(
+            "That account is of another source.",
+            param="connection",
+            next_step="Name an account of the same source, or give a new name.",
+        )
     if name is not None:
         own = [c for c in own if name in (c.display_name, c.connection_id)]
     usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
+    if len(usable) == 1 and name is None and belongs is not None:
+        brought = {receipt["name"] for receipt in receipts_of(ports.store, usable[0].connection_id)}
+        if brought and file_name not in brought:
+            name = belongs(usable[0])
+            usable = usable if name is None else []
     if len(usable) == 1:
         return usable[0]
     if usable:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from personal_server.collecting.uploads import Uploads
 from personal_server.console.access import AccessPages
 from personal_server.console.accounts import AccountPages
 from personal_server.console.apps import ClientPages
@@ -42,10 +43,16 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
+from personal_server.console.uploads import Exports, UploadPages
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.enforcement.queries import filters_of
-from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
+from personal_server.errors import (
+    BodyTooLarge,
+    InvalidRequest,
+    OwnerSessionRequired,
+    PersonalServerError,
+)
 from personal_server.granting.decisions import Granting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -59,7 +66,7 @@ from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
 from personal_server.web.application import Exchange, Surface
-from personal_server.web.bodies import FORM, Form, form_fields
+from personal_server.web.bodies import FORM, Form, drain, form_fields, leading_fields
 from personal_server.web.requests import IncomingRequest, prefers_json
 from personal_server.web.routing import RouteTable
 
@@ -121,12 +128,31 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
             ),
         )
 
+    async def read_body(self, exchange: Exchange[PageRoute, PageRequest]) -> None:
+        """Read a form; more than that of nobody but the owner.  Raises: OwnerSessionRequired."""
+        try:
+            if exchange.route.takes is not None:
+                exchange.identified.owner()
+            await super().read_body(exchange)
+        except (BodyTooLarge, OwnerSessionRequired):
+            await drain(exchange.request.receive)  # else the browser never reads the answer
+            raise
+
     async def answer(self, exchange: Exchange[PageRoute, PageRequest]) -> Response:
         """Let the page answer, for the owner or where it is open to all."""
         route, request = exchange.route, exchange.request
         visit = exchange.identified
         if route.body is not None:
-            visit = replace(visit, form=_form(exchange))
+            content_type = request.headers.get("content-type", "")
+            spool = exchange.spool
+            form = (
+                _form(exchange)
+                if spool is None
+                else await self.writers.run(leading_fields, spool, content_type)
+            )
+            visit = replace(
+                visit, form=form, body=exchange.body, spool=spool, content_type=content_type
+            )
         if not route.open_to_all and visit.session is None:
             return self._to_sign_in(request, visit)
         if route.body is not None:
@@ -216,6 +242,8 @@ class ConsoleParts:
     backups: BackupStandings = lambda: None
     kept_backups: Callable[[], Sequence[str]] = tuple
     space: ValueSpace = field(default_factory=OwnSpace)
+    uploads: Uploads | None = None
+    exports: Exports = tuple
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -232,7 +260,9 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     challenges = Challenges(clock, parts.random_bytes, space)
     sign_ins, user_codes = SignInThrottle(clock, space), UserCodeThrottle(clock, space)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
-    log, reads = parts.disclosures, parts.reads
+    log, reads, uploads = parts.disclosures, parts.reads, parts.uploads
+    has_uploads = uploads is not None and uploads.quota_bytes > 0
+    upload_pages = UploadPages(uploads, catalogs, pages, parts.exports).routes() if uploads else ()
     routes = (
         *ASSET_ROUTES,
         *SignInPages(parts.sign_in, passkeys, pages, sign_ins).routes(),
@@ -246,8 +276,9 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
         *AccountPages(store, reads, catalogs, pages, clock, parts.kept_backups).routes(),
-        *RecordsPages(store, reads, catalogs, pages, clock).routes(),
+        *RecordsPages(store, reads, catalogs, pages, clock, has_uploads).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),
+        *upload_pages,
     )
     return ConsoleApplication(parts.sign_in, pages, routes)
 

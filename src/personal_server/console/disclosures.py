@@ -412,6 +412,7 @@ class RecordsPages:
     catalogs: Catalogs
     pages: Templates
     clock: Callable[[], int]
+    has_uploads: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
@@ -426,5 +427,9 @@ class RecordsPages:
             lasting = HeldQuery(self.clock(), lasts=True)
             held = list_held(reader, lasting, READERS_READ + 1)
         views = source_views(catalog, stored, collections, held[:READERS_READ])
-        values = {"sources": views, "more_readers": len(held) > READERS_READ}
+        values = {
+            "sources": views,
+            "more_readers": len(held) > READERS_READ,
+            "uploads": self.has_uploads,
+        }
         return self.pages.show(visit, "sources.html", values)

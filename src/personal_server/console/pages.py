@@ -46,7 +46,8 @@ def _script(name: str, *, asks: bool = False) -> Script:
 
 
 PASSKEYS, LIVE = _script("passkeys"), _script("live", asks=True)
-SCRIPTS = (PASSKEYS, LIVE)
+UPLOADS = _script("uploads", asks=True)
+SCRIPTS = (PASSKEYS, LIVE, UPLOADS)
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 _TEMPLATES = Environment(

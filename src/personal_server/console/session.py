@@ -10,7 +10,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from typing import BinaryIO, Literal, TypedDict
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -54,6 +54,9 @@ class PageRequest:
     target: str
     filters: tuple[FilterText, ...] = ()
     form: bodies.Form = ()
+    body: bytes = field(default=b"", repr=False)
+    spool: BinaryIO | None = field(default=None, repr=False)
+    content_type: str = ""
     session: SignedIn | None = None
     cookie: str | None = field(default=None, repr=False)
     entry_csrf: str | None = field(default=None, repr=False)
@@ -182,13 +185,15 @@ class PageRoute(RouteDeclaration):
     """One page.
 
     `query` names its parameters, `filtered` ones take conditions too; `open_to_all` pages are
-    reached without a session.
+    reached without a session; `takes` is a body other than a form, which nobody but the owner of a
+    session may send.
     """
 
     endpoint: Callable[[PageRequest], Response]
     query: frozenset[str] = frozenset()
     filtered: bool = False
     open_to_all: bool = False
+    takes: BodyRule | None = None
 
     def __post_init__(self) -> None:
         """Declare what the page takes."""
@@ -196,7 +201,8 @@ class PageRoute(RouteDeclaration):
         parameters = tuple(Parameter(name, "", empty_is_absent=True) for name in names)
         conditions = (FILTERS,) if self.filtered else ()
         object.__setattr__(self, "parameters", (*parameters, *conditions))
-        object.__setattr__(self, "body", FORM_BODY if self.method == "POST" else None)
+        taken = self.takes or FORM_BODY
+        object.__setattr__(self, "body", taken if self.method == "POST" else None)
         RouteDeclaration.__post_init__(self)
 
 

@@ -49,13 +49,15 @@ class BodyRule:
     """The body a route takes.
 
     Shapes: `schema` is a JSON Schema for the OpenAPI document; an empty `media_types` takes any
-        content type.  `spooled` bodies are handed on as a file, others as bytes.
+        content type.  `spooled` bodies are handed on as a file, others as bytes; in
+        `spool_folder`, where one is named.
     """
 
     media_types: tuple[str, ...] = ("application/json",)
     limit_bytes: int = JSON_BODY_BYTES
     schema: Mapping[str, object] = field(default_factory=dict[str, object])
     spooled: bool = False
+    spool_folder: str | None = None
     example: object = None
 
 

@@ -307,3 +307,36 @@ def test_what_cannot_be_replaced_is_refused(machine: Machine, tmp_path: Path) ->
     code, printed = machine.run("import", mail, "--replace", "--yes")
     assert (printed["error"]["code"], machine.count()) == ("usage", 0)
     assert code == 64
+
+
+def test_a_file_of_a_new_name_is_asked_about(machine: Machine, mbox: Path) -> None:
+    machine.streams(mbox)
+    second = mbox.with_name("Archive")
+    second.write_bytes(MAIL)
+    refused = machine.run("import", second, "--ask")[1]["error"]
+    assert refused["code"] == "ambiguous_connection"
+    assert "--connection" in refused["next_step"]
+    machine.streams(mbox, "--ask")
+    machine.streams(second, "--ask", "--connection", "Another")
+    with machine.store.snapshot() as snapshot:
+        assert {c.display_name for c in snapshot.connections()} == {"E-mail", "Another"}
+
+
+def test_without_anybody_to_ask_it_is_of_the_only_account(machine: Machine, mbox: Path) -> None:
+    machine.streams(mbox)
+    second = mbox.with_name("Archive")
+    second.write_bytes(MAIL)
+    machine.streams(second)
+    with machine.store.snapshot() as snapshot:
+        assert len(snapshot.connections()) == 1
+
+
+def test_an_account_of_another_source_is_refused(
+    machine: Machine, mbox: Path, tmp_path: Path
+) -> None:
+    machine.streams(mbox)
+    with machine.store.snapshot() as snapshot:
+        (mail,) = snapshot.connections()
+    bank = as_folder(SPECIMENS["bank"], tmp_path / "bank")
+    _, refused = machine.run("import", bank, "--connection", mail.connection_id)
+    assert refused["error"]["code"] == "connection_not_writable"

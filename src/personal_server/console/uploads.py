@@ -1,0 +1,205 @@
+"""Bringing records in from a browser: uploads, what became of each, and how to get an export.
+
+Source: docs/contract/authorization-server.md 13.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from personal_server.collecting.uploads import Upload, Uploads, UploadState
+from personal_server.console.pages import UPLOADS, Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.domain.connection import ConnectionStatus
+from personal_server.errors import InvalidRequest
+from personal_server.storage.catalog import Catalogs
+from personal_server.web.bodies import take_files
+from personal_server.web.responses import NO_STORE
+from personal_server.web.routing import BodyRule
+
+ROOT = "/owner/uploads"
+CHUNK_BYTES = 8 * 1024 * 1024
+EXAMPLES_SHOWN = 5
+Exports = Callable[[], Sequence[Mapping[str, Any]]]
+"""What can be imported: `name` and `how_to_export` of each source."""
+
+STATE_WORDS = {
+    UploadState.RECEIVING: ("warn", "not whole yet"),
+    UploadState.IMPORTING: ("", "being read"),
+    UploadState.UNCLEAR: ("warn", "asks you something"),
+    UploadState.IMPORTED: ("good", "imported"),
+    UploadState.FAILED: ("bad", "could not be read"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UploadView:
+    """An upload with its state in words."""
+
+    upload: Upload
+    kind: str
+    state: str
+
+    @property
+    def percent(self) -> int:
+        """How much of it is there."""
+        return 100 * self.upload.received_bytes // max(1, self.upload.about.size_bytes)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it changes by itself."""
+        return self.upload.state is UploadState.IMPORTING
+
+    @property
+    def can_start(self) -> bool:
+        """Whether it waits for nothing but to be read."""
+        waits = (UploadState.RECEIVING, UploadState.FAILED, UploadState.UNCLEAR)
+        return self.upload.is_whole and self.upload.state in waits
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPages:
+    """`/owner/uploads`: the list, one of them, and what their buttons do."""
+
+    uploads: Uploads
+    catalogs: Catalogs
+    pages: Templates
+    exports: Exports
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        if not self.uploads.quota_bytes:
+            return ()
+        one = f"{ROOT}/{{upload_id}}"
+        folder = self.uploads.folder
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        whole = BodyRule((), self.uploads.quota_bytes, spooled=True, spool_folder=str(folder))
+        piece = BodyRule((), CHUNK_BYTES)
+        at = frozenset({"path", "from"})
+        return (
+            PageRoute("GET", ROOT, self.show),
+            PageRoute("GET", f"{ROOT}/exports", self.show_exports),
+            PageRoute("POST", ROOT, self.begin),
+            PageRoute("POST", f"{ROOT}/form", self.take_form, takes=whole),
+            PageRoute("GET", one, self.show_one),
+            PageRoute("POST", f"{one}/bytes", self.append, at, takes=piece),
+            PageRoute("POST", f"{one}/import", self.start),
+            PageRoute("POST", f"{one}/remove", self.remove),
+        )
+
+    def show(self, visit: PageRequest) -> Response:
+        """All uploads, and a place to drop another."""
+        values = {
+            "uploads": [_view(each) for each in self.uploads.each()],
+            "quota_bytes": self.uploads.quota_bytes,
+            "chunk_bytes": CHUNK_BYTES,
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "uploads.html", values, script=UPLOADS)
+
+    def show_exports(self, visit: PageRequest) -> Response:
+        """How to get the export of each source."""
+        return self.pages.show(visit, "exports.html", {"exports": self.exports()})
+
+    def show_one(self, visit: PageRequest) -> Response:
+        """What became of it.  Raises: NotFound."""
+        view = _view(self.uploads.one(visit.path["upload_id"]))
+        catalog = self.catalogs()
+        names = {source_id: d.display_name for source_id, d in catalog.declarations.items()}
+        accounts = [
+            (c.connection_id, c.display_name or c.connection_id, names.get(c.source_id, ""))
+            for c in catalog.connections
+            if c.status is not ConnectionStatus.REVOKED
+        ]
+        values = {
+            "view": view,
+            "imports": view.upload.report.get("imports", []),
+            "unread": view.upload.report.get("not_read", []),
+            "examples": EXAMPLES_SHOWN,
+            "accounts": accounts,
+            "chunk_bytes": CHUNK_BYTES,
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "upload.html", values)
+
+    def begin(self, visit: PageRequest) -> Response:
+        """For the script: a new upload, or the one that was cut off.
+
+        Raises: InvalidRequest, BodyTooLarge.
+        """
+        size = visit.value("size") or ""
+        if not size.isdecimal():
+            raise InvalidRequest("Say how large it is.", param="size")
+        mark = (visit.value("mark") or "")[:200]
+        upload = self.uploads.begin(visit.value("name") or "", int(size), mark)
+        return _json({"upload_id": upload.upload_id, "received_bytes": upload.received_bytes})
+
+    def append(self, visit: PageRequest) -> Response:
+        """For the script: the next bytes of a file.
+
+        Raises: NotFound, InvalidRequest, InvalidState (with `received_bytes`), BodyTooLarge.
+        """
+        begins_at = visit.query.get("from", "")
+        if not begins_at.isdecimal():
+            raise InvalidRequest("Say where these bytes begin.", param="from")
+        path = visit.query.get("path", "")
+        upload_id = visit.path["upload_id"]
+        there = self.uploads.append(upload_id, path, int(begins_at), visit.body)
+        return _json({"received_bytes": there})
+
+    def take_form(self, visit: PageRequest) -> Response:
+        """Without a script: a form with files, read at once.
+
+        Raises: InvalidRequest (no file, or it ended early), BodyTooLarge.
+        """
+        spool = visit.spool
+        if spool is None:
+            raise InvalidRequest("Send a form with files.", param="file")
+        size = spool.seek(0, 2)
+        sent = visit.value("name") or "upload"
+        upload = self.uploads.begin(sent, size, visit.request_id)
+        there: dict[str, int] = {}
+
+        def take(name: str, piece: bytes) -> None:
+            path = name.replace("\\", "/").rpartition("/")[2]
+            at = there.get(path, 0)
+            there[path] = self.uploads.append(upload.upload_id, path, at, piece)
+
+        try:
+            take_files(spool, visit.content_type, take)
+            if not there:
+                raise InvalidRequest("Choose a file first.", param="file")
+        except BaseException:
+            self.uploads.remove(upload.upload_id)
+            raise
+        self.uploads.close(upload.upload_id, next(iter(there)))
+        self.uploads.start(upload.upload_id, None)
+        return self.pages.go(visit, f"{ROOT}/{upload.upload_id}")
+
+    def start(self, visit: PageRequest) -> Response:
+        """Read it, into the account that was chosen.  Raises: NotFound, InvalidState."""
+        chosen = visit.value("account") or None
+        name = (visit.value("name") or "").strip()
+        if chosen == "new" and not name:
+            raise InvalidRequest("Give the new account a name.", param="name")
+        upload_id = visit.path["upload_id"]
+        self.uploads.start(upload_id, name if chosen == "new" else chosen)
+        return self.pages.go(visit, f"{ROOT}/{upload_id}")
+
+    def remove(self, visit: PageRequest) -> Response:
+        """Forget it, with what lies here of it.  Raises: NotFound, InvalidState."""
+        self.uploads.remove(visit.path["upload_id"])
+        return self.pages.go(visit, ROOT)
+
+
+def _view(upload: Upload) -> UploadView:
+    return UploadView(upload, *STATE_WORDS[upload.state])
+
+
+def _json(value: object) -> Response:
+    return Response(orjson.dumps(value), 200, NO_STORE, "application/json")

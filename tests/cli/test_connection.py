@@ -87,3 +87,24 @@ def test_erasing_asks_and_tells_what_is_gone(desk: Desk) -> None:
     told = json.loads(desk.out)
     assert (told["connection_id"], told["deleted_count"], told["kept_backups"]) == (work, 1, [])
     assert [each["display_name"] for each in desk.listed()] == ["Home"]
+
+
+def test_two_accounts_that_are_one_are_joined(desk: Desk) -> None:
+    home, work = desk.listed()
+    assert desk.run("connection", "merge", "Home", "Work") == 64
+    assert desk.run("connection", "merge", "Home", "Home", "--yes") == 6
+    assert desk.run("connection", "merge", "Home", "Work", "--yes", "--json") == 0
+    done = json.loads(desk.out)
+    assert (done["erased_connection_id"], done["connection_id"]) == (
+        home["connection_id"],
+        work["connection_id"],
+    )
+    assert (done["moved_count"], done["deleted_count"]) == (0, 1)
+    assert [each["connection_id"] for each in desk.listed()] == [work["connection_id"]]
+
+
+def test_what_was_another_account_is_taken_out(desk: Desk) -> None:
+    assert desk.run("connection", "split", "Home", "--from", "Work") == 64
+    assert desk.run("connection", "split", "Home", "--from", "Work", "--yes", "--json") == 0
+    assert json.loads(desk.out)["deleted_count"] == 1
+    assert [each["record_count"] for each in desk.listed()] == [0, 1]

@@ -1,4 +1,4 @@
-"""`pdpp connection`: the accounts that records came from, named, paused, closed and erased.
+"""`pdpp connection`: the accounts that records came from, named, paused, joined, parted, erased.
 
 Source: docs/contract/resource-server.md 14.2, docs/contract/authorization-server.md 14.5.
 """
@@ -15,6 +15,7 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter
 
+from personal_server.app.account_moves import merge_accounts, part_accounts
 from personal_server.app.backups import kept_backups
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.exits import CommandError, print_json, settings_or_exit
@@ -24,6 +25,7 @@ from personal_server.collecting.connections import (
     named_connection,
     rename_connection,
 )
+from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.connection import Connection
 from personal_server.domain.values import instant_text
 
@@ -77,6 +79,8 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
 
     for action, says in ACTIONS.items():
         app.command(_moving(opened, action, says), name=says.command)
+    _add_merge(app, opened)
+    _add_split(app, opened)
     _add_erase(app, opened)
     return app
 
@@ -113,6 +117,97 @@ def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
         Its id or its name.
     """
     return move
+
+
+def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def merge(connection: str, into: str, *, yes: Flag = False, json: Flag = False) -> None:
+        """Bring all records of an account into another of the same source, and erase the first.
+
+        What both hold stays as it is in the second. Apps that may read only the first read nothing
+        of it any more.
+
+        Parameters
+        ----------
+        connection
+            The account that ends: its id or its name.
+        into
+            The account that stays.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            one, other = _named(stores, connection), _named(stores, into)
+            _agree(f"{_called(one)} goes into {_called(other)} and is erased. Do it?", yes=yes)
+            came, erased = merge_accounts(_ports(stores), one, other)
+            kept = kept_backups(stores)
+        if json:
+            done = {"connection_id": other.connection_id, "moved_count": came}
+            gone = {"erased_connection_id": one.connection_id, "deleted_count": erased}
+            print_json({"object": "merge", **done, **gone, "kept_backups": list(kept)})
+            return
+        words().print(
+            plain(f"{came:,} records came into {_called(other)}; {_called(one)} is gone.")
+        )
+        if kept:
+            words().print(plain(f"Backups still hold it: {', '.join(kept)}."))
+
+
+def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def split(
+        connection: str,
+        *,
+        other: Annotated[str, Parameter(name="--from")],
+        yes: Flag = False,
+        json: Flag = False,
+    ) -> None:
+        """Take out of an account what another holds as well, where two were imported into one.
+
+        First import the file that was another account again, into an account of its own:
+        pdpp import FILE --connection NAME.
+
+        Parameters
+        ----------
+        connection
+            The account that holds too much: its id or its name.
+        other
+            The account whose records are taken out of it; they stay there.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            one, second = _named(stores, connection), _named(stores, other)
+            asked = f"What {_called(second)} holds is taken out of {_called(one)}. Do it?"
+            _agree(asked, yes=yes)
+            taken = part_accounts(_ports(stores), one, second)
+        if json:
+            ids = {"connection_id": one.connection_id, "other_connection_id": second.connection_id}
+            print_json({"object": "split", **ids, "deleted_count": taken})
+            return
+        words().print(plain(f"{taken:,} records were taken out of {_called(one)}."))
+
+
+def _ports(stores: Stores) -> ImportPorts:
+    return ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+def _called(held: Connection) -> str:
+    return held.display_name or held.connection_id
+
+
+def _agree(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to do it unasked.")
+    words().print(f"{plain(question).plain} [y/N]", markup=False)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("approval_denied", "Nothing was changed.")
 
 
 def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from personal_server.app.stores import OwnerStore
+from personal_server.collecting.uploads import Uploads
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
@@ -60,6 +61,7 @@ class Household:
     clock: Clock = field(default_factory=Clock)
     origin: str = ORIGIN
     random_bytes: Any = secrets.token_bytes
+    uploads: Uploads | None = None
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -105,6 +107,8 @@ class Household:
                     frozenset({self.origin}).__contains__,
                 ),
                 open_state=self.open_state,
+                uploads=self.uploads,
+                exports=lambda: [{"name": "E-mail", "how_to_export": "Ask for it."}],
             )
         )
 

@@ -2,11 +2,11 @@
 
 Usage: python -m bench.owner_pages [GRANTS] [APPS] [SECONDS]
 
-Fills a store with GRANTS grants (10,000; every tenth in a package of two; one with a history of
-years), APPS registered apps (100,000) and as many disclosures as fit in SECONDS (120) of filling,
-then asks a real server for each page, its second page and the lists of the command line. Beside the
-clock, which a busy machine stretches, stands the processor time of a page; the bound is for the
-smaller of both.
+Fills a store with 20,000 records of 100 connections, GRANTS grants (10,000; every tenth in a
+package of two; one with a history of years), APPS registered apps (100,000) and as many disclosures
+as fit in SECONDS (120) of filling, then asks a real server for each page, its second page, its
+first record and the lists of the command line. Beside the clock, which a busy machine stretches,
+stands the processor time of a page; the bound is for the smaller of both.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import httpx2
+import orjson
 from rich.console import Console
 
-from bench.filling import fill
+from bench.archive import COMMON_TERM, Collection, records
+from bench.filling import connect, fill, ingest_lines
 from bench.site import Running, Site
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
@@ -45,7 +47,7 @@ from personal_server.storage.authorization import (
 )
 
 BOUND_MS, BOUND_KB = 300, 100
-RECORDS, TIMES, BATCH = 2_000, 7, 5_000
+RECORDS, CONNECTIONS, TIMES, BATCH = 20_000, 100, 7, 5_000
 RENEWALS = 20_000
 _PLACE = re.compile(r"^/~[^/]+")
 PAGES = (
@@ -56,9 +58,30 @@ PAGES = (
     "/owner/clients",
     "/owner/clients/others",
     "/owner/sources",
+    "/owner/sources/{mail}",
     "/owner/disclosures",
     "/owner/sign-ins",
+    "/owner/canaries",
+    "/owner/records",
+    "/owner/records/{mail}/messages",
+    "/owner/records/{mail}/messages?as=text",
+    "/owner/search?q=" + COMMON_TERM,
+    "/owner/access/{held}/records",
+    "/owner/access/{held}/records/{bank}/transactions",
+    "/owner/access/{held}/search?q=" + COMMON_TERM,
 )
+_ROW = re.compile(r'<th scope="row"><a href="([^"]+)"')
+
+
+def accounts(stores: Stores, count: int) -> None:
+    """More mailboxes, with a few messages each, until there are so many accounts."""
+    declared = stores.catalogs().declarations.values()
+    declaration = next(each for each in declared if each.connector_key == "bench_mail")
+    few = Collection("A mailbox", "bench_mail", "messages", 1.0)
+    for number in range(len(stores.catalogs().connections), count):
+        lines = [orjson.dumps(each) for each in records(few, 5, number)]
+        connection_id = connect(stores, declaration, f"Mailbox {number}")
+        ingest_lines(stores, connection_id, declaration, "messages", lines)
 
 
 def copies(stores: Stores, grants: int) -> Iterator[AuthorizationRow]:
@@ -205,16 +228,20 @@ def sign_in(client: httpx2.Client, site: Site, link: str) -> None:
     client.base_url = site.origin + _PLACE.findall(entered.headers["location"])[0]
 
 
-def measure_pages(client: httpx2.Client, running: Running) -> bool:
-    """A line for each page and its second page; whether all keep the bounds."""
+def measure_pages(client: httpx2.Client, running: Running, places: Mapping[str, str]) -> bool:
+    """A line for each page, its second page and its first record; whether all keep the bounds."""
     good = True
     for path in PAGES:
-        first = path.format(grant="grt_bench1")
-        page = ask(client, running, first)
-        link = re.search(r'href="([^"]+)">Older', page.text)
-        older = [_PLACE.sub("", link[1].replace("&amp;", "&"))] if link else []
-        seconds = [ask(client, running, each) for each in older]
-        for name, each in ((path, page), *((f"{path} (page 2)", each) for each in seconds)):
+        page = ask(client, running, path.format(**places))
+        further = re.search(r'href="([^"]+)">(?:Older|Further|More kinds)', page.text)
+        row = _ROW.search(page.text) if path.endswith(("/messages", "/transactions")) else None
+        others = ((" (page 2)", further), (" (a record)", row))
+        found = [
+            (path + which, ask(client, running, _PLACE.sub("", link[1].replace("&amp;", "&"))))
+            for which, link in others
+            if link is not None
+        ]
+        for name, each in ((path, page), *found):
             kept = (
                 min(each.median_ms, each.processor_ms) < BOUND_MS
                 and len(each.text) < BOUND_KB * 1_000
@@ -223,7 +250,7 @@ def measure_pages(client: httpx2.Client, running: Running) -> bool:
             mark = "" if kept else "   PAST THE BOUND"
             kilobytes = len(each.text.encode()) / 1_000
             times = f"{each.median_ms:8.1f} ms {each.processor_ms:6.0f} ms of processor"
-            print(f"{name:<36} {times} {kilobytes:8.1f} KB{mark}")
+            print(f"{name:<62} {times} {kilobytes:8.1f} KB{mark}")
     return good
 
 
@@ -268,20 +295,29 @@ def main() -> None:
     grants, registered, seconds = [*numbers, *(10_000, 100_000, 120)[len(numbers) :]]
     with tempfile.TemporaryDirectory() as folder:
         site = Site(Path(folder))
-        fill(site.data_dir, RECORDS, Console(quiet=True))
+        filled = fill(site.data_dir, RECORDS, Console(quiet=True))
         site.grant("first", "--source", "bench_bank", "--stream", "transactions")
         with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
+            accounts(stores, CONNECTIONS)
+            with stores.authorization.read() as reader:
+                held = reader.rows(GrantRow)[0].grant_id
+            places = {"grant": "grt_bench1", "held": held, "mail": filled.mail[0]}
+            places["bank"] = next(
+                each.connection_id
+                for each in stores.catalogs().connections
+                if each.connector_key == "bench_bank"
+            )
             insert(stores, copies(stores, grants))
             insert(stores, history(stores, "grt_bench1"))
             insert(stores, apps(registered, stores.clock()))
             written = disclose(stores, grants, seconds)
         size = site.size_bytes / 1e6
         print(f"{grants:,} grants, {registered:,} apps, {written:,} disclosures: {size:,.0f} MB\n")
-        good = look(site)
+        good = look(site, places)
     sys.exit(0 if good else 1)
 
 
-def look(site: Site) -> bool:
+def look(site: Site, places: Mapping[str, str]) -> bool:
     """Every page and list; whether the pages keep the bounds."""
     with site.serving() as running:
         with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
@@ -289,7 +325,7 @@ def look(site: Site) -> bool:
             link = owner.make_link()
         with httpx2.Client(base_url=site.origin, timeout=120) as client:
             sign_in(client, site, link)
-            good = measure_pages(client, running)
+            good = measure_pages(client, running, places)
         lists: tuple[tuple[str, ...], ...] = (
             ("grant", "list"),
             ("grant", "list", "--all", "--json"),

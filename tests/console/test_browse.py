@@ -120,6 +120,20 @@ def test_values_are_counted_and_open_their_records(browser: Browser) -> None:
     assert "10,000+" not in page.text
 
 
+def test_a_view_is_read_one_after_the_other(browser: Browser) -> None:
+    table = browser.get(f"{MESSAGES}?filter[is_reply]=true")
+    (read,) = links(table, "Read them one after the other")
+    page = browser.get(read)
+    assert page.text.count("stays between us") == 10
+    assert rows(page) == []
+    assert 'aria-label="Table of records"' not in page.text
+    (further,) = links(page, "Further records")
+    assert "as=text" in further
+    assert browser.get(further).text.count("stays between us") == 10
+    assert links(page, "As a table") == [f"{MESSAGES}?filter[is_reply]=true"]
+    assert browser.get(f"{MESSAGES}?as=picture").error == "invalid_request"
+
+
 def test_nothing_fits_says_what_to_do(browser: Browser) -> None:
     text = words(browser.get(f"{MESSAGES}?filter[subject]=nothing"))
     assert "Nothing fits all of these conditions." in text
@@ -233,6 +247,73 @@ def test_a_file_is_handed_out_to_be_kept_and_never_run(house: Household, browser
     assert browser.head(link).status == 200
     stranger = f"/owner/records/{WORK}/attachments/a1/files/blob_ref"
     assert browser.get(stranger).error == "not_found"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+def attached(house: Household, content: bytes, mime_type: str, name: str) -> str:
+    """The page of a file that came with a message."""
+    upload, _ = house.records.receive_blob(HOME, [content], mime_type, 0, 10_000)
+    reference = {
+        "blob_id": upload.blob_id,
+        "mime_type": mime_type,
+        "size_bytes": len(content),
+        "filename": name,
+    }
+    kept = {"id": name, "message_id": "m004", "sent_at": "2020-01-02T03:04:05Z"}
+    house.fill(HOME, "attachments", [kept | {"filename": name, "blob_ref": reference}])
+    return f"/owner/records/{HOME}/attachments/{name}"
+
+
+def test_a_picture_is_shown_and_what_only_says_so_is_not(
+    house: Household, browser: Browser
+) -> None:
+    path = attached(house, PNG, "image/png", "a.png")
+    shown = f"{path}/files/blob_ref/shown"
+    assert f'<img class="picture" src="{shown}"' in browser.get(path).text
+    sent = browser.get(shown)
+    assert sent.headers["content-type"] == "image/png"
+    assert sent.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    liar = attached(house, b"<svg onload='alert(1)'></svg>", "image/png", "b.png")
+    assert browser.get(f"{liar}/files/blob_ref/shown").error == "not_found"
+
+
+def test_a_text_is_shown_without_anything_that_runs_or_is_loaded(
+    house: Household, browser: Browser
+) -> None:
+    page = b"<script>alert(1)</script><img src=https://evil.example/a><p style='color:red'>Hello"
+    path = attached(house, page, "text/html", "a.html")
+    (shown,) = links(browser.get(path), "Look at a.html")
+    sent = browser.get(shown)
+    policy = sent.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'; frame-ancestors 'none'")
+    assert "script" not in policy
+    assert "https:" not in policy
+    assert sent.text.encode() == page
+    note = attached(house, b"<b>plain</b>", "text/plain", "a.txt")
+    sent = browser.get(f"{note}/files/blob_ref/shown")
+    assert sent.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize("mime_type", ["image/svg+xml", "application/pdf", "text/javascript"])
+def test_what_could_run_is_downloaded_only(
+    house: Household, browser: Browser, mime_type: str
+) -> None:
+    path = attached(house, b"%PDF-1.7 <svg/>", mime_type, "a.bin")
+    page = browser.get(path)
+    assert "/shown" not in page.text
+    assert len(links(page, "Download")) == 1
+    assert browser.get(f"{path}/files/blob_ref/shown").error == "not_found"
+
+
+def test_a_record_stands_among_what_it_belongs_with(house: Household, browser: Browser) -> None:
+    attached(house, PNG, "image/png", "a.png")
+    page = browser.get(f"{MESSAGES}/m004")
+    assert '<strong aria-current="true">Lunch on Thursday?</strong>' in page.text
+    assert links(page, "Your invoice") == [f"{MESSAGES}/m005"]
+    assert links(page, "a.png") == [f"/owner/records/{HOME}/attachments/a.png"]
+    assert links(page, "Home mailbox") == [f"/owner/sources/{HOME}"]
 
 
 def test_hostile_records_are_harmless_in_every_view(house: Household, browser: Browser) -> None:

@@ -8,9 +8,10 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import msgspec
@@ -28,11 +29,18 @@ from personal_server.console.record_figures import (
 from personal_server.console.record_view import (
     FIELDS_SHOWN,
     OPERATORS,
+    PICTURES,
+    READ,
     SHORT_CHARS,
+    TEXTS,
     RecordsView,
+    RelatedLink,
+    Row,
     brief,
     check_view,
     columns_of,
+    read_fields,
+    read_row,
     record_fields,
     related_to,
     sortable_fields,
@@ -65,7 +73,7 @@ from personal_server.enforcement.queries import (
     Selectors,
 )
 from personal_server.enforcement.timeline import time_field
-from personal_server.errors import InvalidRequest, NotFound
+from personal_server.errors import InvalidFilter, InvalidRequest, NotFound, QueryTimeout
 from personal_server.granting.holdings import client_names
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
@@ -75,13 +83,15 @@ from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.responses import ChunkedResponse, FilePart
 
 STREAMS_SHOWN = 40
-ROWS_SHOWN = 25
+ROWS_SHOWN, READ_SHOWN = 25, 10
 PAGE_CHARS = 1_000_000
 PAGE_SECONDS = 10.0
 LOOKED_AT = 2_000
 READS_SHOWN = 20
 IMPORTS_SHOWN = 5
 VALUE_CHARS = 60
+RELATED_SHOWN, RELATED_COLUMNS = 6, 3
+SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,15 @@ class StreamLine:
     count: int | None
     oldest: str
     newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedRecords:
+    """What a record belongs with; `rows` are the first of it, `None` if that takes too long."""
+
+    words: str
+    link: str
+    rows: tuple[Row, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +140,8 @@ class BrowsePages:
     def _routes(self, root: str) -> tuple[PageRoute, ...]:
         stream = f"{root}/records/{{connection_id}}/{{stream}}"
         record = f"{stream}/{{record_key}}"
-        asked = frozenset({"since", "until", "sort", "cursor", "figures", "field", "op", "value"})
+        asked = frozenset({"since", "until", "sort", "as", "cursor", "figures"})
+        asked |= {"field", "op", "value"}
         return (
             PageRoute("GET", f"{root}/records", self.show_streams, frozenset({"from"})),
             PageRoute("GET", stream, self.show_stream, asked, filtered=True),
@@ -129,6 +149,7 @@ class BrowsePages:
             PageRoute("GET", f"{record}/json", self.give_json),
             PageRoute("GET", f"{record}/text/{{field}}", self.show_text, frozenset({"offset"})),
             PageRoute("GET", f"{record}/files/{{field}}", self.give_file),
+            PageRoute("GET", f"{record}/files/{{field}}/shown", self.show_file),
         )
 
     def show_streams(self, visit: PageRequest) -> Response:
@@ -160,8 +181,11 @@ class BrowsePages:
         """A stream as a table.  Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout."""
         place, asked = _place(visit), visit.query
         viewpoint = self.viewpoints.of(visit)
-        days = (asked.get("since"), asked.get("until"))
-        view = RecordsView(*place, visit.filters, *days, asked.get("sort"), viewpoint.root)
+        days, is_read = (asked.get("since"), asked.get("until")), asked.get("as") is not None
+        if asked.get("as") not in (None, READ):
+            raise InvalidRequest("These records are not shown so.", param="as")
+        sort, root = asked.get("sort"), viewpoint.root
+        view = RecordsView(*place, visit.filters, *days, sort, root, is_read)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = _source(authority, *place)
             check_view(view, source)
@@ -171,16 +195,17 @@ class BrowsePages:
                 return self.pages.go(visit, wanted.link)
             dated, names = time_field(source), columns_of(source)
             ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
+            texts = read_fields(source) if is_read else ()
             query = RecordsQuery(
                 source.stream,
                 Selectors(source.connection_id),
-                limit=ROWS_SHOWN,
+                limit=READ_SHOWN if is_read else ROWS_SHOWN,
                 size=PageSize(chars=PAGE_CHARS),
                 cursor=asked.get("cursor"),
                 sort=ordered.sort,
                 filters=view.filters,
                 times=view.times,
-                cut=FieldSelection(names),
+                cut=FieldSelection(tuple(dict.fromkeys((*names, *texts)))),
             )
             answer = read_records(viewpoint.reads.ports, snapshot, authority, query)
             stored = _record_counts(snapshot)
@@ -202,8 +227,10 @@ class BrowsePages:
             "place": view.place,
             "columns": table_columns(ordered, source, names),
             "rows": [
-                table_row(viewpoint.root, source, each["id"], each["data"], names) for each in found
+                (read_row if is_read else table_row)(root, source, each["id"], each["data"], names)
+                for each in found
             ],
+            "otherwise": replace(view, is_read=not is_read).link,
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source),
             "fields": [
@@ -238,11 +265,13 @@ class BrowsePages:
         data: dict[str, object] = record["data"]
         root, following = viewpoint.root, first + FIELDS_SHOWN
         shown = dict(list(data.items())[first:following])
+        related = related_to(root, source, siblings, key, data)
         values = {
             "viewpoint": viewpoint,
             "title": title_of(source, key, data),
             "label": source.declared.label,
             "account": _account(source),
+            "account_id": source.connection_id,
             "place": records_path(root, *place),
             "own": records_path(root, *place, key),
             "fields": record_fields(root, source, key, shown),
@@ -250,7 +279,7 @@ class BrowsePages:
             "unmasked": records_path(OWN, *place, key),
             "empty": [field_words(n) for n, v in data.items() if v is None or v in ("", [], {})],
             "next": following if following < len(data) else None,
-            "related": related_to(root, source, siblings, key, data),
+            "related": self._related(viewpoint, siblings, related),
             "key": cut(key, VALUE_CHARS),
             "source_name": source.source_name or source.connector_key,
             "version": source.declaration_version,
@@ -259,6 +288,21 @@ class BrowsePages:
             "history": None if viewpoint.app else self._history(source, key),
         }
         return self.pages.show(visit, "record.html", values)
+
+    def _related(
+        self,
+        viewpoint: Viewpoint,
+        siblings: Mapping[str, ReadableSource],
+        related: Sequence[RelatedLink],
+    ) -> list[RelatedRecords]:
+        """Each with the first of its records, as far as they are read in a moment."""
+        found = [RelatedRecords(each.words, each.link) for each in related]
+        with suppress(QueryTimeout), viewpoint.reads.open(FIGURES_SECONDS) as (snapshot, authority):
+            for place, each in enumerate(related):
+                source = siblings[each.view.stream]
+                rows = _related_rows(viewpoint, snapshot, authority, source, each)
+                found[place] = replace(found[place], rows=rows)
+        return found
 
     def _masked(self, viewpoint: Viewpoint, source: ReadableSource) -> list[tuple[str, str]]:
         """The fields that an app does not get, by name and in words."""
@@ -330,7 +374,32 @@ class BrowsePages:
         return self.pages.show(visit, "text.html", values)
 
     def give_file(self, visit: PageRequest) -> Response:
-        """The bytes of a file, to be kept and never shown here.  Raises: NotFound."""
+        """The bytes of a file, to be kept.  Raises: NotFound."""
+        content, named = self._file(visit)
+        headers = {
+            "Content-Disposition": _as_attachment(named.get("filename")),
+            "Content-Type": "application/octet-stream",
+        }
+        return _bytes_of(content, {**_sandboxed(visit), **headers})
+
+    def show_file(self, visit: PageRequest) -> Response:
+        """A picture or a text as it is; nothing in it runs or is loaded.  Raises: NotFound."""
+        content, named = self._file(visit)
+        kind = str(named.get("mime_type"))
+        shown = TEXTS.get(kind)
+        if kind in PICTURES:
+            offset, mark = PICTURES[kind]
+            begin = content.read(offset + len(mark))
+            shown = kind if begin[offset:] == mark else None
+        if shown is None:
+            content.close()
+            raise NotFound("This file is not shown here. Download it.")
+        policy = f"{SANDBOX}; style-src 'unsafe-inline'; img-src data:"
+        headers = {"Content-Security-Policy": policy, "Content-Type": shown}
+        return _bytes_of(content, {**_sandboxed(visit), **headers})
+
+    def _file(self, visit: PageRequest) -> tuple[BinaryIO, Mapping[str, object]]:
+        """The bytes of a file, and what its record says of it.  Raises: NotFound."""
         place, key = _place(visit), visit.path["record_key"]
         reads = self.viewpoints.of(visit).reads
         with reads.open(PAGE_SECONDS) as (snapshot, authority):
@@ -339,7 +408,7 @@ class BrowsePages:
             query = RecordQuery(place[1], key, Selectors(place[0]), FieldSelection((name,)))
             (record,) = _plain([read_record(snapshot, authority, query).data])
             reference = record["data"].get(name)
-            named = cast("dict[str, Any]", reference if isinstance(reference, dict) else {})
+            named = cast("dict[str, object]", reference if isinstance(reference, dict) else {})
             blob_id = str(named.get("blob_id", ""))
             read = authorize_blob(authority, BlobQuery(blob_id, Selectors(place[0])))
             content = None
@@ -347,20 +416,48 @@ class BrowsePages:
                 content = reads.ports.store.open_blob(blob_id)
         if content is None:
             raise NotFound("There are no such bytes here.")
-        size_bytes = content.seek(0, 2)
-        part = FilePart(content, range(size_bytes))
-        headers = {
-            **_sandboxed(visit),
-            "Content-Disposition": _as_attachment(named.get("filename")),
-            "Content-Type": "application/octet-stream",
-        }
-        return ChunkedResponse(part, size_bytes, 200, headers)
+        return content, named
 
 
 def _sandboxed(visit: PageRequest) -> dict[str, str]:
     """The headers of what is no page of ours: nothing of it runs."""
-    policy = "sandbox; default-src 'none'; frame-ancestors 'none'"
-    return {**console_headers(visit.origin), "Content-Security-Policy": policy}
+    return {**console_headers(visit.origin), "Content-Security-Policy": SANDBOX}
+
+
+def _bytes_of(content: BinaryIO, headers: Mapping[str, str]) -> Response:
+    size_bytes = content.seek(0, 2)
+    return ChunkedResponse(FilePart(content, range(size_bytes)), size_bytes, 200, headers)
+
+
+def _related_rows(
+    viewpoint: Viewpoint,
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    source: ReadableSource,
+    related: RelatedLink,
+) -> tuple[Row, ...]:
+    """The first records of a relation, oldest first; none where its value is one of no filter."""
+    names, selectors = columns_of(source)[:RELATED_COLUMNS], Selectors(source.connection_id)
+    cut, dated = FieldSelection(names), time_field(source)
+    listed = RecordsQuery(
+        source.stream,
+        selectors,
+        limit=RELATED_SHOWN,
+        sort=None if dated is None else dated.name,
+        filters=related.view.filters,
+        cut=cut,
+    )
+    try:
+        if related.key is None:
+            found: object = read_records(viewpoint.reads.ports, snapshot, authority, listed).data
+        else:
+            one = RecordQuery(source.stream, related.key, selectors, cut)
+            found = [read_record(snapshot, authority, one).data]
+    except (NotFound, InvalidFilter):
+        return ()
+    return tuple(
+        table_row(viewpoint.root, source, each["id"], each["data"], names) for each in _plain(found)
+    )
 
 
 def _line(

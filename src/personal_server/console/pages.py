@@ -58,7 +58,7 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 # Values are escaped, so that only templates can write this.
-_OWN_LINKS = re.compile(r'\b(href|action|formaction)="/(?=(?:owner|consent|device)\b)')
+_OWN_LINKS = re.compile(r'\b(href|src|action|formaction)="/(?=(?:owner|consent|device)\b)')
 _FILTERS: dict[str, Callable[..., str]] = {
     "shown": words.shown,
     "day": words.day_of,

@@ -24,11 +24,32 @@ from personal_server.errors import InvalidRequest
 
 Data = Mapping[str, object]
 COLUMNS = 6
+READ = "text"
+READ_CHARS = 1_500
 CELL_CHARS, FIELD_CHARS, SHORT_CHARS = 80, 2_000, 120
 RECORD_CHARS = 24_000
 LISTED_VALUES = 20
 MOST_LINK_BYTES = 600
 FIELDS_SHOWN = 150
+
+# What a browser may show of what came with a record: never SVG or PDF, which can run something.
+PICTURES: Mapping[str, tuple[int, bytes]] = {
+    "image/png": (0, b"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": (0, b"\xff\xd8\xff"),
+    "image/gif": (0, b"GIF8"),
+    "image/webp": (8, b"WEBP"),
+    "image/avif": (4, b"ftypavif"),
+}
+"""Media types, each with where its bytes say so."""
+TEXTS: Mapping[str, str] = {
+    "text/html": "text/html",
+    **dict.fromkeys(
+        ("text/plain", "text/csv", "text/markdown", "text/calendar", "text/vcard"),
+        "text/plain; charset=utf-8",
+    ),
+    "application/json": "text/plain; charset=utf-8",
+}
+"""Media types, each with that as which it is shown."""
 
 OPERATORS = {
     "": "is",
@@ -48,7 +69,8 @@ OPERATORS = {
 class RecordsView:
     """What of a stream is looked at, as its link says it.
 
-    Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin.
+    Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin; `is_read`
+        is whether its texts stand there, to be read, in the place of a table.
     """
 
     connection_id: str
@@ -58,6 +80,7 @@ class RecordsView:
     until: str | None = None
     sort: str | None = None
     root: str = OWN
+    is_read: bool = False
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -68,6 +91,7 @@ class RecordsView:
             for text in (each.text, *each.further)
         ]
         named = (("since", self.since), ("until", self.until), ("sort", self.sort))
+        named += (("as", READ),) if self.is_read else ()
         return found + [(name, text) for name, text in named if text]
 
     @property
@@ -217,11 +241,15 @@ def table_columns(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record in a table: its page, what it is called, and its cells after the first."""
+    """A record in a table: its page, what it is called, and its cells after the first.
+
+    `text` is the beginning of what it says, where it is shown to be read.
+    """
 
     link: str
     name: str
     cells: tuple[str, ...]
+    text: str = ""
 
 
 def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
@@ -230,6 +258,25 @@ def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Se
     first, *rest = [brief(data.get(name), kinds[name]) for name in names]
     link = records_path(root, source.connection_id, source.stream, key)
     return Row(link, first or cut(key, CELL_CHARS), tuple(rest))
+
+
+def read_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The fields that may hold what a record says at length."""
+    declared = source.declared
+    return tuple(
+        n for n in declared.lexical_fields if n in source.fields and n != declared.title_field
+    )
+
+
+def read_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
+    """One record to be read: the longest of its texts, which stands in no cell then."""
+    texts = {n: text for n in read_fields(source) if isinstance(text := data.get(n), str)}
+    longest = max(texts, key=lambda name: len(texts[name]), default=None)
+    row = table_row(root, source, key, data, [n for n in names if n != longest] or names)
+    if longest is None:
+        return row
+    mark = "…" if len(texts[longest]) > READ_CHARS else ""
+    return replace(row, text=said(texts[longest], READ_CHARS) + mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +292,8 @@ class RecordField:
     file: str | None = None
     same: str | None = None
     sensitive: bool = False
+    shown: str | None = None
+    is_picture: bool = False
 
 
 def record_fields(root: str, source: ReadableSource, key: str, data: Data) -> list[RecordField]:
@@ -279,8 +328,17 @@ def _field(declared: Property, place: str, value: object, limit: int) -> RecordF
     if declared.is_blob and isinstance(value, dict):
         reference = cast("dict[str, object]", value)
         told = brief(reference.get("filename") or reference.get("mime_type") or "file")
-        file = f"{place}/files/{named}"
-        return RecordField(name, words, told, False, file=file, sensitive=sensitive)
+        file, kind = f"{place}/files/{named}", reference.get("mime_type")
+        return RecordField(
+            name,
+            words,
+            told,
+            False,
+            file=file,
+            sensitive=sensitive,
+            shown=f"{file}/shown" if kind in PICTURES or kind in TEXTS else None,
+            is_picture=kind in PICTURES,
+        )
     if isinstance(value, str):
         if len(value) <= SHORT_CHARS and "\n" not in value:
             text = brief(value, declared.kind, SHORT_CHARS)
@@ -303,10 +361,19 @@ def _field(declared: Property, place: str, value: object, limit: int) -> RecordF
 
 @dataclass(frozen=True, slots=True)
 class RelatedLink:
-    """What a record belongs with, as a link."""
+    """What a record belongs with, as a link: a view of several, or the record with that `key`."""
 
     words: str
-    link: str
+    view: RecordsView
+    key: str | None = None
+
+    @property
+    def link(self) -> str:
+        """Where it stands."""
+        view = self.view
+        if self.key is None:
+            return view.link
+        return records_path(view.root, view.connection_id, view.stream, self.key)
 
 
 def related_to(
@@ -327,26 +394,24 @@ def related_to(
         value = key if each.foreign_key_on == "target" else data.get(each.foreign_key)
         if not isinstance(value, str | int) or value == "":
             continue
+        view, one = RecordsView(connection_id, each.stream, root=root), None
         if each.foreign_key_on == "self":
-            link = records_path(root, connection_id, each.stream, key_text(value))
+            one = key_text(value)
         elif each.foreign_key not in other.fields:
             continue
         else:
-            view = RecordsView(connection_id, each.stream, root=root).having(
-                FilterText(each.foreign_key, None, str(value))
-            )
+            view = view.having(FilterText(each.foreign_key, None, str(value)))
             if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
                 continue
-            link = view.link
             joined.add(each.foreign_key if each.foreign_key_on == "both" else "")
-        found.append(RelatedLink(field_words(each.name), link))
+        found.append(RelatedLink(field_words(each.name), view, one))
     spoken = declared.conversation_field
     value = data.get(spoken or "")
     if spoken is not None and spoken not in joined and isinstance(value, str) and value:
         whole = RecordsView(connection_id, source.stream, root=root)
         view = whole.having(FilterText(spoken, None, value))
         if len(urlencode(view.pairs)) <= MOST_LINK_BYTES:
-            found.append(RelatedLink("conversation", view.link))
+            found.append(RelatedLink("conversation", view))
     return found
 
 

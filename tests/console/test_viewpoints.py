@@ -109,6 +109,16 @@ def test_an_access_that_ended_sees_nothing(house: Household, browser: Browser) -
     assert "No record holds these words" in words(browser.get(f"{root}/search?q=lunch"))
 
 
+def test_an_access_that_is_paused_sees_nothing_until_it_goes_on(
+    house: Household, browser: Browser
+) -> None:
+    root = given(house, browser)
+    browser.submit(browser.get(root), f"{root}/pause")
+    assert "It is given nothing: this access is paused." in words(browser.get(f"{root}/records"))
+    browser.submit(browser.get(root), f"{root}/resume")
+    assert browser.get(f"{root}/records/{HOME}/messages").status == 200
+
+
 def test_a_package_sees_what_its_grants_give(house: Household, browser: Browser) -> None:
     allow(browser, house.ask([*mail_request(fields=FIELDS), *bank_request()]))
     (package,) = house.rows(PackageRow)

@@ -87,8 +87,9 @@ class Viewpoints:
         )
         reads = HolderReads(self.owner.ports, self.identify, self.open_state, holder)
         back = f"/owner/access/{_segment(held.id)}"
-        nothing = "" if held.status == "active" else f"this access is {held.status}"
-        return Viewpoint(reads, back, cut(held.client_name, NAME_CHARS), back, nothing)
+        gives = held.status in ("active", "waiting")  # what waits is read once it is collected
+        nothing = "" if gives else f"this access is {held.status}"
+        return Viewpoint(reads, back, cut(held.title, NAME_CHARS), back, nothing)
 
     def _asked(self, request_id: str) -> Viewpoint:
         review = self.granting.asked(request_id)

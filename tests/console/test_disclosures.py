@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from personal_server.console.disclosures import HOW_BY_ROUTE
 from personal_server.domain.disclosure import DENIED, AskedDetail
 from personal_server.domain.values import render_instant
 from personal_server.sources.bank.reader import DECLARATION as BANK
@@ -12,6 +15,8 @@ from personal_server.storage.authorization import ReadingAlarmRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import DAY, HOME, Household, mail_request
+
+OPENAPI = Path(__file__).parents[1] / "resource_server" / "openapi.json"
 
 
 def test_sources_tell_what_is_kept_per_account_and_who_reads_it(
@@ -195,3 +200,14 @@ def test_sources_tell_what_their_description_says_otherwise(
     text = words(browser.get("/owner/sources"))
     assert "/streams/0/semantics Read as append_only." in text
     assert "Kept, and not interpreted: /profiles" in text
+
+
+def test_a_read_says_what_it_did_whichever_way_it_came(house: Household, browser: Browser) -> None:
+    published: dict[str, Any] = json.loads(OPENAPI.read_text(encoding="utf-8"))["paths"]
+    assert {route.removeprefix("GET ") for route in HOW_BY_ROUTE} <= set(published)
+    given(house, 1, "/v1/search?q=x", tool=None, channel="rest", route="GET /v1/search")
+    given(house, 2, "/v1/timeline", tool="pdpp_read", route="GET /v1/timeline")
+    given(house, 3, "/v1/else", tool="own_tool", route="GET /v1/else")
+    assert "searched" in words(browser.get("/owner/disclosures/1"))
+    assert "looked along the time line" in words(browser.get("/owner/disclosures/2"))
+    assert "mcp own_tool" in words(browser.get("/owner/disclosures/3"))

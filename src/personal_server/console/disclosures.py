@@ -53,6 +53,18 @@ HOW = {
     "read_record_field": "read a long text",
     "schema": "looked at what there is",
 }
+HOW_BY_ROUTE = {
+    "GET /v1/streams/{stream}/records": HOW["query_records"],
+    "GET /v1/streams/{stream}/records/{record_key}": HOW["fetch"],
+    "GET /v1/streams/{stream}/records/{record_key}/field-window": HOW["read_record_field"],
+    "GET /v1/streams/{stream}/aggregate": HOW["aggregate"],
+    "GET /v1/search": HOW["search"],
+    "GET /v1/search/semantic": HOW["search"],
+    "GET /v1/search/hybrid": HOW["search"],
+    "GET /v1/schema": HOW["schema"],
+    "GET /v1/timeline": "looked along the time line",
+    "GET /v1/blobs/{blob_id}": "opened a file",
+}
 Alarms = Mapping[tuple[str | None, int], Sequence[str]]
 """What was unusual, by access and instant."""
 
@@ -114,7 +126,7 @@ def disclosure_lines(
             at_ns=entry.at_ns,
             who=names.get(entry.client_id or "", entry.client_id or "you"),
             access_id=entry.package_id or entry.grant_id,
-            how=HOW.get(entry.tool or "", f"{entry.channel} {entry.tool or entry.route}"),
+            how=_how(entry),
             stream=entry.stream,
             fields=tuple(field_words(name) for name in entry.fields),
             record_count=entry.record_count,
@@ -124,6 +136,12 @@ def disclosure_lines(
         )
         for number, entry in found
     ]
+
+
+def _how(entry: DisclosureEntry) -> str:
+    """What a read did, in words: by its tool, else by its route."""
+    by_route = HOW_BY_ROUTE.get(entry.route, f"{entry.channel} {entry.tool or entry.route}")
+    return HOW.get(entry.tool or "", by_route)
 
 
 def plot_of(

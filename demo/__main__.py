@@ -207,6 +207,7 @@ def _entry(
         "purpose_code": "https://pdpp.dev/purpose/agent_context",
         "access_mode": "continuous",
         "streams": [row | ({"time_range": time_range} if time_range else {})],
+        "events": True,
     }
 
 

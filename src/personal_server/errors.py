@@ -217,6 +217,12 @@ class GrantStreamNotAllowed(PersonalServerError):
     code, status = "grant_stream_not_allowed", 403
 
 
+class EventsNotGranted(PersonalServerError):
+    """The owner has not allowed that the app is told when something changes."""
+
+    code, status = "events_not_granted", 403
+
+
 class FieldNotGranted(PersonalServerError):
     """The field is declared but outside the grant."""
 

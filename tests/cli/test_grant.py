@@ -9,7 +9,12 @@ import pytest
 from personal_server.errors import GrantRevoked, InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from personal_server.rs_client.credential_cache import CredentialCache
-from personal_server.storage.authorization import GrantRow, ReadingAlarmRow, TokenRow
+from personal_server.storage.authorization import (
+    GrantRow,
+    ReadingAlarmRow,
+    SubscriptionRow,
+    TokenRow,
+)
 from tests.console.browsing import ORIGIN
 from tests.console.household import BANK_SOURCE, CHECKING, HOME, bank_request, mail_request
 from tests.proving import bearer, unproven
@@ -232,6 +237,32 @@ def test_a_receipt_is_printed_signed_and_with_what_was_shown(terminal: Any) -> N
     receipt = terminal.json("grant", "receipt", made["grant_id"])
     assert receipt["receipt"].count(".") == 2
     assert json.loads(receipt["shown"])["origin"] == ORIGIN
+
+
+def test_to_be_told_is_allowed_and_taken_back(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--events", "--yes")
+    grant_id = made["grant_id"]
+    assert terminal.json("grant", "show", grant_id)["events"] is True
+    for name, status in (("sub_active", "active"), ("sub_new", "pending_verification")):
+        terminal.house.insert(
+            SubscriptionRow(
+                subscription_id=name,
+                client_id="local_my-agent",
+                grant_id=grant_id,
+                callback_url="https://app.example/hooks",
+                status=status,
+                secret=b"sealed",
+                seen=0,
+                created_at_ns=1,
+                updated_at_ns=1,
+            )
+        )
+    assert terminal.run("grant", "limit", grant_id, "--events", "never") == 0
+    assert terminal.json("grant", "show", grant_id)["events"] is False
+    (left,) = terminal.house.rows(SubscriptionRow)
+    assert (left.subscription_id, left.status) == ("sub_active", "disabled")
+    assert terminal.run("grant", "limit", grant_id, "--events", "allow") == 0
+    assert terminal.json("grant", "show", grant_id)["events"] is True
 
 
 def test_a_limit_and_what_was_unusual_are_shown_and_set(terminal: Any) -> None:

@@ -141,6 +141,8 @@ def verified(secret: str, headers: dict[str, str], body: bytes) -> Any:
 def test_both_libraries_verify_what_is_delivered_also_while_a_secret_is_rotated(
     served: Home,
 ) -> None:
+    [grant] = served.pdpp("grant", "list")
+    served.pdpp("grant", "limit", grant["id"], "--events", "allow")
     bearer = {"Authorization": f"Bearer {served.token}"}
     with receiving() as (url, arrived), httpx2.Client(headers=bearer, timeout=60) as client:
         subscriptions = f"{served.origin}/v1/event-subscriptions"

@@ -50,6 +50,7 @@ def test_a_full_entry_is_read() -> None:
                     purpose_description="To answer",
                     retention={"max_duration": "P30D", "on_expiry": "delete"},
                     client_claims={"commitments": ["No sharing"]},
+                    events=True,
                     streams=[
                         {
                             "name": "messages",

@@ -99,6 +99,11 @@ def test_what_it_is_told_is_shown_paused_and_deleted(house: Household, browser: 
     assert "paused" in words(page)
     browser.submit(page, button, action="resume")
     assert house.rows(SubscriptionRow)[0].status == "active"
+    browser.submit(browser.get(path), f"{path}/limits", events="yes")
+    assert house.rows(SubscriptionRow)[0].status == "active"
+    fields = [each for each in browser.get(path).form(f"{path}/limits") if each[0] != "events"]
+    browser.post(f"{path}/limits", fields)
+    assert house.rows(SubscriptionRow)[0].status == "disabled"
     browser.submit(browser.get(path), button, action="delete")
     assert house.rows(SubscriptionRow) == []
     gone = browser.submit(page, button, action="pause")

@@ -38,6 +38,7 @@ from personal_server.storage.authorization import (
     AuthorizationStore,
     EventRow,
     GrantRow,
+    ReadingLimitsRow,
     SubscriptionRow,
     TokenRow,
 )
@@ -231,6 +232,7 @@ class PostOffice:
         )
         with self.authorization.write() as writer:
             writer.insert(row)
+            writer.insert(ReadingLimitsRow(held_id=grant.grant_id, events=True))
         return TokenHolder(grant.client_id, grant.grant_id)
 
     def owner(self) -> TokenHolder:

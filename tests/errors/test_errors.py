@@ -16,7 +16,7 @@ CONTRACT = """
 400 invalid_declaration invalid_callback confirmation_required
 401 authentication_error invalid_token invalid_dpop_proof use_dpop_nonce
 403 grant_revoked grant_expired grant_paused grant_invalid grant_stream_not_allowed
-403 field_not_granted permission_error
+403 field_not_granted events_not_granted permission_error
 404 not_found connection_not_found blob_not_found field_not_found query_not_found
 405 method_not_allowed
 415 unsupported_media_type

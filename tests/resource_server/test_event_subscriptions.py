@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.values import NANOSECONDS
-from personal_server.storage.authorization import SubscriptionRow
+from personal_server.storage.authorization import ReadingLimitsRow, SubscriptionRow
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,17 @@ def connections(living: Living) -> list[str]:
 
 def granted(living: Living, token: str, connection: int = 0) -> str:
     cid = connections(living)[connection]
-    return living.grant(token, StreamGrant("entries", (cid,), ("id", "created_at", "title")))
+    made = living.grant(token, StreamGrant("entries", (cid,), ("id", "created_at", "title")))
+    allow(living, f"grt_{token}")
+    return made
+
+
+def allow(living: Living, held_id: str, events: bool | None = True) -> None:
+    """What the owner decided of a grant or package."""
+    of_it = ReadingLimitsRow.held_id.equals(held_id)
+    with living.subscriptions.store.write() as writer:
+        writer.delete(ReadingLimitsRow, of_it)
+        writer.insert(ReadingLimitsRow(held_id=held_id, events=events))
 
 
 async def post(living: Living, token: str, body: object, query: str = "") -> httpx2.Response:
@@ -70,6 +80,27 @@ async def test_what_the_owner_paused_only_the_owner_lets_go_on(living: Living) -
     activate(living, "disabled", "owner")
     answer = await patched(living, "app", new["subscription_id"], {"enabled": True})
     assert refusal(answer)[:2] == (409, "invalid_state")
+    elsewhere = {"callback_url": f"{URL}/2"}
+    answer = await patched(living, "app", new["subscription_id"], elsewhere)
+    assert refusal(answer)[:2] == (409, "invalid_state")
+
+
+@pytest.mark.parametrize("decided", [None, False])
+async def test_who_was_not_allowed_to_be_told_cannot_ask(
+    living: Living, decided: bool | None
+) -> None:
+    granted(living, "app")
+    new = await made(living, "app")
+    allow(living, "grt_app", decided)
+    refused = (403, "events_not_granted")
+    answer = await post(living, "app", {"callback_url": URL})
+    assert refusal(answer)[:2] == refused
+    assert "authorization_details" in answer.json()["error"]["next_step"]
+    activate(living, "disabled", "client")
+    for changes in ({"enabled": True}, {"callback_url": f"{URL}/2"}):
+        answer = await patched(living, "app", new["subscription_id"], changes)
+        assert refusal(answer)[:2] == refused
+    await made(living, "owner")  # who asks nobody
 
 
 async def test_a_new_one_waits_for_its_address_and_shows_its_secret_once(living: Living) -> None:
@@ -153,6 +184,7 @@ async def test_a_package_names_the_connection(living: Living) -> None:
     granted(living, "a")
     granted(living, "b", 1)
     living.package("both", "a", "b")
+    allow(living, "gpkg_both")
     assert refusal(await post(living, "both", {"callback_url": URL}))[:2] == (
         409,
         "ambiguous_connection",

@@ -29,6 +29,7 @@ from personal_server.consent.selections import parse_selections
 from personal_server.consent.successors import Narrowing
 from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
+from personal_server.delivery.subscriptions import pause_all
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
@@ -388,6 +389,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         requests: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
         result_chars: Annotated[int | None, Parameter(validator=_RESULT_CHARS)] = None,
         pause: Literal["always", "never", "as-set"] | None = None,
+        events: Literal["allow", "never"] | None = None,
     ) -> None:
         """Limit what a grant or package may read on a UTC day; its client is told what remains.
 
@@ -407,6 +409,8 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             Characters of one tool result over /mcp, 20,000 (as every app has) to 200,000.
         pause
             Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
+        events
+            Whether its app may be told when something changes; never pauses what is told now.
         """
         given = {
             "records_per_day": records,
@@ -418,12 +422,17 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             changes["result_chars"] = None if result_chars == RESULT_CHARS else result_chars
         if pause is not None:
             changes["pauses"] = {"always": True, "never": False, "as-set": None}[pause]
+        if events is not None:
+            changes["events"] = True if events == "allow" else None
         if not changes:
             raise CommandError("usage", "Say what to limit.", "See `pdpp grant limit --help`.")
         with open_store() as store, store.authorization.write() as writer:
             held = _found(show_held(writer, id, store.clock()))
             limits = reading_figures(writer, held.id, store.clock()).limits
             limit_reading(writer, replace(limits, **changes), local_acting(), store.clock())
+            if events == "never":
+                grant_ids = {grant.grant_id for grant in held.grants}
+                pause_all(writer, grant_ids, local_acting(), store.clock())
         words().print(f"{id}: {limit_words(replace(limits, **changes))}.")
 
     @app.command
@@ -736,6 +745,7 @@ def _figures_json(figures: ReadingFigures) -> dict[str, object]:
         },
         "pauses_on_alarm": limits.pauses,
         "result_chars": limits.result_chars or RESULT_CHARS,
+        "events": limits.events is True,
         "alarms": [
             {"rule": alarm.rule, "at": instant_text(alarm.at_ns), "paused": alarm.paused}
             | {"said": said_of(alarm.rule, alarm.detail)}

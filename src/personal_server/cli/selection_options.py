@@ -53,6 +53,8 @@ class SelectionOptions:
         One token, once, instead of standing access.
     retention
         How long data may be kept, and what happens then: `P30D` or `P30D:anonymize`.
+    events
+        Let it be told when something changes, never what.
     request
         A file with a whole request (JSON array of selections) instead of the options above.
     """
@@ -68,6 +70,7 @@ class SelectionOptions:
     why: str | None = None
     single_use: bool = False
     retention: str | None = None
+    events: Annotated[bool, Parameter(negative="")] = False
     request: Annotated[Path | None, Parameter(name=["--request", "--from"])] = None
 
     def details(self, source_uri: Callable[[str], str]) -> Details | None:
@@ -99,6 +102,7 @@ class SelectionOptions:
             "purpose": self.purpose,
             "why": self.why,
             "retention": self.retention,
+            "events": self.events,
         }
 
     def _entry(self, source_id: str) -> dict[str, object]:
@@ -113,6 +117,8 @@ class SelectionOptions:
         if self.retention:
             duration, _, then = self.retention.partition(":")
             entry["retention"] = {"max_duration": duration, "on_expiry": then or "delete"}
+        if self.events:
+            entry["events"] = True
         if self.preset:
             if self.stream or self.view or self.connection or self.since or self.until:
                 raise _usage("--preset stands instead of streams, views, connections and times.")

@@ -44,7 +44,8 @@ class EntryChoice:
 class Choices:
     """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual.
 
-    `records_per_day` bounds reading beside the grant, and can be changed later.
+    `records_per_day` bounds reading beside the grant, and can be changed later; so can `events`,
+    whether the app may be told when something changes.
     """
 
     entries: Mapping[int, EntryChoice] = field(default_factory=dict[int, EntryChoice])
@@ -53,6 +54,7 @@ class Choices:
     ai_training: bool = False
     ends: tuple[str, ...] = ()
     records_per_day: int | None = None
+    events: bool = False
 
     def entry(self, index: int) -> EntryChoice:
         """The choice for an entry; nothing posted is nothing chosen."""
@@ -72,6 +74,7 @@ def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
         ai_training=form.single.get("ai_training") == "yes",
         ends=tuple(dict.fromkeys(form.ends)),
         records_per_day=_most(form.single.get("records_per_day", "")),
+        events=form.single.get("events") == "yes",
     )
 
 

@@ -159,6 +159,7 @@ def picker_selections(
             purpose_code=AGENT_CONTEXT,
             access_mode=CONTINUOUS,
             streams=(StreamSelection(name=ALL_STREAMS, required=False),),
+            events=True,
         )
         for source_id in sorted(usable & declarations.keys())
     )
@@ -173,6 +174,7 @@ def picker_details(selections: Iterable[Selection]) -> list[dict[str, object]]:
             "purpose_code": selection.purpose_code,
             "access_mode": selection.access_mode,
             "streams": [{"name": ALL_STREAMS, "necessity": "optional"}],
+            "events": selection.events,
         }
         for selection in selections
     ]

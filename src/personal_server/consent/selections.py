@@ -67,7 +67,8 @@ class Selection:
     """One entry of a request: streams of one source, for one purpose.
 
     Shapes: exactly one of `streams` (non-empty) and `selection_preset`; `retention` as agreed;
-        `commitments` are the client's own words and appear in no grant.
+        `commitments` are the client's own words and appear in no grant; `events` is whether it
+        asks to be told when something changes.
     """
 
     source_id: str
@@ -79,6 +80,7 @@ class Selection:
     commitments: tuple[str, ...] | None = None
     selection_preset: str | None = None
     streams: tuple[StreamSelection, ...] = ()
+    events: bool = False
 
 
 def parse_selections(content: str | Sequence[object]) -> tuple[Selection, ...]:
@@ -125,7 +127,14 @@ def _entry(entry: Members) -> Selection:
         entry.fault("type", f"The only type here is {DATA_ACCESS}.", "unsupported_type")
     entry.only(
         ("type", "source", "purpose_code", "access_mode"),
-        ("purpose_description", "retention", "client_claims", "selection_preset", "streams"),
+        (
+            "purpose_description",
+            "retention",
+            "client_claims",
+            "selection_preset",
+            "streams",
+            "events",
+        ),
     )
     if entry.has("streams") == entry.has("selection_preset"):
         entry.fault("", "Name streams or a selection preset, one of them.", "exclusive_members")
@@ -141,6 +150,7 @@ def _entry(entry: Members) -> Selection:
         commitments=_commitments(entry.object("client_claims")),
         selection_preset=entry.text("selection_preset", limit=128) or None,
         streams=_streams(entry),
+        events=entry.flag("events"),
     )
 
 

@@ -82,6 +82,8 @@ def narrow(
     Raises: NotANarrowing.
     """
     _refuse_strangers(offers, choices)
+    if choices.events and not asks_for_events(offers):
+        raise NotANarrowing("The app did not ask to be told when something changes.")
     missing: list[Missing] = []
     kept: list[EntryTerms] = []
     for offer in offers:
@@ -130,6 +132,11 @@ def grant_of(
         selection_preset=selection.selection_preset,
         retention=None if selection.retention is None else dict(selection.retention),
     )
+
+
+def asks_for_events(offers: Sequence[EntryOffer | Ungrantable]) -> bool:
+    """Whether the request asks that its app may be told when something changes."""
+    return any(isinstance(each, EntryOffer) and each.selection.events for each in offers)
 
 
 def render_details(grant: Grant) -> dict[str, object]:

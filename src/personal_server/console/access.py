@@ -24,7 +24,13 @@ from personal_server.console.places import (
 )
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import day_of, field_words, laid_open, trust_mark
-from personal_server.delivery.subscriptions import forget, go_on, pause, subscription_list
+from personal_server.delivery.subscriptions import (
+    forget,
+    go_on,
+    pause,
+    pause_all,
+    subscription_list,
+)
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
@@ -413,8 +419,11 @@ class AccessPages:
         held_id = visit.path["id"]
         limits = parse_limits(visit, held_id)
         with self.authorization.write() as writer:
-            _found(show_held(writer, held_id, self.clock()))
+            held = _found(show_held(writer, held_id, self.clock()))
             limit_reading(writer, limits, acting(visit), self.clock())
+            if not limits.events:
+                grant_ids = {grant.grant_id for grant in held.grants}
+                pause_all(writer, grant_ids, acting(visit), self.clock())
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
 
@@ -498,6 +507,7 @@ def parse_limits(visit: PageRequest, held_id: str) -> ReadingLimitsRow:
         requests_per_day=_most(visit, "requests_per_day"),
         pauses=_PAUSES[pauses],
         result_chars=_result_chars(visit),
+        events=visit.value("events") == "yes" or None,
     )
 
 

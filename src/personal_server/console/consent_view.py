@@ -16,7 +16,7 @@ from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import AI_TRAINING, SINGLE_USE, Selection
 from personal_server.consent.successors import SourceStream
-from personal_server.consent.terms import AS_AGREED
+from personal_server.consent.terms import AS_AGREED, asks_for_events
 from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
@@ -52,6 +52,8 @@ class ConsentView:
     may_stand: bool
     expiry: str
     records_per_day: int | None
+    asks_for_events: bool
+    events: bool
     expires_at_ns: int | None
     earlier: tuple[EarlierView, ...]
     trains: bool
@@ -263,6 +265,8 @@ def consent_view(
         may_stand=SINGLE_USE not in asked_modes and not review.is_change,
         expiry=_expiry(review, terms.access_mode),
         records_per_day=review.choices.records_per_day,
+        asks_for_events=asks_for_events(review.offers),
+        events=review.choices.events,
         expires_at_ns=terms.expires_at_ns,
         earlier=tuple(_earlier(review, held) for held in review.earlier),
         trains=review.trains,

@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 15, 15.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -25,8 +25,15 @@ from personal_server.enforcement.authority import (
     select_everywhere,
 )
 from personal_server.enforcement.queries import Selectors
-from personal_server.errors import InvalidState, LimitReached, NotFound, VerificationPending
+from personal_server.errors import (
+    EventsNotGranted,
+    InvalidState,
+    LimitReached,
+    NotFound,
+    VerificationPending,
+)
 from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.reading_alarms import limits_of
 from personal_server.granting.transitions import transition
 from personal_server.storage.authorization import (
     AuthorizationReader,
@@ -110,11 +117,12 @@ class Subscriptions:
     ) -> SubscriptionView:
         """A new subscription, whose address is asked to answer a challenge.
 
-        Raises: InvalidCallback, LimitReached, AmbiguousConnection, ConnectionNotFound,
-            GrantStreamNotAllowed, NotFound.
+        Raises: EventsNotGranted, InvalidCallback, LimitReached, AmbiguousConnection,
+            ConnectionNotFound, GrantStreamNotAllowed, NotFound.
         """
         grant_id = member_of(authority, connection_id)
         check_filters(authority, filters)
+        self._check_allowed(authority)
         self.callbacks.check(callback_url)
         subscription_id = new_id(SUBSCRIPTION, self.random_bytes)
         secret = self.random_bytes(SECRET_BYTES)
@@ -142,6 +150,20 @@ class Subscriptions:
             audit(writer, "subscription.created", acting, now_ns, subject_of(row))
         return SubscriptionView(row, secret)
 
+    def _check_allowed(self, authority: ReadAuthority) -> None:
+        """Whether the owner lets this caller be told.  Raises: EventsNotGranted."""
+        if authority.kind is TokenKind.OWNER:
+            return
+        with self.store.read() as reader:
+            limits = limits_of(reader, authority.package_id or authority.grant_ids[0])
+        if not limits.events:
+            raise EventsNotGranted(
+                "The owner has not allowed this app to be told when something changes.",
+                next_step='Ask for it with "events": true in authorization_details, or have the'
+                " owner allow it on the page of this access; meanwhile read from a bookmark"
+                " (changes_since).",
+            )
+
     def of(self, authority: ReadAuthority) -> list[SubscriptionRow]:
         """Those that a caller may see, the oldest first."""
         with self.store.read() as reader:
@@ -163,8 +185,8 @@ class Subscriptions:
     ) -> SubscriptionView:
         """Change one; another address is asked to answer a challenge first.
 
-        Raises: NotFound, InvalidState, InvalidCallback, VerificationPending, RateLimitExceeded,
-            ConnectionNotFound, GrantStreamNotAllowed.
+        Raises: EventsNotGranted, NotFound, InvalidState, InvalidCallback, VerificationPending,
+            RateLimitExceeded, ConnectionNotFound, GrantStreamNotAllowed.
         """
         row = self.get(authority, subscription_id)
         if row.status == REVOKED:
@@ -173,6 +195,10 @@ class Subscriptions:
             check_filters(authority, changes.filters)
         url = changes.callback_url
         moves = url is not None and url != row.callback_url
+        if moves or changes.enabled:
+            self._check_allowed(authority)
+        if moves and row.disabled_reason == "owner":
+            raise InvalidState("The owner paused this subscription; only they let it go on.")
         if url is not None and moves:
             self.callbacks.check(url)
         secret = self.random_bytes(SECRET_BYTES) if changes.rotate_secret else None
@@ -389,6 +415,19 @@ def go_on(
     release(writer, row.subscription_id, now_ns)
     audit(writer, "subscription.changed", acting, now_ns, subject_of(row), enabled=True)
     return True
+
+
+def pause_all(
+    writer: AuthorizationWriter, grant_ids: Collection[str], acting: Acting, now_ns: int
+) -> None:
+    """Grants may be told nothing any more: pause what they are told, drop what is not verified."""
+    for row in subscription_list(writer):
+        if row.grant_id not in grant_ids:
+            continue
+        if row.status == PENDING:
+            forget(writer, row, acting, now_ns)
+        else:
+            pause(writer, row, "owner", acting, now_ns)
 
 
 def verified(writer: AuthorizationWriter, row: SubscriptionRow, now_ns: int) -> None:

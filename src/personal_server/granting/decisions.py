@@ -181,10 +181,7 @@ class Granting:
             ids = issue_grants(writer, review, acting, "page", random_bytes, now_ns, signature)
             subject = Subject(row.client_id, ids.grant_id, ids.package_id)
             audit(writer, "request.approved", acting, now_ns, subject, request=request_id)
-            if choices.records_per_day is not None:
-                held_id = ids.package_id or ids.grant_id or ""
-                limits = ReadingLimitsRow(held_id=held_id, records_per_day=choices.records_per_day)
-                limit_reading(writer, limits, acting, now_ns)
+            limit_as_chosen(writer, choices, ids, acting, now_ns)
             if row.flow == CHANGE:
                 is_it = RequestRow.request_id.equals(request_id)
                 transition(writer, RequestRow, "approved", "redeemed", now_ns, is_it)
@@ -323,6 +320,19 @@ class Granting:
             RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + COLLECT_NS)),
         ]
         writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
+
+
+def limit_as_chosen(
+    writer: AuthorizationWriter, choices: Choices, ids: GrantIds, acting: Acting, now_ns: int
+) -> None:
+    """What was decided beside the grants, and can be changed later."""
+    if choices.records_per_day is not None or choices.events:
+        limits = ReadingLimitsRow(
+            held_id=ids.package_id or ids.grant_id or "",
+            records_per_day=choices.records_per_day,
+            events=choices.events or None,
+        )
+        limit_reading(writer, limits, acting, now_ns)
 
 
 def issue_grants(

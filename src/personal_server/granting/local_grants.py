@@ -31,7 +31,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.codes import consume
-from personal_server.granting.decisions import GrantIds, issue_grants
+from personal_server.granting.decisions import GrantIds, issue_grants, limit_as_chosen
 from personal_server.granting.grant_changes import change_of, change_request
 from personal_server.granting.holdings import active_held
 from personal_server.granting.reviews import (
@@ -124,6 +124,7 @@ class LocalGranting:
             if review.trains and not asked.ai_training:
                 raise AiTrainingConsentRequired("Add --ai-training-consent to allow training.")
             ids = issue_grants(writer, review, acting, "local_cli", self._random_bytes, now_ns)
+            limit_as_chosen(writer, review.choices, ids, acting, now_ns)
             entitled = Entitlement(
                 kind="mcp_package" if ids.package_id else "client",
                 client_id=client.client_id,

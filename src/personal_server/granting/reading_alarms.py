@@ -320,11 +320,10 @@ class ReadingFigures:
 def reading_figures(reader: AuthorizationReader, held_id: str, now_ns: int) -> ReadingFigures:
     """The figures of a grant or package."""
     today_ns = now_ns - now_ns % DAY_NANOSECONDS
-    limits = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
     return ReadingFigures(
         today=read_since(reader, held_id, today_ns),
         past=past_of(reader, held_id, today_ns),
-        limits=limits or ReadingLimitsRow(held_id=held_id),
+        limits=limits_of(reader, held_id),
         alarms=open_alarms(reader, held_id),
     )
 
@@ -340,7 +339,8 @@ def limit_words(limits: ReadingLimitsRow) -> str:
     chars = limits.result_chars
     longer = () if chars is None else (f"results of up to {chars:,} characters",)
     pauses = {None: (), True: ("paused after an alarm",), False: ("never paused by an alarm",)}
-    return ", ".join((*(parts or ["no limit of its own"]), *longer, *pauses[limits.pauses]))
+    told = ("told when something changes",) if limits.events else ()
+    return ", ".join((*(parts or ["no limit of its own"]), *longer, *pauses[limits.pauses], *told))
 
 
 def limit_reading(
@@ -360,7 +360,14 @@ def limit_reading(
         requests=limits.requests_per_day,
         pauses=limits.pauses,
         result_chars=limits.result_chars,
+        events=limits.events is True,
     )
+
+
+def limits_of(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow:
+    """What may be read under a grant or package; the owner may have said nothing."""
+    found = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
+    return found or ReadingLimitsRow(held_id=held_id)
 
 
 def forget_reading(writer: AuthorizationWriter, now_ns: int) -> None:

@@ -29,6 +29,7 @@ from personal_server.consent.terms import (
     AgreedTerms,
     Missing,
     Terms,
+    asks_for_events,
     grant_of,
     narrow,
 )
@@ -204,7 +205,8 @@ def first_choices(offers: Sequence[EntryOffer | Ungrantable], *, picker: bool) -
             )
             for offer in offers
             if isinstance(offer, EntryOffer)
-        }
+        },
+        events=not picker and asks_for_events(offers),
     )
 
 

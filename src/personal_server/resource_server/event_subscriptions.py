@@ -21,6 +21,7 @@ from personal_server.domain.wire_objects import Address, Instant, WireObject, Wo
 from personal_server.errors import (
     AmbiguousConnection,
     ConnectionNotFound,
+    EventsNotGranted,
     GrantStreamNotAllowed,
     InvalidCallback,
     InvalidState,
@@ -144,7 +145,7 @@ class EventSubscriptions:
 
     def routes(self) -> tuple[Route, ...]:
         """All of 15."""
-        named = (ConnectionNotFound, GrantStreamNotAllowed, InvalidCallback)
+        named = (ConnectionNotFound, EventsNotGranted, GrantStreamNotAllowed, InvalidCallback)
         return (
             Route(
                 "POST",

@@ -356,6 +356,8 @@ class ReadingWordsRow(AuthorizationRow, table="reading_words"):
 class ReadingLimitsRow(AuthorizationRow, table="reading_limits"):
     """What an owner allows of a grant or package on a UTC day, and whether an alarm pauses it.
 
+    `events` is whether its app may be told when something changes.
+
     `None` is no limit of its own, and of `pauses` what the server is set to.  `result_chars` is how
     long a tool result may be for its app; `None` is what every app has.
     """
@@ -366,6 +368,7 @@ class ReadingLimitsRow(AuthorizationRow, table="reading_limits"):
     requests_per_day: Cell[int | None] = column(default=None)
     pauses: Cell[bool | None] = column(default=None)
     result_chars: Cell[int | None] = column(default=None)
+    events: Cell[bool | None] = column(default=None)
 
 
 class ReadingAlarmRow(AuthorizationRow, table="reading_alarms"):

@@ -9,6 +9,7 @@ import pytest
 from personal_server.storage.authorization import (
     GrantRow,
     PackageRow,
+    ReadingLimitsRow,
     RequestRow,
     ReviewArtifactRow,
 )
@@ -174,6 +175,47 @@ def test_an_app_that_asks_for_nothing_gets_a_picker(house: Household, browser: B
     assert press(browser, chosen, path, "approve").status == 303
     assert len(house.rows(GrantRow)) == 1
     assert house.rows(PackageRow) == []
+
+
+def test_to_be_told_is_ticked_where_it_was_asked_and_stands_beside_the_grant(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask([{**mail_request()[0], "events": True}, *bank_request()])
+    assert re.search(r'name="events" value="yes" checked', browser.get(path).text)
+    assert allow(browser, path).status == 303
+    (package,) = house.rows(PackageRow)
+    (limits,) = house.rows(ReadingLimitsRow)
+    assert (limits.held_id, limits.events) == (package.package_id, True)
+
+
+def test_to_be_told_can_be_left_out(house: Household, browser: Browser) -> None:
+    path = house.ask([{**mail_request()[0], "events": True}])
+    page = browser.get(path)
+    fields = [(name, value) for name, value in page.form(path) if name != "events"]
+    browser.post(path, [*fields, ("action", "approve")])
+    assert len(house.rows(GrantRow)) == 1
+    assert house.rows(ReadingLimitsRow) == []
+
+
+def test_who_did_not_ask_is_not_told(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    assert 'name="events"' not in page.text
+    refused = press(browser, page, path, "approve", events="yes")
+    assert (refused.status, refused.error) == (400, "not_a_narrowing")
+    assert house.rows(GrantRow) == []
+
+
+def test_a_picker_offers_to_be_told_and_does_not_tick_it(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(None)
+    page = browser.get(path)
+    assert re.search(r'name="events" value="yes">', page.text)
+    ticks = {"keep.0": "1", "stream.0.transactions": "1", "events": "yes"}
+    chosen = press(browser, page, path, "preview", **ticks)
+    assert press(browser, chosen, path, "approve").status == 303
+    assert [limits.events for limits in house.rows(ReadingLimitsRow)] == [True]
 
 
 def test_two_kept_entries_make_a_package_and_none_a_denial(

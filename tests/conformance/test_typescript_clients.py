@@ -18,7 +18,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from tests.conformance.suite import INSTALLED, NODE, needs_suite
-from tests.journeys.test_main_job import BIN, Home, served
+from tests.journeys.test_main_job import BIN, SELECTION, Home, served
+from tests.journeys.test_subscriptions import NARROWED, import_more, narrow
 
 __all__ = ["served"]
 pytestmark = [pytest.mark.conformance, needs_suite]
@@ -77,7 +78,9 @@ class Listener:
         self.process.communicate(timeout=SECONDS)
 
 
-def test_each_client_hears_of_a_mailbox_that_was_imported(served: Home) -> None:
+def test_each_client_hears_of_a_mailbox_that_was_imported_and_of_less_that_is_given(
+    served: Home,
+) -> None:
     asked = [
         ("sdk", "2025-11-25", "stdio"),
         ("client", "2025-11-25", "stdio"),
@@ -90,10 +93,12 @@ def test_each_client_hears_of_a_mailbox_that_was_imported(served: Home) -> None:
             open_things.callback(listener.end)
         for listener in listeners:
             assert listener.next() == {"follows": FOLLOWED}
-        more = served.mailbox("Umbrella", "Harvest", "Lantern")
-        served.pdpp("import", str(more), "--connection", "Home")
+        import_more(served)
         for listener in listeners:
             listener.updated(STREAM)
+        narrow(served)
+        for listener in listeners:
+            listener.updated(*NARROWED)
 
 
 # Standard Webhooks ----------------------------------------------------------------------------
@@ -141,9 +146,12 @@ def verified(secret: str, headers: dict[str, str], body: bytes) -> Any:
 def test_both_libraries_verify_what_is_delivered_also_while_a_secret_is_rotated(
     served: Home,
 ) -> None:
-    [grant] = served.pdpp("grant", "list")
-    served.pdpp("grant", "limit", grant["id"], "--events", "allow")
-    bearer = {"Authorization": f"Bearer {served.token}"}
+    cache = served.folder / "told"
+    asked = ("--client", "Told", *SELECTION, "--events", "--cache-root", str(cache), "--yes")
+    served.pdpp("grant", "create", *asked)
+    [file] = (cache / "clients").glob("*.json")
+    credential = json.loads(file.read_text(encoding="utf-8"))["credential"]
+    bearer = {"Authorization": f"Bearer {credential['access_token']}"}
     with receiving() as (url, arrived), httpx2.Client(headers=bearer, timeout=60) as client:
         subscriptions = f"{served.origin}/v1/event-subscriptions"
         made = client.post(subscriptions, json={"callback_url": url}).raise_for_status().json()

@@ -22,6 +22,8 @@ __all__ = ["home", "served"]
 SECONDS = 60.0
 STREAM = "pdpp://stream/messages"
 FOLLOWED = ("pdpp://grant", "pdpp://schema", STREAM)
+# What is told when a field is given no more.
+NARROWED = FOLLOWED
 
 
 @asynccontextmanager
@@ -48,6 +50,12 @@ async def over_http(served: Home, **told: Any) -> AsyncGenerator[Client]:
 def import_more(served: Home) -> None:
     more = served.mailbox("Umbrella", "Harvest", "Lantern")
     served.pdpp("import", str(more), "--connection", "Home")
+
+
+def narrow(served: Home) -> None:
+    [grant] = served.pdpp("grant", "list")
+    left = ("--stream", "messages:id,subject,sent_at")
+    served.pdpp("grant", "change", grant["id"], *left, "--yes")
 
 
 def end_access(served: Home) -> None:
@@ -98,6 +106,10 @@ async def test_clients_of_both_eras_hear_what_another_process_did(served: Home) 
             assert await noted.receive() == STREAM
             for heard in listeners:
                 assert await next_updated(heard) == STREAM
+            await anyio.to_thread.run_sync(narrow, served)
+            assert await noted.receive() == STREAM
+            for heard in listeners:
+                assert {await next_updated(heard) for _ in NARROWED} == set(NARROWED)
             await anyio.to_thread.run_sync(end_access, served)
             assert await noted.receive() == STREAM
             for heard in listeners:  # each stream ends by itself

@@ -17,6 +17,7 @@ from prometheus_client.samples import Sample
 
 from personal_server.app.connections import Connections
 from personal_server.app.figures import KINDS, ServerFigures
+from personal_server.app.tallies import Tallies
 from personal_server.cli.exits import CommandError
 from personal_server.cli.serve import figures_listener
 from personal_server.errors import PersonalServerError
@@ -134,7 +135,7 @@ def test_every_label_is_a_word_of_a_closed_list(used: tuple[ServedProcess, str, 
         "code": set(every_code()),
         "tool": {"search"},
         "outcome": {"ok", *every_code()},
-        "kind": KINDS | {"other", "read", "write"},
+        "kind": KINDS | {"other", "read", "write", "call"},
         "serving": {"true", "false"},
     }
     for name, value in labels:
@@ -177,7 +178,9 @@ def test_imports_are_told_by_kind_and_number(tmp_path: Path) -> None:
         run = CollectionRun("run_1", RunStatus.SUCCEEDED, now_ns)
         stores.records.record_run(first.connection_id, run)
         registry = CollectorRegistry()
-        registry.register(ServerFigures(each.server, Connections(16, 30)))
+        registry.register(
+            ServerFigures(each.server, Tallies(None, each.server, Connections(16, 30)))
+        )
         text = generate_latest(registry).decode()
     told = values(text, "pdpp_import_timestamp_seconds")
     assert sorted(told) == [0, 0, now_ns / 10**9]

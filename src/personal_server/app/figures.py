@@ -25,8 +25,8 @@ from prometheus_client.registry import Collector
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from personal_server.app.connections import Connections
 from personal_server.app.server import VERSION, Server
+from personal_server.app.tallies import Tallies
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.sources.registry import SOURCES
@@ -46,7 +46,7 @@ class ServerFigures(Collector):
     """Everything that is told, read anew each time."""
 
     server: Server
-    connections: Connections
+    tallies: Tallies
 
     def collect(self) -> Iterator[Metric]:
         """One family after the other; what cannot be read now is left out and told."""
@@ -72,11 +72,11 @@ class ServerFigures(Collector):
         )
 
     def _requests(self) -> Iterator[Metric]:
-        traffic = self.server.traffic
+        tally = self.tallies.total()
         requests = CounterMetricFamily(
             "pdpp_requests", "Requests that ended.", labels=["door", "route", "status"]
         )
-        for labels, count in dict(traffic.requests).items():
+        for labels, count in tally.requests.items():
             requests.add_metric(labels, count)
         yield requests
         latencies = HistogramMetricFamily(
@@ -84,17 +84,17 @@ class ServerFigures(Collector):
             "From the request to the end of its answer.",
             labels=["door", "route"],
         )
-        for labels, each in dict(traffic.latencies).items():
-            latencies.add_metric(labels, _buckets(each.counts), each.sum_seconds)
+        for labels, (counts, sum_seconds) in tally.latencies.items():
+            latencies.add_metric(labels, _buckets(counts), sum_seconds)
         yield latencies
         errors = CounterMetricFamily("pdpp_errors", "Refusals by code.", labels=["door", "code"])
-        for labels, count in dict(traffic.errors).items():
+        for labels, count in tally.errors.items():
             errors.add_metric(labels, count)
         yield errors
         calls = CounterMetricFamily(
             "pdpp_tool_calls", "Calls of tools at /mcp.", labels=["tool", "outcome"]
         )
-        for labels, count in dict(self.server.tool_calls).items():
+        for labels, count in tally.tool_calls.items():
             calls.add_metric(labels, count)
         yield calls
 
@@ -105,13 +105,13 @@ class ServerFigures(Collector):
         working = GaugeMetricFamily(
             "pdpp_calls_working", "Calls that are worked on.", labels=["surface", "kind"]
         )
-        for name, surface in self.server.surfaces.items():
-            for kind, places in surface.queues.items():
-                waiting.add_metric([name, kind], places.waiting)
-                working.add_metric([name, kind], places.working)
+        tally = self.tallies.total()
+        for family, counts in ((waiting, tally.waiting), (working, tally.working)):
+            for labels, count in counts.items():
+                family.add_metric(labels, count)
         yield from (waiting, working)
-        yield _gauge("pdpp_connections_open", "Connections.", len(self.connections.open))
-        yield _gauge("pdpp_connections_most", "As many as there may be.", self.connections.most)
+        yield _gauge("pdpp_connections_open", "Connections.", tally.connections)
+        yield _gauge("pdpp_connections_most", "As many as there may be.", tally.most_connections)
 
     def _upkeep(self) -> Iterator[Metric]:
         rebuilds = self.server.stores.records.rebuilds()

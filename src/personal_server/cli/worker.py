@@ -29,6 +29,8 @@ from personal_server.app.shared_memory import Seat, SharedMemory
 from personal_server.app.signals import stop_before_serving
 from personal_server.app.stores import command_origin
 from personal_server.app.supervisor import ALONE, READY, WorkerRole
+from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
+from personal_server.app.tallies import Tallies
 from personal_server.cli import garbage
 from personal_server.cli.exits import (
     INTERRUPTED,
@@ -118,9 +120,12 @@ def _serve(
         server.health.register(connections.faults)
         if log_file is not None:
             server.health.register(log_file.faults)
+        tallies = Tallies(share.memory, server, connections)
+        if settings.metrics_bind is not None and share.memory is not None:
+            server.background.register("counting", TALLIES_EVERY_SECONDS, tallies.tell)
         second = None
         if listeners.figures is not None:
-            figures = figures_app(settings, server, connections)
+            figures = figures_app(settings, server, tallies)
             second = SecondListener(figures, listeners.figures)
         garbage.leave_what_is_there()
         if line is not None:
@@ -150,7 +155,7 @@ def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
         )
 
 
-def figures_app(settings: Settings, server: Server, connections: Connections) -> ASGIApp:
+def figures_app(settings: Settings, server: Server, tallies: Tallies) -> ASGIApp:
     """What answers there.  Raises: CommandError (`config`)."""
     # the library of the format is loaded by those alone who asked for it
     from personal_server.app.figures import FiguresApp, ServerFigures  # noqa: PLC0415
@@ -165,7 +170,7 @@ def figures_app(settings: Settings, server: Server, connections: Connections) ->
                 f" {SHORTEST_TOKEN} characters.",
                 "Make one: openssl rand -hex 32 > FILE",
             )
-    return FiguresApp(ServerFigures(server, connections), token)
+    return FiguresApp(ServerFigures(server, tallies), token)
 
 
 def _text_of(path: Path, variable: str) -> str:

@@ -22,7 +22,8 @@ from rich.console import Console
 
 from bench.filling import fill
 from bench.samples import mailbox, statement
-from tests.app.http_server.served import command
+from personal_server.app.stores import open_owner_store
+from tests.app.http_server.served import command, mint_owner_token
 from tests.postgresql import schema, server
 from tests.torture.tormented import Tormented
 
@@ -48,10 +49,14 @@ def sealed(server_: Tormented) -> str:
 def goes_on(before: Tormented, folder: Path, **environ: str) -> int:
     """The same follower and tokens on another place; how many records it is told of."""
     there = Tormented(folder, {**environ, "PDPP_PUBLIC_URL": before.origin}, port=before.port)
-    there.owner_token, there.client_token = before.owner_token, before.client_token
+    # a move may take longer than an access token lives: a host renews its own
+    there.refresh_token = before.refresh_token
     there.follower.bookmark = before.follower.bookmark
+    with open_owner_store(there.settings) as store:
+        there.owner_token = mint_owner_token(store)
     there.start()
     try:
+        assert there.refresh(), there.faults
         assert there.read(), there.faults
         assert there.ingest(), there.faults
         there.follower.follow(there)

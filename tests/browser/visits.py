@@ -18,11 +18,15 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
+from personal_server.granting.grant_changes import GrantChanges
+from personal_server.granting.tokens import Entitlement, mint
+from personal_server.granting.transitions import transition
 from personal_server.settings import Settings
 from personal_server.storage.authorization import (
     AuditRow,
     CanaryRow,
     ClientRow,
+    GrantRow,
     ReadingAlarmRow,
     RequestRow,
 )
@@ -40,6 +44,7 @@ PAGES = (
     "home",
     "access",
     "access-one",
+    "change",
     "eyes",
     "eyes-record",
     "asked",
@@ -121,6 +126,12 @@ def _erase_an_account(owner: Owner) -> None:
     owner.press(owner.find("button.danger"))
 
 
+def _change(site: Site, held_id: str) -> str:
+    """The page on which an access is changed."""
+    changes = GrantChanges(site.server.stores.authorization, time.time_ns, secrets.token_bytes)
+    return f"/consent/{changes.begin(held_id, OWNER)}"
+
+
 def _open(owner: Owner, details: list[dict[str, object]], **over: Any) -> None:
     """A fresh request of the notes agent, shown."""
     site = owner.site
@@ -150,6 +161,7 @@ def prepare(site: Site) -> dict[str, str]:
         "home": "/owner/",
         "access": "/owner/access",
         "access-one": f"/owner/access/{held_id}",
+        "change": _change(site, held_id),
         "eyes": f"/owner/access/{held_id}/records/{HOME}/messages",
         "eyes-record": f"/owner/access/{held_id}/records/{HOME}/messages/m004",
         "asked": f"/owner/requests/ar_{first}_consent/records",
@@ -323,7 +335,22 @@ def _held(site: Site, now_ns: int, request_id: str) -> str:
     granting.approve(request_id, choices, shown.revision or "", OWNER)
     with stores.authorization.read() as reader:
         ids = [e.grant_id for e in _events(reader) if e.event == "grant.created"]
-    return str(ids[-1])
+        row = reader.get(GrantRow, GrantRow.grant_id.equals(str(ids[-1])))
+    assert row is not None
+    collected = Entitlement(
+        kind="client",
+        client_id=row.client_id,
+        origin=site.origin,
+        resource=f"{site.origin}/mcp",
+        scope="pdpp:read offline_access",
+        grant_id=row.grant_id,
+        expires_at_ns=row.expires_at_ns,
+    )
+    of_it = (RequestRow.request_id.equals(request_id),)
+    with stores.authorization.write() as writer:
+        mint(writer, collected, stores.random_bytes, now_ns)
+        transition(writer, RequestRow, "approved", "redeemed", now_ns, *of_it)
+    return row.grant_id
 
 
 def _events(reader: Any) -> list[Any]:

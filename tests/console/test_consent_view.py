@@ -29,14 +29,45 @@ def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Brow
     assert re.search(r'<option value="90d" selected>', page.text)
 
 
-def test_ticking_records_but_not_their_source_is_pointed_out(
-    house: Household, browser: Browser
-) -> None:
+def test_a_ticked_kind_chooses_its_source(house: Household, browser: Browser) -> None:
     path = house.ask(None)
     page = browser.get(path)
-    assert "but not the source above" not in words(page)
-    half = press(browser, page, path, "preview", **{"stream.0.transactions": "1"})
-    assert "but not the source above" in words(half)
+    assert 'value="approve"' not in page.text
+    chosen = press(browser, page, path, "preview", **{"stream.0.transactions": "1"})
+    assert re.search(r'name="keep.0" value="1" checked', chosen.text)
+    assert 'value="approve"' in chosen.text
+    without = [each for each in chosen.form(path) if each[0] != "keep.0"]
+    dropped = browser.post(path, [*without, ("action", "preview")])
+    assert not re.search(r'name="keep.0" value="1" checked', dropped.text)
+
+
+def test_what_must_still_be_chosen_is_said_where_it_is(house: Household, browser: Browser) -> None:
+    path = house.ask(None)
+    page = press(browser, browser.get(path), path, "preview", **{"keep.0": "1"})
+    assert 'class="problem" role="alert" tabindex="-1" autofocus' in page.text
+    assert page.text.count("autofocus") == 1
+
+
+def test_a_bundle_fills_in_fields_and_everything_is_more(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    for bundle, body in (("outline", False), ("texts", True), ("everything", True)):
+        page = browser.submit(page, path, bundle=f"0.{bundle}")
+        ticked = re.search(r'name="field.0.messages" value="body" checked', page.text)
+        assert (ticked is not None) is body
+        assert 'value="approve"' in page.text
+    assert browser.submit(page, path, bundle="0.all").error == "not_a_narrowing"
+
+
+def test_a_choice_that_gives_nothing_says_so(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    assert "this gives 0 records" not in words(page)
+    none = press(browser, page, path, "preview", **{"since.0.messages": "2099-01-01"})
+    assert "As it stands, this gives 0 records now." in words(none)
+    assert 'value="approve"' in none.text
 
 
 def test_samples_are_masked_and_never_left_behind(house: Household, browser: Browser) -> None:

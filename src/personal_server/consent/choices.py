@@ -92,10 +92,14 @@ class _Form:
 
     def entry(self, index: int) -> EntryChoice:
         names = {name for _, at, name in self.fields if at == index and name}
+        streams = {name: self._stream(index, name) for name in names}
+        # A kind that was ticked chooses its source, unless its tick was there and was taken away.
+        ticked = any(stream.wanted for stream in streams.values())
+        was_kept = ("kept", index, "") in self.fields
         return EntryChoice(
-            keep=("keep", index, "") in self.fields,
+            keep=("keep", index, "") in self.fields or (ticked and not was_kept),
             connections=frozenset(self.fields.get(("conn", index, ""), ())),
-            streams={name: self._stream(index, name) for name in names},
+            streams=streams,
         )
 
     def _stream(self, index: int, name: str) -> StreamChoice:
@@ -115,7 +119,7 @@ class _Form:
         kind, _, rest = name.partition(".")
         if kind == "end" and not rest:
             self.ends.append(value)
-        elif kind in ("keep", "conn"):
+        elif kind in ("keep", "kept", "conn"):
             self.fields.setdefault((kind, _index(rest), ""), []).append(value)
         elif kind in ("stream", "fieldset", "field", "since", "until", "resource"):
             index, _, stream = rest.partition(".")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
+from personal_server.consent.bundles import with_bundle
 from personal_server.consent.choices import Choices, StreamChoice, parse_choices
 from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
@@ -109,7 +110,7 @@ class ConsentPages:
             return self.granting.view(handle, acting(visit))
 
     def _decide(self, visit: PageRequest) -> Response:
-        for shortcut in ("quick", "view"):
+        for shortcut in ("quick", "view", "bundle"):
             if visit.value(shortcut) is not None:
                 return self._shortcut(visit, shortcut)
         choices = posted_choices(visit.form)
@@ -130,6 +131,8 @@ class ConsentPages:
         review = self.granting.preview(handle, choices, acting(visit))
         if shortcut == "quick":
             filled = with_last_days(review, value, self.clock())
+        elif shortcut == "bundle":
+            filled = with_ready_fields(review, value)
         else:
             filled = with_view(review, value)
         return self._page(visit, self.granting.preview(handle, filled, acting(visit)))
@@ -254,6 +257,17 @@ def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
         raise NotANarrowing("That is not one of the quick choices.")
     start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
     return _each_stream(review, lambda stream, choice: since_at(stream, choice, start))
+
+
+def with_ready_fields(review: Review, name: str) -> Choices:
+    """One entry with a bundle of fields; `name` is `{entry}.{bundle}`.  Raises: NotANarrowing."""
+    index, _, bundle = name.partition(".")
+    entries = {
+        offer.index: with_bundle(offer, review.choices.entry(offer.index), bundle)
+        for offer in review.offers
+        if isinstance(offer, EntryOffer) and str(offer.index) == index
+    }
+    return replace(review.choices, entries={**review.choices.entries, **entries})
 
 
 def with_view(review: Review, name: str) -> Choices:

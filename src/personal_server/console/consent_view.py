@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
+from personal_server.consent.bundles import bundles_of
 from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
@@ -64,6 +65,7 @@ class ConsentView:
     figures: tuple[tuple[str, str], ...]
     adds: tuple[str, ...]
     changes: ChangedView | None = None
+    gives_nothing: bool = False
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
@@ -104,7 +106,7 @@ class WhoView:
     trust_kind: str
     trust: str
     identity: str
-    leads_to: str
+    leads_to: str | None
     warnings: tuple[str, ...]
     device: tuple[tuple[str, str], ...] = ()
 
@@ -140,12 +142,8 @@ class SourceView:
     unoffered: tuple[str, ...] = ()
     refused: str | None = None
     commitments: tuple[str, ...] = ()
-
-    @property
-    def half_chosen(self) -> bool:
-        """Whether something of it is ticked, but not the source itself."""
-        ticked = any(stream.wanted and not stream.required for stream in self.streams)
-        return self.choosable and not self.kept and ticked
+    bundles: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def empty(self) -> tuple[StreamView, ...]:
@@ -279,6 +277,8 @@ def consent_view(
         figures=_figures(review, sources, evidence),
         adds=additions(review),
         changes=_changed(review),
+        gives_nothing=review.artifact is not None
+        and not any(found.count for found in evidence.values()),
     )
 
 
@@ -311,8 +311,8 @@ def _who(review: Review) -> WhoView:
         trust_kind=kind,
         trust=trust,
         identity=host if client.registration == DOCUMENT else client.client_id,
-        leads_to=redirect_place(redirect),
-        warnings=_warnings(review, host),
+        leads_to=None if review.is_change else redirect_place(redirect),
+        warnings=() if review.is_change else _warnings(review, host),
         device=_device(review),
     )
 
@@ -417,6 +417,12 @@ def _source(
         ),
         unoffered=tuple(unoffered.name for unoffered in offer.unoffered),
         commitments=selection.commitments or (),
+        bundles=bundles_of(offer),
+        missing=tuple(
+            consent_words.missing(found, offer)
+            for found in review.missing
+            if found.index == offer.index and found.what != "entry"
+        ),
     )
 
 

@@ -72,4 +72,6 @@ def test_before_the_first_app_it_says_what_to_ask_first() -> None:
     assert "Which mails of the last month still wait for an answer from me?" in words(page)
     assert "<details open>" in page.text
     allow(browser, house.ask(mail_request()))
+    assert "<details open>" in browser.get("/owner/").text
+    house.collect()
     assert "<details open>" not in browser.get("/owner/").text

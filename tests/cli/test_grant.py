@@ -346,3 +346,57 @@ def test_a_grant_is_called_as_its_owner_likes(terminal: Any) -> None:
     assert "Tax [red]office[/]" in terminal.out
     assert terminal.run("grant", "rename", "grt_nobody", "x") == 5
     assert terminal.run("grant", "change", "grt_nobody", "--expires", "30d", "--yes") == 5
+
+
+MAIL_FROM_GRACE = ("--source", "mail", "--stream", "messages", "--connection", HOME)
+
+
+def test_a_grant_is_limited_to_the_values_of_a_field(terminal: Any) -> None:
+    only = ("--only", "from_address=GRACE@example.org", "--only", "is_reply=true")
+    assert terminal.run(*AGENT, *MAIL_FROM_GRACE, *only, "--yes") == 0
+    assert "messages  4 records" in terminal.err
+    assert "from_address: GRACE@example.org" in terminal.err
+    (stream,) = resolved(terminal).grants[0].grant.streams
+    limits = {limit.field: limit.values for limit in stream.only}
+    assert limits == {"from_address": ("GRACE@example.org",), "is_reply": (True,)}
+    shown = terminal.json("grant", "list")[0]["grants"][0]["streams"][0]["only"]
+    assert shown == {"from_address": ["GRACE@example.org"], "is_reply": [True]}
+    assert terminal.run("grant", "show", terminal.json("grant", "list")[0]["id"]) == 0
+    assert "from_address: GRACE@example.org" in terminal.out
+
+
+def test_a_value_that_nobody_has_is_said_with_those_there_are(terminal: Any) -> None:
+    only = ("--only", "from_address=nobody@example.org")
+    assert terminal.run(*AGENT, *MAIL_FROM_GRACE, *only, "--yes") == 0
+    assert "0 records" in terminal.err
+    assert "grace@example.org (8)" in terminal.err
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        ("subject=Lunch", "from_address"),
+        ("nothing=a", ""),
+        ("is_reply=maybe", ""),
+        ("from_address", ""),
+        ("from_address=", ""),
+        ("=a", ""),
+        ("from_address=" + "x" * 201, ""),
+    ],
+)
+def test_what_cannot_be_limited_by_is_refused(terminal: Any, only: str, told: str) -> None:
+    assert terminal.run(*AGENT, *MAIL_FROM_GRACE, "--only", only, "--yes") == 64
+    assert told in terminal.err
+    assert terminal.json("grant", "list", "--all") == []
+
+
+def test_a_limit_needs_to_know_of_which_records(terminal: Any) -> None:
+    assert terminal.run(*AGENT, "--source", "mail", "--only", "from_address=a", "--yes") == 64
+
+
+def test_a_narrower_access_keeps_its_limits(terminal: Any) -> None:
+    only = ("--only", "from_address=grace@example.org")
+    made = terminal.json(*AGENT, *MAIL_FROM_GRACE, *only, "--yes")
+    assert terminal.run("grant", "change", made["grant_id"], "--expires", "30d", "--yes") == 0
+    (stream,) = resolved(terminal).grants[0].grant.streams
+    assert stream.only[0].values == ("grace@example.org",)

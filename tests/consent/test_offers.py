@@ -146,6 +146,34 @@ def test_a_stream_that_is_not_selectable_by_field_or_record_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("only", "refused"),
+    [
+        ({"nothing": ["a"]}, "unknown_field"),
+        ({"id": ["e1"]}, "unsupported_selection"),
+        ({"labels": ["wet"]}, "unsupported_selection"),
+        ({"created_at": ["2026-01-01T00:00:00Z"]}, "unsupported_selection"),
+        ({"pinned": ["yes"]}, "invalid_limit"),
+        ({"pinned": [1]}, "invalid_limit"),
+        ({"word_count": [True]}, "invalid_limit"),
+        ({"volume_id": [7]}, "invalid_limit"),
+    ],
+)
+def test_a_limit_is_by_a_field_and_values_that_records_are_found_by(
+    only: dict[str, list[Any]], refused: str
+) -> None:
+    assert reason(streams=[{"name": "entries", "only": only}]) == refused
+
+
+def test_the_text_of_a_value_is_the_value() -> None:
+    only = {"pinned": ["true"], "word_count": ["-7", 8], "volume_id": ["<b>\u202e"]}
+    wanted = parse_selections([entry(streams=[{"name": "entries", "only": only}])])[0]
+    offer = resolve_entry(0, wanted, {JOURNAL: DECLARATION}, HELD).stream("entries")
+    assert offer is not None
+    found = {limit.field: limit.values for limit in offer.only}
+    assert found == {"pinned": (True,), "word_count": (-7, 8), "volume_id": ("<b>\u202e",)}
+
+
+@pytest.mark.parametrize(
     ("key", "good"),
     [
         ('["a","1"]', True),

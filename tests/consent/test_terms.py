@@ -94,6 +94,42 @@ def test_what_was_not_asked_for_is_refused(choice: StreamChoice) -> None:
         one({"fields": ["title"], "resources": ["m1"]}, choice)
 
 
+def limits_of(grant: StreamGrant) -> dict[str, tuple[object, ...]]:
+    return {limit.field: limit.values for limit in grant.only}
+
+
+def test_content_limits_are_added_and_kept() -> None:
+    field = "word_count"
+    chosen = granted(one({}, StreamChoice(only={field: ("7", "7", "0")})))
+    assert limits_of(chosen) == {field: (7, 0)}
+    asked = {"only": {field: [1, 2], "pinned": ["true"]}}
+    assert limits_of(granted(one(asked, StreamChoice()))) == {field: (1, 2), "pinned": (True,)}
+    fewer = one(asked, StreamChoice(only={field: ("2",)}))
+    assert limits_of(granted(fewer)) == {field: (2,), "pinned": (True,)}
+    for wider in ({field: ("3",)}, {"pinned": ("false",)}, {field: ("2", "3")}):
+        with pytest.raises(NotANarrowing):
+            one(asked, StreamChoice(only=wider))
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        {"nothing": ("a",)},
+        {"id": ("e1",)},
+        {"body": ("a",)},
+        {"labels": ("a",)},
+        {"created_at": ("2026-01-01T00:00:00Z",)},
+        {"pinned": ("yes",)},
+        {"word_count": ("1.5",)},
+        {"word_count": ("9" * 30,)},
+        {"word_count": tuple(str(n) for n in range(1_001))},
+    ],
+)
+def test_what_no_record_can_be_limited_by_is_refused(only: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(NotANarrowing):
+        one({}, StreamChoice(only=only))
+
+
 def test_connections_are_chosen_among_the_eligible() -> None:
     assert one({}, StreamChoice(), 2).missing[0].what == "connection"
     chosen = one({}, StreamChoice(), 2, connections=frozenset({"cin_1"}))
@@ -213,6 +249,10 @@ def optional(**members: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 
 time_ranges = optional(since=days, until=days).filter(is_window)
+counts = st.integers(0, 3)
+asked_limits = st.fixed_dictionaries(
+    {"word_count": st.lists(counts, min_size=1, max_size=3, unique=True)}
+)
 wanted_streams: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
     st.builds(
         named,
@@ -223,6 +263,7 @@ wanted_streams: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
             fields=st.lists(fields, min_size=1, max_size=4, unique=True),
             time_range=time_ranges,
             resources=st.lists(keys, min_size=1, max_size=3, unique=True),
+            only=asked_limits,
         ),
     ),
     min_size=1,
@@ -236,6 +277,11 @@ stream_choices = st.builds(
     since=st.just("") | days,
     until=st.just("") | days,
     resources=st.none() | st.frozensets(keys, max_size=3),
+    only=st.dictionaries(
+        st.sampled_from(["word_count", "pinned"]),
+        st.lists(st.sampled_from(["0", "1", "2", "true"]), min_size=1, max_size=3).map(tuple),
+        max_size=2,
+    ),
 )
 owner_choices = st.builds(
     Choices,
@@ -287,6 +333,8 @@ def _assert_within(grant: StreamGrant, offer: StreamOffer | None, asked: dict[st
     if "resources" in asked:
         assert grant.resources
         assert set(grant.resources) <= set(asked["resources"])
+    for field, values in asked.get("only", {}).items():
+        assert set(limits_of(grant)[field]) <= set(values)
     if offer.time_range is not None:
         bound = grant.time_constraint
         assert bound is not None

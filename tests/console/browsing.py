@@ -34,6 +34,7 @@ class _FormReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[tuple[str, list[tuple[str, str]]]] = []
+        self._text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
@@ -47,6 +48,18 @@ class _FormReader(HTMLParser):
             self.forms[-1][1].append((self._select, values.get("value") or ""))
         elif tag == "select":
             self._select = str(values.get("name"))
+        elif tag == "textarea" and self.forms:
+            self._text = str(values.get("name"))
+            self.forms[-1][1].append((self._text, ""))
+
+    def handle_data(self, data: str) -> None:
+        if self._text:
+            name, text = self.forms[-1][1][-1]
+            self.forms[-1][1][-1] = (name, text + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._text = ""
 
 
 @dataclass

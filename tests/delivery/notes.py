@@ -8,7 +8,7 @@ import orjson
 
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.grant import Grant, StreamGrant
+from personal_server.domain.grant import ContentLimit, Grant, StreamGrant
 from personal_server.domain.values import instant_ns
 from personal_server.storage.ports import Batch, RecordWrite
 from tests.delivery.post_office import PostOffice
@@ -65,6 +65,7 @@ def grant_of(
     fields: tuple[str, ...] = FIELDS,
     resources: tuple[str, ...] | None = None,
     streams: tuple[str, ...] = ("notes",),
+    only: tuple[ContentLimit, ...] = (),
 ) -> Grant:
     """A grant of notes from 2026 on."""
     bound = TimeConstraint("at", instant_ns(SINCE), None, SINCE, None)
@@ -85,6 +86,7 @@ def grant_of(
                 named[name],
                 bound if name == "notes" else None,
                 resources if name == "notes" else None,
+                only if name == "notes" else (),
             )
             for name in streams
         ),

@@ -12,6 +12,7 @@ import pytest
 from personal_server.delivery.subscriptions import Filters
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.cursor import TokenUse
+from personal_server.domain.grant import ContentLimit
 from personal_server.enforcement.queries import ChangesQuery, Selectors
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import pause_access, resume_access
@@ -87,6 +88,22 @@ async def test_what_is_hidden_is_silent(office: PostOffice) -> None:
     assert await office.told() == []  # another stream
     write(office, "n1", title="other")
     assert len(await office.told()) == 1
+
+
+async def test_what_a_limit_leaves_out_is_silent_and_a_departure_is_told(
+    office: PostOffice,
+) -> None:
+    app = office.grant(grant_of("grt_app", A, only=(ContentLimit("mood", ("calm",)),)))
+    write(office, "n1", title="t", mood="Calm")
+    write(office, "n2", title="t", mood="wild")
+    await office.subscribe(app)
+    write(office, "n2", title="other", mood="wild")
+    write(office, "n3", title="new", mood="person")
+    assert await office.told() == []
+    write(office, "n1", title="t", mood="wild")
+    write(office, "n2", title="other", mood="CALM")
+    (event,) = await office.told()
+    assert keys_from(office, app, event) == [("n1", True), ("n2", False)]
 
 
 async def test_what_came_and_went_before_it_was_told_is_silent(

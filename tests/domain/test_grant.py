@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from personal_server.domain.authority import SourceId, TimeConstraint
-from personal_server.domain.grant import Grant, StreamGrant, bound_ns, parse_grant, render_grant
+from personal_server.domain.grant import (
+    ContentLimit,
+    Grant,
+    StreamGrant,
+    bound_ns,
+    parse_grant,
+    render_grant,
+    told_stream_grant,
+)
 from personal_server.errors import GrantInvalid
 
 GRANT = Grant(
@@ -100,6 +109,58 @@ def test_an_empty_list_or_strange_stream_denies(change: dict[str, object]) -> No
     grant["streams"][0] |= change
     with pytest.raises(GrantInvalid):
         parse_grant(json.dumps(grant).encode())
+
+
+def limited(**only: Any) -> bytes:
+    """The grant with limits by content."""
+    grant: dict[str, Any] = raw() | {"version": "0.2.0"}
+    grant["streams"][0]["only"] = only
+    return json.dumps(grant).encode()
+
+
+def test_a_grant_with_content_limits_has_a_version_of_its_own() -> None:
+    values = ("Ada@example.org", "<b>", "\u202e", 7, True)
+    only = (ContentLimit("from", values), ContentLimit("chat", (1,)))
+    grant = replace(GRANT, streams=(replace(GRANT.streams[0], only=only),))
+    stored = render_grant(grant)
+    assert json.loads(stored)["version"] == "0.2.0"
+    assert json.loads(stored)["streams"][0]["only"] == {"from": list(values), "chat": [1]}
+    assert parse_grant(stored) == grant
+    with pytest.raises(GrantInvalid):
+        parse_grant(stored.replace(b'"0.2.0"', b'"0.1.0"'))
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        {},
+        {"from": []},
+        {"from": "a"},
+        {"from": None},
+        {"from": ["a", "a"]},
+        {"from": [1.5]},
+        {"from": [None]},
+        {"from": [["a"]]},
+        {"from": ["a" * 201]},
+        {"from": [2**63]},
+        {"from": [str(n) for n in range(1_001)]},
+        {"": ["a"]},
+        {str(n): ["a"] for n in range(9)},
+    ],
+)
+def test_a_limit_that_is_empty_strange_or_too_large_denies(only: dict[str, Any]) -> None:
+    assert parse_grant(limited(**{"from": [str(n) for n in range(1_000)]})).streams[0].only
+    with pytest.raises(GrantInvalid):
+        parse_grant(limited(**only))
+
+
+def test_a_client_is_told_of_limits_by_what_it_was_granted() -> None:
+    only = (ContentLimit("received_at", ("a",)), ContentLimit("from", ("secret@example.org",)))
+    told = told_stream_grant(replace(GRANT.streams[0], only=only))
+    assert (told["only"], told["further_limits"]) == ({"received_at": ["a"]}, True)
+    assert "from" not in json.dumps(told)
+    assert "further_limits" not in told_stream_grant(replace(GRANT.streams[0], only=only[:1]))
+    assert "only" not in told_stream_grant(replace(GRANT.streams[0], only=only[1:]))
 
 
 @pytest.mark.parametrize("missing", sorted(raw().keys() - {"purpose_description"}))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from personal_server.domain.record import JsonObject, TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
-from personal_server.storage.meaning import changed_fields, holds, in_window
+from personal_server.storage.meaning import changed_fields, holds, is_in
 from tests.oracle.memory_state import Happened, State
 
 
@@ -20,7 +20,7 @@ def feed(plan: ChangesPlan, state: State) -> Feed:
 
 def is_visible(key: str, data: JsonObject, scope: Scope) -> bool:
     """Source: docs/contract/resource-server.md 4.3, `visible`."""
-    return (scope.resources is None or key in scope.resources) and in_window(data, scope)
+    return (scope.resources is None or key in scope.resources) and is_in(data, scope)
 
 
 def _items(scope: Scope, plan: ChangesPlan, state: State) -> list[Change]:

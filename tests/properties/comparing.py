@@ -13,7 +13,7 @@ import pytest
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.grant import ContentLimit, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
@@ -115,7 +115,14 @@ def authority(world: World, token: TokenSpec) -> ReadAuthority:
 def grant_of(spec: GrantSpec) -> Grant:
     """The grant as the program has it."""
     streams = tuple(
-        StreamGrant(s.name, s.connections, s.fields, _bounds(s.name, s.since, s.until), s.resources)
+        StreamGrant(
+            s.name,
+            s.connections,
+            s.fields,
+            _bounds(s.name, s.since, s.until),
+            s.resources,
+            tuple(ContentLimit(field, values) for field, values in s.only),
+        )
         for s in spec.streams
     )
     return Grant(

@@ -62,6 +62,7 @@ class Source:
     since: int | None = None
     until: int | None = None
     resources: frozenset[str] | None = None
+    only: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     @property
     def raw(self) -> Json:
@@ -118,6 +119,7 @@ def authority_of(world: World, token: TokenSpec) -> Authority:
                     nanoseconds(spec.since) if spec.since else None,
                     nanoseconds(spec.until) if spec.until else None,
                     None if spec.resources is None else frozenset(spec.resources),
+                    spec.only,
                 )
                 issued = (grant.issued, grant.grant_id)
                 place = (cid, spec.name)
@@ -170,6 +172,8 @@ class Reader:
                     continue
                 if source.until is not None and at >= source.until:
                     continue
+            if not all(satisfies(source, stored.data, *limit) for limit in source.only):
+                continue
             data = {n: stored.data[n] for n in source.fields if n in stored.data}
             times = [s for n, s in stored.changed.items() if n in source.fields]
             rows.append(Row(source, key, data, max([stored.created_s, *times])))
@@ -426,6 +430,16 @@ def written(at_ns: int, is_day: bool) -> str:
     seconds, rest = divmod(at_ns, 10**9)
     shown = datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)
     return f"{shown:%Y-%m-%d}" if is_day else f"{shown:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+
+
+# 4.8: as a filter compares
+def satisfies(source: Source, data: Json, field_name: str, values: tuple[Any, ...]) -> bool:
+    value = data.get(field_name)
+    if value is None:
+        return False
+    if source.properties[field_name].get("x_pdpp_caseless"):
+        return any(caseless_test(each)(value) for each in values)
+    return value in values
 
 
 # Order: 7.2 -----------------------------------------------------------------------------------

@@ -363,6 +363,7 @@ class StreamSpec:
     since: str | None = None
     until: str | None = None
     resources: tuple[str, ...] | None = None
+    only: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -425,4 +426,23 @@ def _stream(rng: random.Random, source: str, name: str) -> StreamSpec:
     if rng.random() < 0.25:
         resources = tuple(key_of(name, n) for n in rng.sample(range(1, 10), rng.randint(1, 6)))
     ordered = tuple(n for n in properties if n in fields)
-    return StreamSpec(name, tuple(connections), ordered, since, until, resources)
+    only = _limits(rng, name) if rng.random() < 0.4 else ()
+    return StreamSpec(name, tuple(connections), ordered, since, until, resources, only)
+
+
+# What a grant may be limited by: declared, and found by equality (4.8).
+LIMITING = {"notes": ("mood", "pinned", "words", "book_id"), "visits": ("pinned",)}
+
+
+def _limits(rng: random.Random, name: str) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Fields, granted or not, with some of the values there are; moods in any case."""
+    known = LIMITING.get(name, ())
+    named = rng.sample(known, min(rng.choice((1, 1, 2)), len(known)))
+    found: list[tuple[str, tuple[Any, ...]]] = []
+    for field_name in named:
+        pool = [v for v in POOLS[field_name] if not isinstance(v, str) or len(v) < 200]
+        values = rng.sample(pool, rng.randint(1, max(1, len(pool) - 1)))
+        if field_name == "mood" and rng.random() < 0.5:
+            values = [value.swapcase() if value.isascii() else value for value in values]
+        found.append((field_name, tuple(values)))
+    return tuple(found)

@@ -14,7 +14,15 @@ from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstr
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.grant import (
+    ACTIVE,
+    ContentLimit,
+    Grant,
+    LimitValue,
+    MemberGrant,
+    Resolved,
+    StreamGrant,
+)
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
@@ -139,6 +147,7 @@ def stream_grant(
     since: str | None = None,
     until: str | None = None,
     resources: tuple[str, ...] | None = None,
+    only: Mapping[str, tuple[LimitValue, ...]] | None = None,
 ) -> StreamGrant:
     constraint = None
     if since or until:
@@ -150,7 +159,8 @@ def stream_grant(
             until,
         )
     chosen = fields or tuple(JOURNAL.streams[name].properties)
-    return StreamGrant(name, instance_ids, chosen, constraint, resources)
+    limits = tuple(ContentLimit(field, values) for field, values in (only or {}).items())
+    return StreamGrant(name, instance_ids, chosen, constraint, resources, limits)
 
 
 def grant(

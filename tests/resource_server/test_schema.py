@@ -8,6 +8,7 @@ import pytest
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.grant import LimitValue
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import SchemaQuery
@@ -128,6 +129,28 @@ def test_constraints_are_stated(door: Door) -> None:
         "time_constraint": {"field": "created_at", "since": "2026-01-01T00:00:00Z"},
         "resource_count": 2,
     }
+
+
+def test_limits_by_what_was_not_granted_are_not_named(door: Door) -> None:
+    only: dict[str, tuple[LimitValue, ...]] = {"pinned": (True,), "volume_id": ("secret", "v1")}
+    both = row(door, "", client(stream_grant(only=only)))["constraints"]
+    assert both["only"] == [
+        {"field": "pinned", "value_count": 1},
+        {"field": "volume_id", "value_count": 2},
+    ]
+    assert "further_limits" not in both
+    hidden = row(door, "", client(stream_grant(fields=(*NARROW, "pinned"), only=only)))
+    assert hidden["constraints"]["only"] == [{"field": "pinned", "value_count": 1}]
+    assert hidden["constraints"]["further_limits"] is True
+    compact = door.get("/v1/schema?view=compact", client(stream_grant(fields=NARROW, only=only)))
+    (shown,) = compact.body["connectors"][0]["streams"]
+    assert shown["constraints"] == {
+        "time_constraint": None,
+        "resource_count": None,
+        "further_limits": True,
+    }
+    assert shown["visible"]["records"] == 1
+    assert b"secret" not in compact.text
 
 
 def test_relations_say_whether_they_can_be_followed(door: Door) -> None:

@@ -139,7 +139,13 @@ def scopes(random: Random) -> tuple[Scope, ...]:
         name for name in NOTES_STREAM.properties if name in ("id", "at") or random.random() < 0.7
     )
     return tuple(
-        scope(each, fields=fields, window=window(random), resources=resources(random))
+        scope(
+            each,
+            fields=fields,
+            window=window(random),
+            resources=resources(random),
+            only=limits(random),
+        )
         for each in chosen
     )
 
@@ -158,6 +164,17 @@ def resources(random: Random) -> frozenset[str] | None:
     if random.random() < 0.7:
         return None
     return frozenset(random.sample(KEYS, random.randint(1, 5)))
+
+
+def limits(random: Random) -> tuple[Condition, ...]:
+    """Of fields that every renewed declaration indexes, and of short values."""
+    pools = {"mood": ("", "calm", "glad"), "body": tuple(each for each in TEXTS if len(each) < 200)}
+    found: list[Condition] = []
+    for field in random.sample(sorted(pools), random.choice((0, 0, 0, 1, 1, 2))):
+        first, *further = random.sample(pools[field], random.randint(1, 2))
+        operator = Operator.IN if further else Operator.EQ
+        found.append(condition(field, operator, first, further=further, caseless=True))
+    return tuple(found)
 
 
 def conditions(random: Random) -> tuple[Condition, ...]:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent import lifecycle
 from personal_server.domain.envelope import UnavailableConnections, name_unavailable
-from personal_server.domain.grant import MemberGrant, render_stream_grant
+from personal_server.domain.grant import MemberGrant, told_stream_grant
 from personal_server.domain.possession import PresentedToken
 from personal_server.domain.values import instant_text
 from personal_server.domain.wire_objects import Address, AnyObject, Instant, WireObject
@@ -268,7 +268,7 @@ def _shown_member(member: MemberGrant) -> CurrentGrant | UnreadableGrant:
         purpose_code=grant.purpose_code,
         purpose_description=grant.purpose_description,
         retention=grant.retention,
-        streams=[render_stream_grant(stream) for stream in grant.streams],
+        streams=[told_stream_grant(stream) for stream in grant.streams],
     )
 
 

@@ -31,7 +31,7 @@ from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
 from personal_server.delivery.subscriptions import pause_all
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.grant import StreamGrant, render_stream_grant
+from personal_server.domain.grant import ContentLimit, StreamGrant, render_stream_grant
 from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.domain.values import instant_text
 from personal_server.granting.grant_changes import rename_access
@@ -62,6 +62,8 @@ from personal_server.storage.authorization import AuthorizationReader, HeldQuery
 
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 LINES = 50
+# Values of a limit that a line names.
+SHOWN_VALUES = 12
 COLUMNS = ("id", "client", "until", "last used", "streams")
 
 
@@ -497,11 +499,30 @@ def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
         raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to grant unasked.")
     review = store.granting.preview(request)
     out = words()
-    _print_review(review, store.evidence.gather(review.prospective()), out)
+    evidence = store.evidence.gather(review.prospective())
+    _print_review(review, evidence, out)
+    _print_empty_limits(store, review, evidence)
     out.print()
     if not yes and not _agreed():
         raise CommandError("approval_denied", "Nothing was granted.")
     return store.granting.approve(request, review, local_acting())
+
+
+def _print_empty_limits(
+    store: OwnerStore, review: Review, evidence: Mapping[Place, Evidence]
+) -> None:
+    """Where limits leave nothing, which values there are."""
+    for entry in review.terms.entries:
+        for stream in entry.streams:
+            offer = entry.offer.stream(stream.name)
+            counts = [evidence.get((c, stream.name), Evidence(0)) for c in stream.instance_ids]
+            if offer is None or any(one.count or one.at_least for one in counts):
+                continue
+            held = store.evidence.values(stream.instance_ids, offer.stream)
+            for limit in stream.only:
+                there = [f"{one.value} ({one.count:,})" for one in held.get(limit.field, ())]
+                if there:
+                    words().print(plain(f"    {limit.field} can be: {', '.join(there)}"))
 
 
 def _agreed(question: str = "Allow this?") -> bool:
@@ -622,7 +643,15 @@ def _stream_facts(stream: StreamGrant, names: Mapping[str, str]) -> list[tuple[s
         "when": _window_words(stream.time_constraint),
         "only": f"{len(stream.resources)} named records" if stream.resources else "",
     }
-    return [(label, text) for label, text in facts.items() if text]
+    limits = [("only", only_words(limit)) for limit in stream.only]
+    return [*((label, text) for label, text in facts.items() if text), *limits]
+
+
+def only_words(limit: ContentLimit) -> str:
+    """A limit by content, as far as it fits a line."""
+    shown = [str(text) for text in limit.values[:SHOWN_VALUES]]
+    more = len(limit.values) - len(shown)
+    return f"{limit.field}: {', '.join(shown)}{f' and {more} more' if more else ''}"
 
 
 def _count_words(found: Iterable[Evidence]) -> str:

@@ -45,6 +45,9 @@ class SelectionOptions:
         Only records from this time on: `2026-08-01`, or a time with offset.
     until
         Only records before this time.
+    only
+        Only records whose field has this value: `from_email=ada@example.org`. Repeatable; values of
+        one field are alternatives. Needs --stream.
     purpose
         What for, as a URI. Default: context for an AI agent.
     why
@@ -66,6 +69,7 @@ class SelectionOptions:
     connection: list[str] | None = None
     since: str | None = None
     until: str | None = None
+    only: list[str] | None = None
     purpose: str | None = None
     why: str | None = None
     single_use: bool = False
@@ -99,6 +103,7 @@ class SelectionOptions:
             "connection": self.connection,
             "since": self.since,
             "until": self.until,
+            "only": self.only,
             "purpose": self.purpose,
             "why": self.why,
             "retention": self.retention,
@@ -120,9 +125,11 @@ class SelectionOptions:
         if self.events:
             entry["events"] = True
         if self.preset:
-            if self.stream or self.view or self.connection or self.since or self.until:
-                raise _usage("--preset stands instead of streams, views, connections and times.")
+            if self.stream or self.view or self.connection or self.since or self.until or self.only:
+                raise _usage("--preset stands instead of streams and of what narrows them.")
             return {**entry, "selection_preset": self.preset}
+        if self.only and not self.stream:
+            raise _usage("--only needs --stream: say which records have that field.")
         return {**entry, "streams": [self._stream(text) for text in self.stream or ["*"]]}
 
     def _stream(self, text: str) -> dict[str, object]:
@@ -137,7 +144,18 @@ class SelectionOptions:
         bounds = {"since": self.since, "until": self.until}
         if self.since or self.until:
             stream["time_range"] = {name: value for name, value in bounds.items() if value}
+        if self.only:
+            stream["only"] = self._limits()
         return stream
+
+    def _limits(self) -> dict[str, list[str]]:
+        limits: dict[str, list[str]] = {}
+        for text in self.only or ():
+            field, equals, value = text.partition("=")
+            if not field or not equals or not value:
+                raise _usage("--only is a field and a value: --only from_email=ada@example.org.")
+            limits.setdefault(field, []).append(value)
+        return limits
 
 
 def _read_request(path: Path) -> Details:

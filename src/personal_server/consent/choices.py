@@ -18,13 +18,17 @@ DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """What is chosen of one stream; empty time texts leave the bound as asked."""
+    """What is chosen of one stream; empty time texts leave the bound as asked.
+
+    Shapes: `only`: texts of values by field, as they were ticked or typed.
+    """
 
     wanted: bool = False
     fields: frozenset[str] | None = None
     since: str = ""
     until: str = ""
     resources: frozenset[str] | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,17 @@ class _Form:
         self.single: dict[str, str] = {}
         self.ends: list[str] = []
         self.fields: dict[tuple[str, int, str], list[str]] = {}
+        self.limits: dict[tuple[int, str], dict[str, list[str]]] = {}
         for name, value in pairs:
             self._add(name, value)
 
     @property
     def indexes(self) -> set[int]:
-        return {index for _, index, _ in self.fields}
+        return {index for _, index, _ in self.fields} | {index for index, _ in self.limits}
 
     def entry(self, index: int) -> EntryChoice:
         names = {name for _, at, name in self.fields if at == index and name}
+        names |= {name for at, name in self.limits if at == index}
         streams = {name: self._stream(index, name) for name in names}
         # A kind that was ticked chooses its source, unless its tick was there and was taken away.
         ticked = any(stream.wanted for stream in streams.values())
@@ -110,6 +116,10 @@ class _Form:
             since=self._last("since", index, name),
             until=self._last("until", index, name),
             resources=frozenset(self.fields.get(("resource", index, name), ())),
+            only={
+                field: tuple(dict.fromkeys(texts))
+                for field, texts in self.limits.get((index, name), {}).items()
+            },
         )
 
     def _last(self, kind: str, index: int, name: str) -> str:
@@ -124,8 +134,20 @@ class _Form:
         elif kind in ("stream", "fieldset", "field", "since", "until", "resource"):
             index, _, stream = rest.partition(".")
             self.fields.setdefault((kind, _index(index), unquote(stream)), []).append(value)
+        elif kind == "only":
+            self._limit(rest, [value])
+        elif kind == "others":
+            self._limit(rest, [line.strip() for line in value.splitlines() if line.strip()])
         elif not rest:
             self.single[name] = value
+
+    def _limit(self, rest: str, texts: Iterable[str]) -> None:
+        """Values that were ticked, or typed one a line: `{entry}.{stream}/{field}`."""
+        index, _, place = rest.partition(".")
+        stream, _, named = map(unquote, place.partition("/"))
+        limits = self.limits.setdefault((_index(index), stream), {})
+        if given := list(texts):
+            limits.setdefault(named, []).extend(given)
 
 
 def _most(text: str) -> int | None:

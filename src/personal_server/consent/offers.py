@@ -25,6 +25,7 @@ from personal_server.consent.selections import (
 )
 from personal_server.domain.connection import CLIENT_READABLE, Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.grant import ContentLimit
 from personal_server.domain.json_shapes import ShapeFault
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidAuthorizationDetails
@@ -45,6 +46,7 @@ class StreamOffer:
     settled: bool
     time_range: TimeRange | None = None
     resources: tuple[str, ...] | None = None
+    only: tuple[ContentLimit, ...] = ()
 
     @property
     def name(self) -> str:
@@ -229,6 +231,7 @@ def _offer(
         settled=wanted.instance_ids is not None or len(usable) == 1,
         time_range=wanted.time_range,
         resources=_resources(wanted, stream, pointer),
+        only=tuple(_limit(each, stream, pointer) for each in wanted.only),
     )
 
 
@@ -270,6 +273,22 @@ def _connections(
         sentence = "A named connection cannot be granted."
         raise _refusal("connection_unknown", sentence, f"{pointer}/instance_ids")
     return tuple(connection for connection in eligible if connection in wanted.instance_ids)
+
+
+def _limit(wanted: ContentLimit, stream: Stream, pointer: str) -> ContentLimit:
+    declared = stream.properties.get(wanted.field)
+    if declared is None:
+        raise _refusal("unknown_field", "The stream declares no such field.", f"{pointer}/only")
+    if wanted.field not in stream.limiting:
+        named = ", ".join(stream.limiting) or "none"
+        sentence = f"Fields that the stream can be limited by: {named}."
+        raise _refusal("unsupported_selection", sentence, f"{pointer}/only/{wanted.field}")
+    values = [declared.limit_value(value) for value in wanted.values]
+    known = tuple(dict.fromkeys(value for value in values if value is not None))
+    if len(known) < len(values):
+        sentence = f"Values of this field are of kind {declared.kind}, each named once."
+        raise _refusal("invalid_limit", sentence, f"{pointer}/only/{wanted.field}")
+    return ContentLimit(wanted.field, known)
 
 
 def _resources(wanted: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...] | None:

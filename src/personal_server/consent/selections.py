@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import orjson
 
 from personal_server.domain.declaration_document import ABSOLUTE_URI, SOURCE_KINDS
-from personal_server.domain.grant import bound_ns
+from personal_server.domain.grant import (
+    MOST_LIMITS,
+    MOST_VALUES,
+    VALUE_CHARS,
+    ContentLimit,
+    bound_ns,
+    is_limit_value,
+)
 from personal_server.domain.json_shapes import (
     MALFORMED,
     FirstFault,
@@ -60,6 +67,7 @@ class StreamSelection:
     view: str | None = None
     time_range: TimeRange | None = None
     resources: tuple[str, ...] | None = None
+    only: tuple[ContentLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +182,8 @@ def _streams(entry: Members) -> tuple[StreamSelection, ...]:
 
 
 def _stream(stream: Members) -> StreamSelection:
-    stream.only(
-        ["name"], ["necessity", "instance_ids", "fields", "view", "time_range", "resources"]
-    )
+    narrowing = ["instance_ids", "fields", "view", "time_range", "resources", "only"]
+    stream.only(["name"], ["necessity", *narrowing])
     if stream.has("fields") and stream.has("view"):
         stream.fault("", "Name fields or a view, not both.", "exclusive_members")
     return StreamSelection(
@@ -187,7 +194,30 @@ def _stream(stream: Members) -> StreamSelection:
         view=stream.text("view", limit=200) or None,
         time_range=_time_range(stream.object("time_range")),
         resources=_texts(stream, "resources", 1_000, 4_096),
+        only=_limits(stream),
     )
+
+
+def _limits(stream: Members) -> tuple[ContentLimit, ...]:
+    """The limits by content: for each field the values that records may have."""
+    if not stream.has("only"):
+        return ()
+    members = stream.object("only")
+    if not 1 <= len(members.raw) <= MOST_LIMITS:
+        stream.fault("only", f"From 1 to {MOST_LIMITS} fields are needed here.")
+    return tuple(_limit(members, name) for name in members.raw)
+
+
+def _limit(members: Members, name: str) -> ContentLimit:
+    path = f"{members.path}/{name}"
+    items = _counted(members.raw[name], path, MOST_VALUES)
+    values = [value for _, value in items if isinstance(value, str | int)]
+    if len(values) < len(items) or not all(map(is_limit_value, values)):
+        sentence = f"Values are texts of up to {VALUE_CHARS} characters, whole numbers or booleans."
+        raise ShapeFault(path, MALFORMED, sentence)
+    if not name or len({(type(value), value) for value in values}) < len(values):
+        raise ShapeFault(path, MALFORMED, "A value stands here twice.")
+    return ContentLimit(name, tuple(values))
 
 
 def _time_range(members: Members) -> TimeRange | None:

@@ -15,7 +15,7 @@ from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import ALL_STREAMS, Selection, StreamSelection
 from personal_server.consent.terms import AS_AGREED, EntryTerms
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.grant import Grant, StreamGrant
+from personal_server.domain.grant import Grant, StreamGrant, value_text
 from personal_server.domain.values import instant_text
 from personal_server.errors import NotANarrowing
 
@@ -28,8 +28,8 @@ SourceStream = tuple[str, str]
 class Gain:
     """One dimension in which terms reach further than what is held.
 
-    `what` is purpose, stream, fields, accounts, older, newer or records; `names` are those of
-    fields or connections.
+    `what` is purpose, stream, fields, accounts, older, newer, records or values; `names` are those
+    of fields or connections.
     """
 
     source_id: str
@@ -79,6 +79,16 @@ def _stream_gains(
         stream.resources or ("",)
     ):
         yield Gain(source_id, stream.name, "records")
+    if not any(_lets_through(before, stream) for before in earlier):
+        yield Gain(source_id, stream.name, "values")
+
+
+def _lets_through(before: StreamGrant, stream: StreamGrant) -> bool:
+    """Whether the content limits of an earlier grant leave all of these records."""
+    kept = {limit.field: frozenset(limit.values) for limit in stream.only}
+    return all(
+        each.field in kept and kept[each.field] <= frozenset(each.values) for each in before.only
+    )
 
 
 def _begins_before(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
@@ -166,7 +176,9 @@ def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoi
     if earlier is None:
         return StreamChoice(wanted=stream.required)
     fields = frozenset(earlier.fields) & frozenset(stream.fields)
-    choice = StreamChoice(wanted=True, fields=fields if stream.stream.selectable_fields else None)
+    cut = fields if stream.stream.selectable_fields else None
+    only = {limit.field: tuple(map(value_text, limit.values)) for limit in earlier.only}
+    choice = StreamChoice(wanted=True, fields=cut, only=only)
     window = earlier.time_constraint
     if window is None:
         return choice

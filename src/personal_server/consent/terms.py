@@ -14,7 +14,18 @@ from personal_server.consent.choices import DEFAULT_EXPIRY, Choices, EntryChoice
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import CONTINUOUS, DATA_ACCESS, SINGLE_USE
 from personal_server.domain.authority import SourceId, TimeConstraint
-from personal_server.domain.grant import Grant, StreamGrant, bound_ns, render_stream_grant
+from personal_server.domain.declaration import Stream
+from personal_server.domain.grant import (
+    MOST_LIMITS,
+    MOST_VALUES,
+    VALUE_CHARS,
+    ContentLimit,
+    Grant,
+    StreamGrant,
+    bound_ns,
+    is_limit_value,
+    told_stream_grant,
+)
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.errors import NotANarrowing
 
@@ -149,7 +160,7 @@ def render_details(grant: Grant) -> dict[str, object]:
         "source": {"kind": grant.source.kind, "id": grant.source.id},
         "purpose_code": grant.purpose_code,
         "access_mode": grant.access_mode,
-        "streams": [render_stream_grant(stream) for stream in grant.streams],
+        "streams": [told_stream_grant(stream) for stream in grant.streams],
     }
     optional = {
         "purpose_description": grant.purpose_description,
@@ -220,7 +231,36 @@ def _grant(
         fields=_fields(offer, choice.fields),
         time_constraint=_window(offer, choice),
         resources=resources,
+        only=_limits(offer, choice),
     )
+
+
+def _limits(offer: StreamOffer, choice: StreamChoice) -> tuple[ContentLimit, ...]:
+    """What was asked, where nothing is chosen; else what is chosen of it."""
+    asked = {limit.field: limit for limit in offer.only}
+    chosen = {field: _chosen(offer.stream, field, texts) for field, texts in choice.only.items()}
+    for field, limit in chosen.items():
+        if field in asked and not set(limit.values) <= set(asked[field].values):
+            raise NotANarrowing("The form names a value outside of the request.")
+    found = asked | chosen
+    if len(found) > MOST_LIMITS:
+        raise NotANarrowing(f"At most {MOST_LIMITS} fields limit a kind of record.")
+    return tuple(found[name] for name in offer.stream.properties if name in found)
+
+
+def _chosen(stream: Stream, field: str, texts: tuple[str, ...]) -> ContentLimit:
+    declared = stream.properties.get(field)
+    if declared is None or field not in stream.limiting:
+        named = ", ".join(stream.limiting) or "nothing"
+        raise NotANarrowing(f"This kind of record can be limited by {named}.")
+    values = dict.fromkeys(declared.limit_value(text) for text in texts)
+    known = tuple(value for value in values if value is not None and is_limit_value(value))
+    if len(known) < len(values) or len(known) > MOST_VALUES:
+        raise NotANarrowing(
+            f"A limit names at most {MOST_VALUES} values of the field's kind, at most"
+            f" {VALUE_CHARS} characters each."
+        )
+    return ContentLimit(field, known)
 
 
 def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...]:

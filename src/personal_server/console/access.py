@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from personal_server.consent.credentials import token_reference
 from personal_server.consent.unusual_reading import said_of
+from personal_server.console.content_limits import limits_said
 from personal_server.console.disclosures import DisclosureLine, disclosure_lines
 from personal_server.console.pages import Templates
 from personal_server.console.places import (
@@ -161,6 +162,7 @@ class GivenStream:
     fields: tuple[str, ...]
     window: str
     named_records: int
+    limited: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
                 fields=tuple(field_words(name) for name in stream.fields),
                 window=window_of(stream.time_constraint),
                 named_records=len(stream.resources or ()),
+                limited=limits_said(stream.only),
             )
         )
     return tuple(given)

@@ -130,6 +130,8 @@ def _stream_differences(
         said.append(f"{_place(place)}: another time window.")
     if old.get("resources") != new.get("resources"):
         said.append(f"{_place(place)}: other named records.")
+    if old.get("only") != new.get("only"):
+        said.append(f"{_place(place)}: limited to other values.")
     return said
 
 
@@ -167,6 +169,7 @@ _GAINED = {
     "older": "older records",
     "newer": "newer records",
     "records": "records that were not named before",
+    "values": "records with other values than before",
 }
 
 

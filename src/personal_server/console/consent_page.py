@@ -19,7 +19,7 @@ from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.consent.successors import SourceStream, choices_like, since_at
 from personal_server.console.consent_changes import Differences, differences_of
-from personal_server.console.consent_view import consent_view
+from personal_server.console.consent_view import HeldValues, consent_view, form_prefix
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import PASSKEYS, Templates, form_target
 from personal_server.console.passkeys import rendered
@@ -182,6 +182,16 @@ class ConsentPages:
             review = self.granting.view(handle, acting(visit))
         return self._page(visit, review, _note(error, differences_of(review)))
 
+    def _values(self, review: Review) -> HeldValues:
+        """What the streams that are wanted could be limited to."""
+        return {
+            form_prefix(offer, stream): self.evidence.values(stream.connections, stream.stream)
+            for offer in review.offers
+            if isinstance(offer, EntryOffer)
+            for stream in offer.streams
+            if stream.required or review.choices.entry(offer.index).stream(stream.name).wanted
+        }
+
     def _page(self, visit: PageRequest, review: Review, note: Note | None = None) -> Response:
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
         changed = frozenset[SourceStream]() if note is None else note.differences.changed
@@ -192,7 +202,9 @@ class ConsentPages:
             visit,
             "consent.html",
             {
-                "view": consent_view(review, figures, self.evidence.kept(), changed),
+                "view": consent_view(
+                    review, figures, self.evidence.kept(), changed, self._values(review)
+                ),
                 "note": note,
                 "csrf": visit.owner().csrf,
                 "fresh": visit.owner().is_fresh(self.clock()) or not review.reaches_further,

@@ -7,7 +7,7 @@ Source: docs/contract/authorization-server.md 7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +21,7 @@ from personal_server.consent.terms import AS_AGREED, asks_for_events
 from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
+from personal_server.console.content_limits import LimitView, limit_views, limits_said
 from personal_server.console.words import (
     counted,
     day_of,
@@ -34,9 +35,10 @@ from personal_server.domain.grant import StreamGrant
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review
-from personal_server.reading.preview import Evidence, Place
+from personal_server.reading.preview import Evidence, HeldValue, Place
 
 SAMPLE_COLUMNS = 5
+HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,8 @@ class StreamView:
     since: str
     until: str
     resources: tuple[tuple[str, bool], ...]
+    limits: tuple[LimitView, ...]
+    limited: tuple[str, ...]
     accounts: tuple[str, ...]
     count: str
     kept: str
@@ -230,12 +234,13 @@ class Shown:
     """What is known of the records behind the offers.
 
     Shapes: `evidence` under the review as authority, `kept` all there are; `changed` is to be
-        marked.
+        marked; `values` by entry and stream what it could be limited to.
     """
 
     evidence: Mapping[Place, Evidence]
     kept: Mapping[Place, int]
     changed: frozenset[SourceStream]
+    values: HeldValues
 
 
 def consent_view(
@@ -243,12 +248,13 @@ def consent_view(
     evidence: Mapping[Place, Evidence],
     kept: Mapping[Place, int],
     changed: frozenset[SourceStream] = frozenset(),
+    values: HeldValues | None = None,
 ) -> ConsentView:
     """The page of a review.
 
     Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
     """
-    shown = Shown(evidence, kept, changed)
+    shown = Shown(evidence, kept, changed, values or {})
     sources = tuple(_source(review, offer, shown) for offer in review.offers)
     terms = review.terms
     asked_modes = {offer.selection.access_mode for offer in review.offers}
@@ -410,7 +416,7 @@ def _source(
                 terms=_granted(review, offer.index, stream.name),
                 shown=shown,
                 names=names,
-                prefix=f"{offer.index}.{quote(stream.name, safe='')}",
+                prefix=form_prefix(offer, stream),
                 changed=(offer.selection.source_id, stream.name) in shown.changed,
             )
             for stream in offer.streams
@@ -424,6 +430,11 @@ def _source(
             if found.index == offer.index and found.what != "entry"
         ),
     )
+
+
+def form_prefix(offer: EntryOffer, stream: StreamOffer) -> str:
+    """How the form fields of a stream are told from those of others."""
+    return f"{offer.index}.{quote(stream.name, safe='')}"
 
 
 def _granted(review: Review, index: int, name: str) -> StreamGrant | None:
@@ -472,6 +483,8 @@ def _stream(
         since=choice.since,
         until=choice.until,
         resources=_resources(stream, choice),
+        limits=limit_views(stream, choice, prefix, shown.values.get(prefix, {})),
+        limited=limits_said(terms.only if terms else ()),
         accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
         count=consent_words.count(found),
         kept=counted(kept, "record"),

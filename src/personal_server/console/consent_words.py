@@ -31,6 +31,7 @@ UNGRANTABLE = {
     "unknown_preset": "The source has no such preset.",
     "unsupported_selection": "The source cannot be limited in the way the app asked.",
     "invalid_resource": "The app named records that cannot exist.",
+    "invalid_limit": "The app named values that the records cannot have.",
 }
 HIDDEN = "•••"
 _KEPT_CHARS = 2

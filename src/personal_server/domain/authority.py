@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from personal_server.domain.criteria import Condition
 from personal_server.domain.declaration import Stream
 from personal_server.errors import GrantInvalid
 
@@ -67,7 +68,8 @@ class ReadableSource:
     """One (grant, connection, stream) of a read authority.
 
     Shapes: `fields` is a non-empty tuple in schema order; `resources` is `None` (no restriction)
-        or a non-empty set of canonical keys; `declared` is the current declaration of the stream;
+        or a non-empty set of canonical keys; `only` is what every record satisfies (`eq` or `in`);
+        `declared` is the current declaration of the stream;
         `made_of` is `None`, or the sources whose visible records this one is computed from (it has
         none of its own); `source_name`, `maximum_staleness_seconds` and `sibling_streams` (all
         stream names) are what the source declares of itself.  Made of these: `stream` is the name
@@ -89,6 +91,7 @@ class ReadableSource:
     maximum_staleness_seconds: int | None = None
     sibling_streams: frozenset[str] = frozenset()
     made_of: tuple[ReadableSource, ...] | None = None
+    only: tuple[Condition, ...] = ()
     stream: str = field(init=False, repr=False)
     order: tuple[str, str] = field(init=False, repr=False)
     cursor_field: str | None = field(init=False, repr=False)

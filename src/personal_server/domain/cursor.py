@@ -170,6 +170,7 @@ def _projection(source: ReadableSource) -> tuple[object, ...]:
         list(source.fields),
         bounds,
         resources,
+        *([[each.field, sorted(map(repr, each.values))] for each in source.only]),
         *([] if source.made_of is None else [[_projection(each) for each in source.made_of]]),
     )
 

@@ -6,6 +6,7 @@ Rule: a declaration that exists is valid (docs/contract/resource-server.md 17);
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,8 +16,11 @@ from typing import Literal
 from personal_server.domain.persons import PERSON_MEMBER, PersonField, person_field
 from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind
 
+_WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
 SCALAR_OPERATORS = ("in", "ne", "exists")
+# What names things (senders, chats, categories); numbers and times measure them.
+LIMITING_KINDS = (ValueKind.STRING, ValueKind.INTEGER, ValueKind.BOOLEAN)
 TEXT_OPERATORS = ("contains", "starts_with")
 
 
@@ -69,6 +73,22 @@ class Property:
         if self.kind is None:
             return ()
         return SCALAR_OPERATORS + (TEXT_OPERATORS if self.kind is ValueKind.STRING else ())
+
+    def limit_value(self, given: object) -> str | int | bool | None:
+        """The value that a limit of a grant names, as JSON or as a text; `None` if it is none."""
+        if isinstance(given, str) and self.kind is ValueKind.INTEGER:
+            given = int(given) if _WHOLE_NUMBER.fullmatch(given) else None
+        elif isinstance(given, str) and self.kind is ValueKind.BOOLEAN:
+            given = {"true": True, "false": False}.get(given)
+        match self.kind:
+            case ValueKind.STRING:
+                return given if isinstance(given, str) else None
+            case ValueKind.BOOLEAN:
+                return given if isinstance(given, bool) else None
+            case ValueKind.INTEGER:
+                return given if isinstance(given, int) and not isinstance(given, bool) else None
+            case _:
+                return None
 
     @property
     def label_field(self) -> str | None:
@@ -203,6 +223,17 @@ class Stream:
         named = {*self.sortable, *grouped, *self.aggregations.count_distinct}
         named.add(self.conversation_field or "")
         return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def limiting(self) -> tuple[str, ...]:
+        """Fields by whose values a grant may be limited, in schema order.
+
+        Those that an index finds by equality; records are named by `resources`.
+        Source: docs/contract/resource-server.md 4.8.
+        """
+        found = {*self.indexed, *self.caseless_fields} - set(self.primary_key)
+        kinds = ((name, self.properties[name].kind) for name in self.properties if name in found)
+        return tuple(name for name, kind in kinds if kind in LIMITING_KINDS)
 
     @cached_property
     def groupable(self) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ construction error and therefore denies.  The *state* of a grant lives beside it
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Annotated
@@ -16,10 +16,13 @@ from typing import Annotated
 import msgspec
 
 from personal_server.domain.authority import ReadingBudget, SourceId, TimeConstraint
-from personal_server.domain.values import DAY_NANOSECONDS, day_number, instant_ns
+from personal_server.domain.values import DAY_NANOSECONDS, MAX_INTEGER, day_number, instant_ns
 from personal_server.errors import GrantInvalid
 
 GRANT_VERSION = "0.1.0"
+# That of a grant limited by content, so that who does not know such limits cannot pass over them.
+LIMITED_VERSION = "0.2.0"
+MOST_LIMITS, MOST_VALUES, VALUE_CHARS = 8, 1_000, 200
 FIRST_NS = (date.min.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
 END_NS = (date.max.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
 # How a grant stands that can be read.
@@ -28,18 +31,57 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 Texts = Annotated[list[Text], msgspec.Meta(min_length=1)]
 
 
+# A value by which a grant is limited, as JSON has it.
+LimitValue = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContentLimit:
+    """Only records whose field has one of these values."""
+
+    field: str
+    values: tuple[LimitValue, ...]
+
+    def __post_init__(self) -> None:
+        """Without values nothing would be granted; what no column compares cannot be asked for."""
+        distinct = {(type(value), value) for value in self.values}
+        if not self.field or not 0 < len(self.values) <= MOST_VALUES:
+            raise GrantInvalid("A content limit has a field and values, and not too many.")
+        if len(distinct) != len(self.values) or not all(map(is_limit_value, self.values)):
+            raise GrantInvalid("A content limit names short values, each once.")
+
+
+def value_text(value: LimitValue) -> str:
+    """A value as a form posts it and a command line names it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_limit_value(value: LimitValue) -> bool:
+    """Whether a grant may be limited to that value: not longer than what an index compares."""
+    if isinstance(value, str):
+        return len(value) <= VALUE_CHARS
+    return -MAX_INTEGER <= value <= MAX_INTEGER
+
+
 @dataclass(frozen=True, slots=True)
 class StreamGrant:
-    """One stream of a grant: on which connections, which fields, when, which records."""
+    """One stream of a grant: on which connections, which fields, when, which records.
+
+    Shapes: `only`: at most one limit a field; a record satisfies all of them.
+    """
 
     name: str
     instance_ids: tuple[str, ...]
     fields: tuple[str, ...]
     time_constraint: TimeConstraint | None = None
     resources: tuple[str, ...] | None = None
+    only: tuple[ContentLimit, ...] = ()
 
     def __post_init__(self) -> None:
         """Empty means nothing, never everything: such a stream grant cannot exist."""
+        fields = {limit.field for limit in self.only}
+        if len(fields) != len(self.only) or len(fields) > MOST_LIMITS:
+            raise GrantInvalid("A stream grant is limited by each field once.")
         if not self.name or not self.instance_ids or not self.fields or self.resources == ():
             raise GrantInvalid("A stream grant names a stream, connections and fields.")
 
@@ -121,7 +163,8 @@ def parse_grant(stored: bytes) -> Grant:
         raw = msgspec.convert(parsed, _StoredGrant)
     except ValueError as error:  # msgspec's ValidationError is one too
         raise GrantInvalid("The stored grant cannot be read.") from error
-    if raw.version != GRANT_VERSION:
+    streams = _streams(raw.streams)
+    if raw.version != _version(streams):
         raise GrantInvalid("The stored grant has another version.")
     return Grant(
         grant_id=raw.grant_id,
@@ -134,7 +177,7 @@ def parse_grant(stored: bytes) -> Grant:
         purpose_code=raw.purpose_code,
         purpose_description=raw.purpose_description,
         access_mode=raw.access_mode,
-        streams=_streams(raw.streams),
+        streams=streams,
         expires_at=None if raw.expires_at is None else _instant(raw.expires_at),
         selection_preset=raw.selection_preset,
         retention=raw.retention,
@@ -147,7 +190,7 @@ def render_grant(grant: Grant) -> bytes:
     if grant.client_display is not None:
         client["client_display"] = grant.client_display
     members: dict[str, object] = {
-        "version": GRANT_VERSION,
+        "version": _version(grant.streams),
         "grant_id": grant.grant_id,
         "issued_at": grant.issued_at,
         "subject": {"id": grant.subject_id},
@@ -181,7 +224,25 @@ def render_stream_grant(stream: StreamGrant) -> dict[str, object]:
         members["time_constraint"] = {k: v for k, v in texts.items() if v is not None}
     if stream.resources is not None:
         members["resources"] = list(stream.resources)
+    if stream.only:
+        members["only"] = {limit.field: list(limit.values) for limit in stream.only}
     return members
+
+
+def told_stream_grant(stream: StreamGrant) -> dict[str, object]:
+    """A stream grant as its client is told of it: limits by what it was not granted are not named.
+
+    Source: docs/contract/resource-server.md 4.8.
+    """
+    told = tuple(limit for limit in stream.only if limit.field in stream.fields)
+    members = render_stream_grant(replace(stream, only=told))
+    if len(told) < len(stream.only):
+        members["further_limits"] = True
+    return members
+
+
+def _version(streams: Sequence[StreamGrant]) -> str:
+    return LIMITED_VERSION if any(stream.only for stream in streams) else GRANT_VERSION
 
 
 def bound_ns(text: str) -> int | None:
@@ -221,12 +282,19 @@ class _StoredTime(msgspec.Struct, forbid_unknown_fields=True):
     until: Text | None = None
 
 
+_StoredLimits = Annotated[
+    dict[Text, Annotated[list[str | int | bool], msgspec.Meta(min_length=1)]],
+    msgspec.Meta(min_length=1),
+]
+
+
 class _StoredStream(msgspec.Struct, forbid_unknown_fields=True):
     name: Text
     instance_ids: Texts
     fields: Texts
     time_constraint: _StoredTime | msgspec.UnsetType = msgspec.UNSET
     resources: Texts | msgspec.UnsetType = msgspec.UNSET
+    only: _StoredLimits | msgspec.UnsetType = msgspec.UNSET
 
 
 class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
@@ -268,7 +336,12 @@ def _stream(stored: _StoredStream) -> StreamGrant:
         fields=_distinct(stored.fields),
         time_constraint=None if constraint is msgspec.UNSET else _time_constraint(constraint),
         resources=None if resources is msgspec.UNSET else _distinct(resources),
+        only=() if stored.only is msgspec.UNSET else _limits(stored.only),
     )
+
+
+def _limits(stored: Mapping[str, list[LimitValue]]) -> tuple[ContentLimit, ...]:
+    return tuple(ContentLimit(field, tuple(values)) for field, values in stored.items())
 
 
 def _time_constraint(stored: _StoredTime) -> TimeConstraint:

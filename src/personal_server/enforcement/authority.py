@@ -22,13 +22,22 @@ from personal_server.domain.authority import (
     Unavailable,
 )
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.criteria import Condition, Operator
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.envelope import (
     MAX_NAMED_CONNECTIONS,
     AvailableConnection,
     render_unavailable,
 )
-from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.grant import (
+    ACTIVE,
+    ContentLimit,
+    Grant,
+    MemberGrant,
+    Resolved,
+    StreamGrant,
+)
+from personal_server.domain.values import comparable
 from personal_server.enforcement.fields import granted_here
 from personal_server.enforcement.own_names import granted_part
 from personal_server.enforcement.queries import Selectors
@@ -216,9 +225,10 @@ def _readable(
     fields = tuple(name for name in stream.properties if name in named.fields)
     if not fields:
         return "stream_not_declared"
-    if not _is_well_formed(named.stream, stream, fields):
+    only = content_conditions(named.stream.only, stream)
+    if only is None or not _is_well_formed(named.stream, stream, fields):
         return "grant_invalid"
-    found = _source(named, connection, declaration, stream, fields, grant.grant_id)
+    found = _source(named, connection, declaration, stream, fields, grant.grant_id, only)
     return granted_part(found) if declaration.is_of_own_file else found
 
 
@@ -232,6 +242,29 @@ def _is_well_formed(named: StreamGrant, stream: Stream, fields: tuple[str, ...])
     return bounded is not None and bounded.kind is not None and bounded.kind.value in _TIMES
 
 
+def content_conditions(
+    limits: Sequence[ContentLimit], stream: Stream
+) -> tuple[Condition, ...] | None:
+    """What every record of a stream satisfies under these limits.
+
+    Source: docs/contract/resource-server.md 4.8.
+    Returns: `None` where one cannot be held to: its field, or a value of it, is none any more.
+    """
+    found: list[Condition] = []
+    for limit in limits:
+        declared = stream.properties.get(limit.field)
+        if declared is None or declared.kind is None or limit.field not in stream.limiting:
+            return None
+        values = tuple(comparable(value, declared.kind) for value in limit.values)
+        if None in values:
+            return None
+        first, *further = (value for value in values if value is not None)
+        operator = Operator.IN if further else Operator.EQ
+        place = (limit.field, declared.kind, operator)
+        found.append(Condition(*place, first, tuple(further), declared.is_caseless))
+    return tuple(found)
+
+
 def _source(
     named: _NamedStream | None,
     connection: Connection,
@@ -239,6 +272,7 @@ def _source(
     stream: Stream,
     fields: tuple[str, ...],
     grant_id: str | None = None,
+    only: tuple[Condition, ...] = (),
 ) -> ReadableSource:
     return ReadableSource(
         grant_id=grant_id,
@@ -254,6 +288,7 @@ def _source(
         source_name=declaration.display_name,
         maximum_staleness_seconds=declaration.maximum_staleness_seconds,
         sibling_streams=frozenset(declaration.streams),
+        only=only,
     )
 
 

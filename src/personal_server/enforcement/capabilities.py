@@ -72,11 +72,25 @@ class TimeBounds(WireObject):
     until: str | None = None
 
 
+class LimitedField(WireObject):
+    """A granted field by which records are picked, and by how many of its values."""
+
+    field: Word
+    value_count: Count
+
+
 class Constraints(WireObject):
     """What limits the records of a stream that a token can read."""
 
     time_constraint: TimeBounds | None
     resource_count: Count | None
+    only: Sequence[LimitedField] | None = None
+    further_limits: bool | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing limits them."""
+        return self == Constraints(time_constraint=None, resource_count=None)
 
 
 class ExpandCapability(WireObject, kw_only=True):
@@ -168,7 +182,13 @@ def constraints_of(source: ReadableSource) -> Constraints:
     if bound is not None:
         shown = TimeBounds(field=bound.field, since=bound.since, until=bound.until)
     count = None if source.resources is None else len(source.resources)
-    return Constraints(time_constraint=shown, resource_count=count)
+    told = [LimitedField(c.field, len(c.values)) for c in source.only if c.field in source.fields]
+    return Constraints(
+        time_constraint=shown,
+        resource_count=count,
+        only=told or None,
+        further_limits=True if len(told) < len(source.only) else None,
+    )
 
 
 def expand_capabilities(

@@ -7,7 +7,7 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
@@ -35,7 +35,8 @@ class Scope:
     """One source as a backend sees it: whose records exist for this request.
 
     `fields` are the granted ones, for what is computed *from* fields (changes, search, dates of
-    records); `window` bounds the consent-time field; `resources` are the only keys that exist.
+    records); `window` bounds the consent-time field; `resources` are the only keys that exist, and
+    only records that satisfy all of `only` do (`eq` and `in`, of fields granted or not).
     Records of a scope that is `made_of` others are computed from what those show
     (`domain.persons`), and from nothing else.
     """
@@ -47,6 +48,17 @@ class Scope:
     resources: frozenset[str] | None = None
     made_of: tuple[Scope, ...] | None = None
     connector_key: str = ""
+    only: tuple[Condition, ...] = ()
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether records are picked by key or content, so that no stretch of time is all of it."""
+        return self.resources is not None or bool(self.only)
+
+    @property
+    def unpicked(self) -> Scope:
+        """The scope as its window alone leaves it."""
+        return replace(self, resources=None, only=()) if self.is_picked else self
 
 
 BY_KEY = Order(None, None, False)
@@ -308,6 +320,7 @@ def scope_of(source: ReadableSource) -> Scope:
         resources=source.resources,
         made_of=None if source.made_of is None else scopes_of(source.made_of),
         connector_key=source.connector_key,
+        only=source.only,
     )
 
 

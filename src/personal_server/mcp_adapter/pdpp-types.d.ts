@@ -129,6 +129,11 @@ export type StreamMetadata = {
       until?: string;
     } | null;
     resource_count: number | null;
+    only?: {
+      field: string;
+      value_count: number;
+    }[];
+    further_limits?: boolean;
   };
   field_capabilities: {
     [name: string]: {
@@ -266,6 +271,11 @@ export type CompactStream = {
       until?: string;
     } | null;
     resource_count: number | null;
+    only?: {
+      field: string;
+      value_count: number;
+    }[];
+    further_limits?: boolean;
   };
   fields_left_out?: number;
   visible?: Glance;

@@ -8,18 +8,22 @@ Source: docs/contract/authorization-server.md 7.3.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import ReadResult
-from personal_server.domain.grant import Resolved
+from personal_server.domain.grant import LimitValue, Resolved, is_limit_value
 from personal_server.enforcement.authority import read_authority
-from personal_server.enforcement.queries import RecordsQuery, Selectors
+from personal_server.enforcement.queries import AggregateQuery, RecordsQuery, Selectors
 from personal_server.errors import QueryTimeout
+from personal_server.reading.aggregates import ShownAggregation, read_aggregate
+from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_records
 from personal_server.storage.catalog import KnownDeclarations
@@ -29,6 +33,8 @@ LEAST_SECONDS: Final = 0.05
 SAMPLE_RECORDS: Final = 3
 ROUGH_RECORDS: Final = 100
 ROUGH_SECONDS: Final = 0.25
+VALUES_SECONDS: Final = 0.5
+VALUES_SHOWN: Final = 20
 
 Place = tuple[str, str]
 """(connection_id, stream)"""
@@ -49,6 +55,14 @@ class Evidence:
     latest: str | None = None
     synced_at_ns: int | None = None
     samples: tuple[Mapping[str, object], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldValue:
+    """A value that a grant could be limited to, and how many records have it."""
+
+    value: LimitValue
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +89,37 @@ class EvidenceReader:
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
             stored = snapshot.stored_streams()
         return {(found.connection_id, found.stream): found.record_count for found in stored}
+
+    def values(
+        self, connections: Iterable[str], declared: Stream
+    ) -> dict[str, tuple[HeldValue, ...]]:
+        """By field the most frequent values that a stream can be limited to, as its owner sees it.
+
+        Shapes: fields that are not counted by value, or not in time, have none.
+        """
+        until = self.monotonic() + VALUES_SECONDS
+        reads = OwnerReads(self.ports, self.declarations)
+        counted = [name for name in declared.limiting if name in declared.groupable]
+        found: dict[str, tuple[HeldValue, ...]] = {}
+        for name in counted if declared.aggregations.count else ():
+            counts: dict[tuple[bool, LimitValue], int] = {}
+            with suppress(QueryTimeout):
+                for connection_id in connections:
+                    left = until - self.monotonic()
+                    if left < LEAST_SECONDS:
+                        return found
+                    with reads.open(left) as (snapshot, authority):
+                        asked = _by_value(declared.name, connection_id, name)
+                        answer = read_aggregate(self.ports, snapshot, authority, asked)
+                    for each in cast("ShownAggregation", answer.data).groups or ():
+                        value: object = msgspec.json.decode(each.key)
+                        if isinstance(value, str | int) and is_limit_value(value):
+                            key = (isinstance(value, bool), value)
+                            counts[key] = counts.get(key, 0) + each.count
+                most = sorted(counts.items(), key=lambda each: -each[1])[:VALUES_SHOWN]
+                if any(count > 1 for _, count in most):  # else each names one record
+                    found[name] = tuple(HeldValue(value, count) for (_, value), count in most)
+        return found
 
     def _authority(self, prospective: Resolved) -> tuple[ReadAuthority, dict[str, int | None]]:
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
@@ -116,6 +161,11 @@ class EvidenceReader:
         )
         with self.ports.snapshot(seconds) as snapshot:
             return read_records(self.ports, snapshot, authority, query)
+
+
+def _by_value(stream: str, connection_id: str, field: str) -> AggregateQuery:
+    place = Selectors(connection_id=connection_id)
+    return AggregateQuery(stream, "count", place, group_by=field, limit=VALUES_SHOWN)
 
 
 def _exact(answer: ReadResult) -> Evidence:

@@ -163,7 +163,8 @@ def grouped(sources: Sequence[ReadableSource]) -> tuple[ConnectorEntry, ...]:
     connectors: dict[tuple[str, str], dict[object, list[ReadableSource]]] = {}
     for source in sorted(sources, key=lambda s: (s.connector_key, s.grant_id or "", s.order)):
         place = (source.source.id, source.grant_id or "")
-        alike = (source.stream, source.fields, source.time_constraint, source.resources)
+        limits = (source.time_constraint, source.resources, source.only)
+        alike = (source.stream, source.fields, *limits)
         connectors.setdefault(place, {}).setdefault(alike, []).append(source)
     return tuple(ConnectorEntry(tuple(_entries(streams))) for streams in connectors.values())
 

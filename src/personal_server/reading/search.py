@@ -310,7 +310,7 @@ def search(
     if query.cursor is None and not turn.hits and read.sources:
         conditions = [read.plan.conditions.get(source.order, ()) for source in read.sources]
         emptiness = _explained(snapshot, read, conditions, freshness)
-    if any(source.time_constraint for source in read.sources):
+    if any(source.time_constraint or source.only for source in read.sources):
         _wait_for_grid(begun, GRID_SECONDS if turn.relaxed is None else RELAXED_GRID_SECONDS)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if read.plan.words.ignored:
@@ -782,7 +782,7 @@ def _search_in_time(
     if query.cursor is None and not page.rows and read.sources:
         conditions = [timed.conditions for timed in read.plan.scopes]
         emptiness = _explained(snapshot, read, conditions, freshness)
-    if any(source.time_constraint for source in read.sources):
+    if any(source.time_constraint or source.only for source in read.sources):
         _wait_for_grid(begun, GRID_SECONDS)
     searched = SearchCoverage(0, 0, len(read.sources))
     meta: dict[str, object] = dict(source_mix(read, shown.sources, searched))

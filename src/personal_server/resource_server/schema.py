@@ -430,7 +430,6 @@ def compact_row(authority: ReadAuthority, entry: StreamEntry) -> CompactStream:
     source = entry.first
     stream = source.declared
     constraints = constraints_of(source)
-    constrained = constraints.time_constraint or constraints.resource_count is not None
     return CompactStream(
         name=stream.name,
         display_name=stream.label,
@@ -451,7 +450,7 @@ def compact_row(authority: ReadAuthority, entry: StreamEntry) -> CompactStream:
             for each in expand_capabilities(authority, entry.sources)
         ],
         granted_connections=granted_connections(authority, entry.sources),
-        constraints=constraints if constrained else None,
+        constraints=None if constraints.is_empty else constraints,
         fields_left_out=len(stream.properties) - len(source.fields) or None,
         visible=None if entry.glance is None else _shown_glance(entry.glance),
         freshness=entry.freshness,

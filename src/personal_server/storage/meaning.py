@@ -85,6 +85,11 @@ def in_window(data: JsonObject, scope: Scope) -> bool:
     return scope.window.holds(event_instant_ns(data.get(scope.window.field), kind))
 
 
+def is_in(data: JsonObject, scope: Scope) -> bool:
+    """Source: docs/contract/resource-server.md 4.3, `visible`, by time and content."""
+    return in_window(data, scope) and all(holds(each, data) for each in scope.only)
+
+
 def holds(condition: Condition, data: JsonObject) -> bool:
     """Whether a record satisfies a condition; null values satisfy none but `exists` false."""
     found = comparable(data.get(condition.field), condition.kind)

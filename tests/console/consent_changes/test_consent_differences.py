@@ -52,6 +52,7 @@ STREAM_CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"instance_ids": ["a"]}, "messages of mail: 1 account, before 2."),
     ({"time_constraint": {"field": "at"}}, "messages of mail: another time window."),
     ({"resources": ["1"]}, "messages of mail: other named records."),
+    ({"only": {"from": ["a"]}}, "messages of mail: limited to other values."),
 ]
 
 

@@ -26,6 +26,7 @@ TOLD: list[tuple[str, Details]] = [
         "unsupported_selection",
         {"streams": [{"name": "volumes", "time_range": {"since": "2026-01-01"}}]},
     ),
+    ("invalid_limit", {"streams": [{"name": "entries", "only": {"pinned": ["yes"]}}]}),
     ("invalid_resource", {"streams": [{"name": "volumes", "resources": ["one"]}]}),
 ]
 HIDDEN: list[Details] = [

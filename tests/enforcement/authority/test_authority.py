@@ -134,6 +134,15 @@ def test_a_grant_without_the_key_or_with_a_foreign_constraint_is_malformed() -> 
     assert reasons(foreign) == [(DIARY, "grant_invalid", None)]
 
 
+def test_a_content_limit_is_held_to_as_declared_now_or_not_at_all() -> None:
+    held = client(stream_grant(only={"pinned": (True,), "volume_id": ("v1", "v2")}))
+    assert [c.values for c in held.sources[0].only] == [(True,), ("v1", "v2")]
+    for only in ({"title": ("Rain",)}, {"gone": ("a",)}, {"pinned": ("true",)}, {"id": ("e1",)}):
+        denied = client(stream_grant(instance_ids=(DIARY,), only=only))
+        assert reasons(denied) == [(DIARY, "grant_invalid", None)]
+        assert denied.sources == ()
+
+
 def test_the_later_of_two_grants_replaces_the_earlier_and_fields_are_not_united() -> None:
     early = grant(stream_grant(fields=("id", "title")), grant_id="grt_a", issued="2026-01-01")
     late = grant(stream_grant(fields=("id", "body")), grant_id="grt_b", issued="2026-02-01")

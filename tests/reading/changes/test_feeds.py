@@ -218,6 +218,7 @@ def test_a_bookmark_of_another_selection_is_refused(door: Door) -> None:
         stream_grant(instance_ids=(LETTERS,)),
         stream_grant(since="2026-01-02T00:00:00Z"),
         stream_grant(resources=("e1",)),
+        stream_grant(only={"pinned": (True,)}),
     ],
 )
 def test_another_projection_starts_again(door: Door, changed: object) -> None:

@@ -202,3 +202,54 @@ def test_what_changed_after_a_number_is_told_by_connection_and_stream(store: Rec
         told_after = {n: list(snapshot.changed_after(n)) for n in (0, since, since + 1)}
     a, b = ("cin_a", "notes"), ("cin_b", "notes")
     assert told_after == {0: [a, b], since: [b], since + 1: []}
+
+
+@pytest.mark.parametrize(
+    ("field", "inside", "outside"),
+    [("mood", "Calm", "glad"), ("pinned", True, False), ("words", 2**62, 7), ("words", 0, None)],
+)
+@pytest.mark.parametrize("granted", [("id", "at"), ("id", "at", "mood", "pinned", "words")])
+def test_leaving_what_a_scope_is_limited_to_looks_like_a_deletion(
+    store: RecordStore, field: str, inside: Any, outside: Any, granted: tuple[str, ...]
+) -> None:
+    only = (condition(field, "eq", inside, caseless=field == "mood"),)
+    limited = scope("cin_a", fields=granted, only=only)
+    keys = ("n1", "n2", "n3", "n4", "n5")
+    write(store, "cin_a", [note(key, **{field: inside}) for key in keys])
+    write(store, "cin_a", [note("n2", **{field: outside}), note("n6", **{field: outside})])
+    since = horizon(store)
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", **{field: outside}),  # leaves
+            note("n2", **{field: inside}),  # comes
+            "n3",  # is deleted
+            note("n4", **{field: outside}),  # leaves, and comes back
+            note("n4", **{field: inside}),
+            note("n5", title="hidden", **{field: inside}),
+            note("n6", title="elsewhere", **{field: outside}),
+            "n6",
+        ],
+    )
+    assert told(feed(store, since, limited)) == [
+        ("n1", True),
+        ("n2", False),
+        ("n3", True),
+        ("n4", False),
+    ]
+    assert {key for key, _ in told(feed(store, None, limited))} == {"n2", "n4", "n5"}
+    store.prune_history(horizon(store) + 10**6)
+    assert {key for key, _ in told(feed(store, None, limited))} == {"n2", "n4", "n5"}
+
+
+def test_a_change_between_two_values_of_a_limit_is_none_of_what_is_granted(
+    store: RecordStore,
+) -> None:
+    two = (condition("mood", "in", "calm", further=("glad",), caseless=True),)
+    write(store, "cin_a", [note("n1", mood="calm")])
+    since = horizon(store)
+    write(store, "cin_a", [note("n1", mood="GLAD")])
+    assert told(feed(store, since, scope("cin_a", fields=("id", "at"), only=two))) == []
+    seen = scope("cin_a", fields=("id", "at", "mood"), only=two)
+    assert told(feed(store, since, seen)) == [("n1", False)]

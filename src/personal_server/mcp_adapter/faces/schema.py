@@ -364,6 +364,11 @@ def _bounds(row: Json) -> list[str]:
     count = as_count(constraints.get("resource_count"))
     if count is not None:
         parts.append(f"only {count} chosen records")
+    for each in as_list(constraints.get("only")):
+        limit = as_object(each)
+        parts.append(f"only {limit.get('value_count')} values of {label(str(limit.get('field')))}")
+    if constraints.get("further_limits") is True:
+        parts.append("only records that the owner picked by what is not shown here")
     return parts
 
 

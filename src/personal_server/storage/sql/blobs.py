@@ -153,8 +153,8 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         named = f"b.{BlobReferenceRow.blob_id} = ?"
         where = Where(
             (
-                # by their keys references are read whichever blob is asked for
-                reader.session.dialect.unsteering(named) if visible.by_key else named,
+                # where records are picked, their references are read whichever blob is asked for
+                reader.session.dialect.unsteering(named) if visible.index else named,
                 f"b.{BlobReferenceRow.source} = ?",
                 f"b.{BlobReferenceRow.field} IN {listed}",
             ),
@@ -162,8 +162,8 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         )
         whole = where & visible
         tables = [f"{BlobReferenceRow.table} b", place.compiler.lines()]
-        # where few keys are visible, they lead to the references
-        first, second = reversed(tables) if visible.by_key else tables
+        # where records are picked, they lead to the references
+        first, second = reversed(tables) if visible.index else tables
         referring = Statement(
             f"SELECT r.id, {name} FROM {first}"  # noqa: S608
             f" {reader.session.dialect.ordered_join} {second} ON r.k = {key}{whole.sql}"

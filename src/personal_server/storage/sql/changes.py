@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.damage import is_line_of, line_sum
 from personal_server.storage.meaning import holds, latest_change
-from personal_server.storage.sql.compiler import Statement, Where
+from personal_server.storage.sql.compiler import KEYS, Statement, Where, with_key
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
@@ -45,6 +45,7 @@ _COLUMNS = (
     ChangeRow.written_at,
     ChangeRow.prev,
     ChangeRow.next,
+    ChangeRow.was_held,
 )
 _LOAD = select(ChangeRow, ChangeRow.source, ChangeRow.sequence, columns=_COLUMNS)
 _WALK = f"SELECT {listed(_COLUMNS)} FROM {ChangeRow.table}"  # noqa: S608
@@ -82,6 +83,7 @@ class Noted:
     written_at_ns: int
     prev: int | None
     next: int | None
+    was_held: str | None
 
 
 def changes(reader: Reader, plan: ChangesPlan) -> Feed:
@@ -124,7 +126,8 @@ class _SourceFeed:
     """The feed of one source.
 
     A constraint on another field than today's consent-time field cannot be judged for the past;
-    such a scope gets living records and no tombstones.
+    such a scope gets living records and no tombstones.  What a record held after a change, of what
+    the scope is limited by, says the change that followed, or the record as it stands.
     """
 
     def __init__(self, reader: Reader, place: ScopedSource, plan: ChangesPlan) -> None:
@@ -136,10 +139,13 @@ class _SourceFeed:
         window = place.scope.window
         self._fields = frozenset(place.scope.fields)
         self._dated = self._fields | ({window.field} if window else set[str]())
+        self._only = {each.field: place.compiler.held_digests(each) for each in place.scope.only}
+        # what lets a record appear without being told of
+        self._unseen = frozenset(self._only) - self._dated
         self._window = None if window is None else _as_stored(window)
         self._knows_past = window is None or window.field == place.compiler.layout.consent
         self._touching = self._touching_scope()
-        where = Where(("r.k = ?",), ("",)) & place.visible()
+        where = with_key("") & place.visible()
         # the checksum alone: a text is read once it is known to be shown
         number = place.source.tables
         summed = f"(SELECT h.sum FROM h{number} h WHERE h.id = r.id)"  # noqa: S608
@@ -150,9 +156,9 @@ class _SourceFeed:
         """All items, lazily."""
         since = self._plan.since
         for noted in self._walk():
-            if self._visible(noted.now, noted.now_at, noted.key):
+            if self._is_visible_after(noted):
                 item = self._living(noted)
-            elif since is not None and self._visible(noted.was, noted.was_at, noted.key):
+            elif since is not None and self._was_visible_before(noted):
                 item = self._departed(noted, since)
             else:
                 item = None
@@ -167,6 +173,8 @@ class _SourceFeed:
             keys = orjson.dumps(sorted(self._scope.resources)).decode()
             listed = self._session.dialect.values("?", ColumnKind.TEXT)
             found &= Where((f"{ChangeRow.key} IN {listed}",), (keys,))
+        if self._only:
+            found &= self._touching_content()
         if self._window is None or not self._knows_past:
             return found
         low = -math.inf if self._window.since_ns is None else self._window.since_ns
@@ -174,6 +182,20 @@ class _SourceFeed:
         was_at, now_at = ChangeRow.was_at, ChangeRow.now_at
         inside = f"{was_at} >= ? AND {was_at} < ? OR {now_at} >= ? AND {now_at} < ?"
         return found & Where((f"({inside})",), (low, high, low, high))
+
+    def _touching_content(self) -> Where:
+        """Changes of records that are visible now, or were before the change by what they held."""
+        compiler, dialect = self._place.compiler, self._session.dialect
+        same = Where((f"r.k = {ChangeRow.table}.{ChangeRow.key}",), (), KEYS)
+        now = compiler.select("1", same & self._place.visible())
+        either, params = f"EXISTS ({now.sql})", now.params
+        if self._plan.since is not None:
+            each = [dialect.string_at(str(ChangeRow.was_held), name) for name in self._only]
+            among = f"IN {dialect.values('?', ColumnKind.TEXT)}"
+            held = " AND ".join(f"{text} {among}" for text in each)
+            either = f"({either} OR {held})"
+            params += tuple(orjson.dumps(sorted(known)).decode() for known in self._only.values())
+        return Where((either,), params)
 
     def _walk(self) -> Iterator[Noted]:
         after = max(self._plan.since or 0, self._plan.after)
@@ -197,13 +219,31 @@ class _SourceFeed:
                 self._reader.note(self._place.source, number)
                 continue
             dated = parse_changes(changes)
-            latest = latest_change(FieldChange(created, created_at), dated, self._dated)
-            if latest.sequence != noted.sequence:
+            latest = latest_change(FieldChange(created, created_at), dated, self._dated).sequence
+            if self._unseen:
+                last = max((created, *(each.sequence for each in dated.values())))
+                latest = self._appeared(last, latest)
+            if latest != noted.sequence:
                 continue
             for line in self._of_key(noted, self._whole):
                 whole = self._reader.whole(self._place.source, line)
                 return None if whole is None else self._matching(noted, whole)
         return None
+
+    def _appeared(self, last: int, told: int) -> int:
+        """Which change after `told` let a record appear that is visible now; else `told`.
+
+        Where one of them was forgotten, so was what came before the feed.
+        """
+        number: int | None = last
+        while number is not None and number > told:
+            noted = self._find(number)
+            if noted is None:
+                return told
+            if not self._was_visible_before(noted):
+                return number
+            number = noted.prev
+        return told
 
     def _matching(self, noted: Noted, row: StoredRecord) -> Change | _PassedOver:
         """The record if it satisfies the conditions; else that it left, if it may have before."""
@@ -249,26 +289,49 @@ class _SourceFeed:
         first = noted
         while first.prev is not None and first.prev > since:
             first = self._load(first.prev)
-        return self._visible(first.was, first.was_at, first.key)
+        return self._was_visible_before(first)
 
     def _is_relevant(self, noted: Noted) -> bool:
-        before = self._visible(noted.was, noted.was_at, noted.key)
-        after = self._visible(noted.now, noted.now_at, noted.key)
+        before, after = self._was_visible_before(noted), self._is_visible_after(noted)
         if before != after:
             return True
         changed: list[str] = orjson.loads(noted.fields or "[]")
         return before and not self._fields.isdisjoint(changed)
 
+    def _was_visible_before(self, noted: Noted) -> bool:
+        return self._visible(noted.was, noted.was_at, noted.key) and self._held(noted)
+
+    def _is_visible_after(self, noted: Noted) -> bool:
+        if not self._visible(noted.now, noted.now_at, noted.key):
+            return False
+        if not self._only or self._plan.since is None:
+            return True  # without a beginning whoever looks for the living one sees what it holds
+        if noted.next is None:
+            return bool(self._of_key(noted, self._line))
+        return self._held(self._load(noted.next))
+
     def _visible(self, exists: int, at: Any, key: str) -> bool:
+        """By key and time."""
         scope = self._scope
         if not exists or (scope.resources is not None and key not in scope.resources):
             return False
         return self._window is None or not self._knows_past or self._window.holds(at)
 
+    def _held(self, noted: Noted) -> bool:
+        """Whether what the record held before the change is what the scope is limited to."""
+        if not self._only:
+            return True
+        held: Mapping[str, str] = orjson.loads(noted.was_held or "{}")
+        return all(held.get(name) in known for name, known in self._only.items())
+
     def _load(self, sequence: int) -> Noted:
+        found = self._find(sequence)
+        assert found is not None  # noqa: S101  # neighbours of retained changes are retained
+        return found
+
+    def _find(self, sequence: int) -> Noted | None:
         line = self._session.first(_LOAD, (self._place.source.source, sequence))
-        assert line is not None  # noqa: S101  # neighbours of retained changes are retained
-        return Noted(*line)
+        return None if line is None else Noted(*line)
 
 
 def _as_stored(window: TimeConstraint) -> TimeConstraint:

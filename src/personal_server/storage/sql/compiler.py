@@ -25,13 +25,15 @@ from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.sql.layout import Column, Layout
+from personal_server.storage.sql.layout import Column, Layout, held_digest
 from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.tables import ColumnKind
 
 # So many words of a text tell it from almost all others.
 MOST_WORDS = 16
 MAX_ID = 2**63 - 1
+# The index of the keys, beside those that bear the names of columns.
+KEYS = "k"
 _SIGNS = {
     Operator.EQ: "=",
     Operator.GTE: ">=",
@@ -53,17 +55,18 @@ class Statement:
 class Where:
     """Conditions that hold together; an impossible one makes the whole empty.
 
-    `by_key`: lines are read by their keys, whatever index a condition has: that index would lead
-    over lines that the keys leave out, and how long it takes would tell of them.
+    `index`: lines are read by their keys (`KEYS`) or by the index of that column, whatever index
+    another condition has: that one would lead over lines that are left out here, and how long it
+    takes would tell of them.
     """
 
     parts: tuple[str, ...] = ()
     params: tuple[Value, ...] = ()
-    by_key: bool = False
+    index: str | None = None
 
     def __and__(self, other: Where) -> Where:
-        by_key = self.by_key or other.by_key
-        return Where(self.parts + other.parts, self.params + other.params, by_key)
+        index = KEYS if KEYS in (self.index, other.index) else self.index or other.index
+        return Where(self.parts + other.parts, self.params + other.params, index)
 
     def yielding(self, dialect: Dialect, name: str, signs: str = "<>") -> Where:
         """The same, with bounds of a column not competing with further ones for its index."""
@@ -72,12 +75,22 @@ class Where:
         return replace(self, parts=tuple(parts))
 
     @property
+    def free(self) -> Where:
+        """The same where what else is asked leads to few lines: only keys still say how."""
+        return self if self.index == KEYS else replace(self, index=None)
+
+    @property
     def sql(self) -> str:
         """The clause, empty without conditions."""
         return f" WHERE {' AND '.join(self.parts)}" if self.parts else ""
 
 
 NOTHING = Where(("1 = 0",))
+
+
+def with_key(key: str) -> Where:
+    """The line of a record, by its key."""
+    return Where(("r.k = ?",), (key,), KEYS)
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,9 @@ class Compiler:
         if scope.resources is not None:
             keys = orjson.dumps(sorted(scope.resources)).decode()
             named = f"r.k IN {self.dialect.values('?', ColumnKind.TEXT)}"
-            found &= Where((named,), (keys,), by_key=True)
+            found &= Where((named,), (keys,), KEYS)
+        for condition in scope.only:
+            found &= self._only(condition)
         if scope.window is None:
             return found
         column = self.layout.column(scope.window.field)
@@ -131,6 +146,13 @@ class Compiler:
             if bound is not None:
                 found &= Where((f"r.{column.name} {sign} ?",), (self._instant(bound, column),))
         return found
+
+    def _only(self, condition: Condition) -> Where:
+        """A limit of a grant, read by its own index: there what is left out stands apart."""
+        column = self._compared_column(condition)
+        is_walked = column is not None and column.indexed and self._lies_together(condition)
+        index = column.name if column is not None and is_walked else None
+        return replace(self._condition(condition), index=index)
 
     def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Visible lines that satisfy all conditions."""
@@ -150,7 +172,7 @@ class Compiler:
         window = scope.window
         if window is None or window.field != self.layout.placed:
             return Where()
-        seen = self.visible(replace(scope, resources=None))
+        seen = self.visible(scope.unpicked)
         unsteered = Where(tuple(self.dialect.unsteering(p) for p in seen.parts), seen.params)
         first = FIRST_IN_TIME if window.since_ns is None else self._place(window.since_ns)
         found = self._outermost(name, ">=", first, unsteered)
@@ -165,7 +187,7 @@ class Compiler:
         `None` where what is visible is no stretch of time.
         """
         window = scope.window
-        if window is None or window.field != self.layout.placed or scope.resources is not None:
+        if window is None or window.field != self.layout.placed or scope.is_picked:
             return None
         seen = self.visible(scope)
         if seen == NOTHING:
@@ -201,7 +223,7 @@ class Compiler:
             if column.indexed and column.field != self.layout.key:
                 found[column] = found.get(column, Where()) & self._condition(condition)
         window = None if scope.window is None else self.layout.column(scope.window.field)
-        asked = self.visible(replace(scope, resources=None))
+        asked = self.visible(scope.unpicked)
         if window is not None and window.indexed and asked != NOTHING:
             found[window] = found.get(window, Where()) & asked
         return found
@@ -220,13 +242,18 @@ class Compiler:
 
     def _lines(self, where: Where, driver: Column | None = None) -> str:
         """The lines, read by their keys or by the index of a column where that is settled."""
-        index = "k" if where.by_key else driver and driver.name
+        index = where.index or (driver and driver.name)
         walking = self.dialect.walking(f"r{self.number}_{index}") if index else ""
         return self.lines(walking)
 
     def equal(self, column: Column, value: Comparable) -> Where:
         """Lines with that value in a column."""
         return self._condition(Condition(column.field, column.kind, Operator.EQ, value))
+
+    def held_digests(self, condition: Condition) -> frozenset[str]:
+        """What stands in `was_held` for the values of a condition."""
+        values = (fold(str(v)) if condition.caseless else order_key(v) for v in condition.values)
+        return frozenset(held_digest(self._bound(value)) for value in values)
 
     def holding(self, field: str, value: str) -> Where:
         """Lines whose field is that string, whoever may see them."""
@@ -365,7 +392,7 @@ class Compiler:
         if condition.field not in lexical or not self._reads_text(condition):
             return Where()
         words = tokens(value)[:MOST_WORDS] if isinstance(value, str) else []
-        is_whole = scope.resources is None and scope.window is None
+        is_whole = not scope.is_picked and scope.window is None
         if not words or not is_whole or not self.is_indexed:
             return Where()
         phrase = WordQuery((Term(tuple(words)),))

@@ -79,7 +79,7 @@ def _stretch(first: int, length: int) -> int:
 def days_of(reader: Reader, place: ScopedSource, conditions: Iterable[Condition]) -> Days | None:
     """The days of what is visible and meets the conditions; `None` where days cannot tell that."""
     layout, scope = place.compiler.layout, place.scope
-    if not layout.by_day or scope.resources is not None:
+    if not layout.by_day or scope.is_picked:
         return None
     conditions = tuple(conditions)
     column = day_column(layout)

@@ -74,7 +74,7 @@ def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
     met = place.matching(conditions) if conditions else Where()
     lexical = compiler.layout.lexical
     is_known = compiler.is_indexed and set(fields) <= set(lexical)
-    if is_known and fields and scope.resources is None:
+    if is_known and fields and not place.is_read(reader):
         places = {name: lexical.index(name) for name in fields}
         return met & compiler.with_words(scope, words, places)
     found: list[int] = []

@@ -123,7 +123,8 @@ class ChangeRow(StoredRow, table="changes"):
 
     `was` and `now` say whether it existed before and after, `was_at` and `now_at` are its
     consent-time instants; `fields` got another value; `prev` and `next` are the neighbouring
-    changes of the same key.
+    changes of the same key.  `was_held` is what it held before of what grants may be limited by
+    (`render_held`), null where that was not noted.
     """
 
     source: Cell[int] = column(key=True)
@@ -138,6 +139,7 @@ class ChangeRow(StoredRow, table="changes"):
     written_at: Cell[int]
     prev: Cell[int | None]
     next: Cell[int | None]
+    was_held: Cell[str | None] = column(default=None)
 
 
 class GoneRow(StoredRow, table="gone"):

@@ -12,14 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from hashlib import blake2b
 from typing import Any
 
 import orjson
 
-from personal_server.domain.declaration import Property, SourceDeclaration, Stream
+from personal_server.domain.declaration import (
+    LIMITING_KINDS,
+    Property,
+    SourceDeclaration,
+    Stream,
+)
 from personal_server.domain.persons import PersonField, PersonForm
 from personal_server.domain.values import ValueKind
-from personal_server.storage.sql.dialect import Dialect
+from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.tables import ColumnKind
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
@@ -87,6 +93,13 @@ class Layout:
         return {column.field: column for column in self.columns}
 
     @cached_property
+    def limiting(self) -> dict[str, Column]:
+        """By field what limits of grants are compared with: folded, where case is ignored."""
+        indexed = [each for each in self.columns if each.indexed and each.kind in LIMITING_KINDS]
+        found = {each.field: each for each in (*indexed, *self.folded)}
+        return {name: column for name, column in found.items() if name != self.key}
+
+    @cached_property
     def rebuilding(self) -> tuple[Column, ...]:
         """Columns whose values are still taken from the JSON text."""
         return tuple(column for column in self.columns if column.is_text)
@@ -149,6 +162,20 @@ class Layout:
     def render(self) -> str:
         """The layout as stored; equal texts are equal layouts."""
         return orjson.dumps(asdict(self)).decode()
+
+
+def render_held(values: Mapping[str, Value]) -> str:
+    """What a record held, by field: digests, for what it held goes with it."""
+    return orjson.dumps({n: held_digest(v) for n, v in values.items() if v is not None}).decode()
+
+
+def held_digest(value: Value) -> str:
+    """What stands for a value of a column in `was_held`."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    elif not isinstance(value, str):
+        value = str(int(value or 0))
+    return blake2b(value.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def parse_layout(text: str) -> Layout:

@@ -32,7 +32,7 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
-from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
+from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
 from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
@@ -135,7 +135,7 @@ class _WordWalk:
         column = layout.column(layout.placed)
         is_placed = column is not None and column.field == self._order.field and column.indexed
         knows_all = compiler.is_indexed and set(self._fields) <= set(layout.lexical)
-        return is_placed and knows_all and self._place.scope.resources is None
+        return is_placed and knows_all and not self._place.scope.is_picked
 
     def spots(self, wanted: int) -> list[PagePosition]:
         """The next ones."""
@@ -216,7 +216,7 @@ def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
     """The visible record with that key of each source."""
     places = reader.places(plan.scopes)
     asked = [
-        (each.source, each.compiler.rows(each.visible() & _with_key(plan.key))) for each in places
+        (each.source, each.compiler.rows(each.visible() & with_key(plan.key))) for each in places
     ]
     return tuple(
         row
@@ -233,7 +233,7 @@ def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
             where = _child_of(parent, place, plan)
             if where is None:
                 continue
-            seen = place.visible() & where
+            seen = place.visible().free & where
             spots = _spots(reader, place, seen, plan.order, plan.limit_each)
             if spots:
                 kept = [(spot, place) for spot in spots[: plan.limit_each]]
@@ -248,7 +248,7 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
     """One line of the index each way, and both texts at once."""
     conditions, back = (plan.condition,), replace(plan.order, descending=True)
     for place in reader.places([plan.scope]):
-        where = place.matching(conditions)
+        where = place.matching(conditions).free
         nearest = [
             _spots(reader, place, where, order, 0, conditions, plan.position, has_value=True)
             for order in (back, plan.order)
@@ -266,7 +266,7 @@ def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ..
     """The database cuts the window; the whole value stays there."""
     found: list[FieldWindow] = []
     for place in reader.places(plan.scopes):
-        where, source = place.visible() & _with_key(plan.key), place.source
+        where, source = place.visible() & with_key(plan.key), place.source
         texts = (
             f"SELECT h.data FROM {place.compiler.lines()}"  # noqa: S608
             f" JOIN h{source.tables} h ON h.id = r.id{where.sql}"
@@ -313,13 +313,9 @@ def _cut(value: object, plan: FieldWindowPlan) -> tuple[str, int | None, int, in
     return "text", match, begun, len(value), text, hashlib.sha256(value.encode()).hexdigest()
 
 
-def _with_key(key: str) -> Where:
-    return Where(("r.k = ?",), (key,))
-
-
 def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | None:
     if plan.foreign_key is None:
-        return _with_key(parent)
+        return with_key(parent)
     column = place.compiler.layout.column(plan.foreign_key)
     if column is None:
         return None
@@ -408,7 +404,7 @@ def _driver(
     compiler = place.compiler
     bounds = compiler.bounds(place.scope, conditions)
     bounds.pop(compiler.layout.column(order.field, order.kind), None)  # type: ignore[arg-type]
-    if not bounds or place.scope.resources is not None:
+    if not bounds or place.scope.is_picked:
         return None
     exact = {c.field for c in conditions if c.operator is Operator.EQ}
     in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, order)]

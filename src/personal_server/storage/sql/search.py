@@ -360,5 +360,4 @@ class _ReadPart(_Part):
 def _part(
     reader: Reader, found: ScopedSource, plan: SearchPlan, indexed: type[IndexedPart]
 ) -> _Part:
-    by_keys = found.scope.resources is not None
-    return (_ReadPart if by_keys else indexed)(reader, found, plan)
+    return (_ReadPart if found.is_read(reader) else indexed)(reader, found, plan)

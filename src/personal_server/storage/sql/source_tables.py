@@ -95,6 +95,10 @@ _FIND_CONNECTION = select(
 )
 
 
+# Of so many records that a grant picks by their content the texts are read, as those of named ones.
+MOST_READ = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class SourceTables:
     """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `w<tables>`.
@@ -203,7 +207,18 @@ class ScopedSource:
     @property
     def is_whole(self) -> bool:
         """Whether every stored record is visible."""
-        return self.scope.window is None and self.scope.resources is None
+        return self.scope.window is None and not self.scope.is_picked
+
+    def is_read(self, reader: Reader) -> bool:
+        """Whether words are looked for in the texts of the records picked, which are few.
+
+        The word index knows the others too, and how long it takes would tell of them.
+        """
+        if self.scope.resources is not None or not self.scope.only:
+            return self.scope.resources is not None
+        seen = self.compiler.select("1", self.visible(), f" LIMIT {MOST_READ + 1}")
+        counted = f"SELECT count(*) FROM ({seen.sql}) AS met"  # noqa: S608
+        return int(str(reader.value(Statement(counted, seen.params)))) <= MOST_READ
 
     @property
     def name(self) -> tuple[str, str]:

@@ -50,7 +50,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
     ThreadMarkRow,
 )
-from personal_server.storage.sql.layout import Layout, layout_of
+from personal_server.storage.sql.layout import Layout, layout_of, render_held
 from personal_server.storage.sql.passages import (
     embedded_fields,
     forget_all_passages,
@@ -394,7 +394,8 @@ class Stored:
     """A record as it stands.
 
     Shapes: `text` is what was written, `None` where that is damaged; `was_at` is the consent-time
-        instant; `is_line_sound`: its dates can be relied on.
+        instant; `is_line_sound`: its dates can be relied on; `held` are the values of
+        `Layout.limiting`.
     """
 
     id: int
@@ -403,6 +404,7 @@ class Stored:
     changes: Mapping[str, FieldChange]
     was_at: Value
     is_line_sound: bool
+    held: Sequence[Value]
     text: bytes | None
 
     @property
@@ -442,9 +444,13 @@ class SourceWriter:
         # damaged texts are no texts: they are read as bytes
         whole = dialect.bytes_of
         self._changed, self._key = whole("fc"), whole("k")
+        limiting = source.layout.limiting.values()
+        texts = [whole(f"r.{c.name}") if c.kind is ValueKind.STRING else c.name for c in limiting]
+        self._held = "".join(f", {each}" for each in texts)
         self._find = (
             f"SELECT asked.value, r.id, cs, ce, e, {self._changed}, {self._dated}, sum,"  # noqa: S608
-            f" {whole('data')} FROM {dialect.listed('?')} {dialect.ordered_join} r{number} r"
+            f" {whole('data')}{self._held}"
+            f" FROM {dialect.listed('?')} {dialect.ordered_join} r{number} r"
             f" ON r.k = asked.value LEFT JOIN h{number} h ON h.id = r.id"
         )
         self._among = dialect.values("?", ColumnKind.TEXT)
@@ -482,14 +488,14 @@ class SourceWriter:
         """Note the deletion of every record; its tables are dropped by the caller."""
         lines = self._session.run(
             f"SELECT {self._key}, cs, {self._changed},"  # noqa: S608
-            f" {self._dated} FROM r{self._source.tables} ORDER BY k"
+            f" {self._dated}{self._held} FROM r{self._source.tables} r ORDER BY k"
         )
         while some := list(itertools.islice(lines, FLUSHED_AT)):
-            for key_bytes, created, changes, value in some:
+            for key_bytes, created, changes, value, *held in some:
                 key = key_bytes.decode(errors="replace")
                 numbers = (each.sequence for each in parse_changes(changes).values())
                 was, previous = (1, self._was_at(value)), max((created, *numbers))
-                self._record(key, emitted_at_ns, was, (0, None), None, previous)
+                self._record(key, emitted_at_ns, was, (0, None), None, previous, held)
                 self._pending.gone.append((self._source.source, key, self._sequence))
                 self._pending.references[key] = {}
             self._flush()
@@ -508,7 +514,8 @@ class SourceWriter:
         """What is there, by key."""
         found: dict[str, Stored] = {}
         lines = self._session.rows(self._find, (orjson.dumps(keys).decode(),))
-        for key, number, created, created_at, latest, changes, value, stored_sum, text in lines:
+        for line in lines:
+            key, number, created, created_at, latest, changes, value, stored_sum, text, *held = line
             dated = None if changes is None else changes.decode(errors="replace")
             own = line_sum(key, created, created_at, dated)
             found[key] = Stored(
@@ -518,6 +525,7 @@ class SourceWriter:
                 parse_changes(changes),
                 self._was_at(value),
                 stored_sum is None or is_line_of(own, stored_sum),
+                held,
                 checked_text(self._source.layout, own, stored_sum, text),
             )
         return found
@@ -565,6 +573,7 @@ class SourceWriter:
             (1, write.consent_at),
             orjson.dumps(sorted(changed)).decode(),
             stored.sequence,
+            stored.held,
         )
 
     def _replace(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
@@ -587,7 +596,7 @@ class SourceWriter:
         self._pending.mentions[key] = ()
         self._records -= 1
         was = (1, stored.was_at)
-        self._record(key, write.emitted_at_ns, was, (0, None), None, stored.sequence)
+        self._record(key, write.emitted_at_ns, was, (0, None), None, stored.sequence, stored.held)
         self._pending.gone.append((self._source.source, key, self._sequence))
         return WriteOutcome.CHANGED
 
@@ -607,12 +616,15 @@ class SourceWriter:
         after: tuple[int, Value],
         fields: str | None,
         previous: int | None,
+        held: Sequence[Value] | None = None,
     ) -> None:
         self._sequence += 1
         source, now_ns = self._source.source, self._now_ns
+        named = self._source.layout.limiting
+        was_held = None if held is None else render_held(dict(zip(named, held, strict=True)))
         # what follows a change is not known when it is written
-        line = (emitted_at_ns, now_ns, previous, None)
-        self._pending.changes.append((source, self._sequence, key, *before, *after, fields, *line))
+        line = (fields, emitted_at_ns, now_ns, previous, None, was_held)
+        self._pending.changes.append((source, self._sequence, key, *before, *after, *line))
         if previous is not None:
             self._pending.next.append((self._sequence, source, previous))
 

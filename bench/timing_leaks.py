@@ -120,6 +120,9 @@ def _grants(keys: Sequence[str]) -> dict[str, dict[str, Any]]:
         "fields": {"fields": visible},
         "records": {"fields": [*visible, "body", "file"], "resources": list(keys)},
         "time": {"fields": [*visible, "body"], "time_range": {"since": "2026-01-01T00:00:00Z"}},
+        # by content: of few records the texts are read, of most the word index is asked
+        "content": {"fields": [*visible, "body", "file"], "only": {"folder": ["kept"]}},
+        "most content": {"fields": [*visible, "body"], "only": {"topic": ["weather"]}},
     }
 
 
@@ -136,12 +139,12 @@ def _probes() -> list[Probe]:
         "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}+-x{NUMBER}" for name, text in asked.items()}
-    found = [
-        _probe(*each, grant) for grant in ("fields", "records", "time") for each in asked.items()
-    ]
+    grants = ("fields", "records", "time", "content", "most content")
+    found = [_probe(*each, grant) for grant in grants for each in asked.items()]
     count = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
-    found.append(_probe("count with a filter", count, "records"))
-    for grant in ("fields", "records"):
+    picked = ("records", "content", "most content")
+    found += [_probe("count with a filter", count, grant) for grant in picked]
+    for grant in ("fields", "records", "content"):
         blobs = [f"/v1/blobs/{_blob_id(content)}" for content in (HELD, b"never seen")]
         found.append(Probe("blob", grant, *blobs))
     return found
@@ -230,6 +233,7 @@ def _letter(number: int, words: Words, reference: dict[str, Any]) -> dict[str, A
         "subject": words.text(5),
         "body": body,
         "topic": HIDDEN if holds else "weather",
+        "folder": "kept" if number % EVERY == 0 else "rest",
         "size": number,
     }
     return letter | {"file": reference} if holds else letter
@@ -260,6 +264,7 @@ def _declaration() -> dict[str, Any]:
         "subject": string | {"x_pdpp_role": "primary-title"},
         "body": string | {"x_pdpp_type": "text"},
         "topic": string,
+        "folder": string,
         "size": {"type": "integer"},
         "file": {"type": "object", "x_pdpp_type": "blob"},
     }
@@ -275,7 +280,7 @@ def _declaration() -> dict[str, Any]:
         "query": {
             "range_filters": {"sent_at": ["gte", "lt"]},
             "search": {"lexical_fields": LEXICAL, "semantic_fields": LEXICAL},
-            "aggregations": {"count": True, "group_by": ["topic"]},
+            "aggregations": {"count": True, "group_by": ["topic", "folder"]},
         },
     }
     return {

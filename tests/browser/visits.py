@@ -68,7 +68,7 @@ PAGES = (
 )
 
 
-STATES = ("changed", "impossible", "expired", "allowed", "wrong-code", "erased")
+STATES = ("changed", "limited", "impossible", "expired", "allowed", "wrong-code", "erased")
 
 
 def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
@@ -78,6 +78,7 @@ def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
         return
     act = {
         "changed": _change_after_preview,
+        "limited": limit_to_senders,
         "impossible": _see_the_impossible,
         "expired": _come_too_late,
         "allowed": _allow_a_device,
@@ -92,6 +93,21 @@ def _change_after_preview(owner: Owner) -> None:
     owner.press(owner.find("details.narrow-box > summary"))
     owner.press(owner.find('input[name="field.0.messages"][value="body"]'))
     owner.decide("approve")
+
+
+def limit_to_senders(owner: Owner) -> None:
+    """Tick a sender and type another, and look again."""
+    _open(owner, mail_wanted())
+    field = "0.messages/from_address"
+    for summary in (
+        "details.narrow-box > summary",
+        "details.limit:has([name$=from_address]) > summary",
+    ):
+        owner.press(owner.find(summary))
+    owner.tick(f"only.{field}", "grace@example.org")
+    owner.find(f'textarea[name="others.{field}"]').send_keys("ALAN@example.org")
+    owner.decide("preview")
+    owner.press(owner.find("details.narrow-box > summary"))
 
 
 def _see_the_impossible(owner: Owner) -> None:

@@ -94,7 +94,10 @@ def test_the_result_names_a_ready_host_configuration(desk: Desk) -> None:
     assert "Waiting up to 10 min" in desk.err
     assert result["grant_id"] == "grt_1"
     server = result["mcp_configuration"]["mcpServers"]["personal-data"]
-    assert server["command"] == "pdpp-mcp-server"
+    command = Path(server["command"])  # a host starts it from a folder of its own
+    assert command.is_absolute()
+    assert command.is_file()
+    assert command.name == "pdpp-mcp-server"
     assert server["args"] == [
         "--provider-url",
         ORIGIN,

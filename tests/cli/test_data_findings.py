@@ -199,7 +199,7 @@ def test_a_feed_behind_or_beyond_the_store_is_found(
     execute(
         file,
         "INSERT INTO changes SELECT ?, sequence, key, was, was_at, now, now_at, fields, emitted_at,"
-        " written_at, prev, next FROM changes WHERE key = 'n8'",
+        " written_at, prev, next, was_held FROM changes WHERE key = 'n8'",
         other,
     )
     assert wrong(doctor(capsys)[1]) == [("Change feed", "1 changes are out of order")]

@@ -156,7 +156,15 @@ class Compiler:
 
     def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Visible lines that satisfy all conditions."""
-        found = self.visible(scope)
+        found, asked = self.visible(scope), self.asked(scope, conditions)
+        if found.index not in (None, KEYS):
+            # asked of the limit's own column, a value would lead through its index past the limit
+            asked = asked.yielding(self.dialect, f"r.{found.index}", "=<>I")
+        return found & asked
+
+    def asked(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
+        """Lines that satisfy all conditions, seen or not."""
+        found = Where()
         for condition in conditions:
             found &= self._worded(condition, scope) & self._condition(condition)
         return found

@@ -248,7 +248,7 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
     """One line of the index each way, and both texts at once."""
     conditions, back = (plan.condition,), replace(plan.order, descending=True)
     for place in reader.places([plan.scope]):
-        where = place.matching(conditions).free
+        where = place.visible().free & place.compiler.asked(place.scope, conditions)
         nearest = [
             _spots(reader, place, where, order, 0, conditions, plan.position, has_value=True)
             for order in (back, plan.order)

@@ -101,7 +101,7 @@ def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
     owner.press(source)
     owner.tick(f"conn.{index}", "cin_home")
     owner.tick(f"stream.{index}.messages")
-    owner.decide("preview")
+    owner.preview()
     assert owner.sees("40 records")
     assert "Lu•••" in owner.driver.page_source
     assert "Lunch" not in owner.driver.page_source

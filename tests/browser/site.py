@@ -15,6 +15,7 @@ from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 from personal_server.app.server import Server, open_server
@@ -143,6 +144,12 @@ class Owner:
     def decide(self, action: str) -> None:
         """Press Allow, Update preview or Deny."""
         self.press(self.find(f'.decide button[value="{action}"]'))
+
+    def preview(self) -> None:
+        """Press Update preview, and wait for the page that comes of it."""
+        before = self.find("html")
+        self.decide("preview")
+        WebDriverWait(self.driver, SECONDS).until(staleness_of(before))
 
     def sees(self, words: str) -> bool:
         """Whether the page that is there, or is just coming, says so."""

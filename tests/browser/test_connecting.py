@@ -150,7 +150,7 @@ def pick_bank(owner: Owner, address: str) -> None:
     assert owner.sees("A device asks")
     owner.tick("keep.0")
     owner.tick("stream.0.transactions")
-    owner.decide("preview")
+    owner.preview()
     assert owner.sees("30 records")
     owner.decide("approve")
     assert owner.sees("You can close this window")

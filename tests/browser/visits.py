@@ -106,7 +106,7 @@ def limit_to_senders(owner: Owner) -> None:
         owner.press(owner.find(summary))
     owner.tick(f"only.{field}", "grace@example.org")
     owner.find(f'textarea[name="others.{field}"]').send_keys("ALAN@example.org")
-    owner.decide("preview")
+    owner.preview()
     owner.press(owner.find("details.narrow-box > summary"))
 
 

@@ -1,5 +1,7 @@
 """The owner limits an access to some senders in a real browser, without a script."""
 
+# Selenium tells no types of what a browser answers.
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 import pytest

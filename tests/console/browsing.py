@@ -90,26 +90,26 @@ class Browser:
     """What a sign-in put before the paths of pages; tests name paths without it."""
 
     def get(self, path: str, **headers: str) -> Page:
-        return self._send("GET", path, None, headers)
+        return self.request("GET", path, None, headers)
 
     def head(self, path: str) -> Page:
-        return self._send("HEAD", path, None, {})
+        return self.request("HEAD", path, None, {})
 
     def send(self, method: str, path: str, **headers: str) -> Page:
         """Any other call, without a body."""
-        return self._send(method, path, None, headers)
+        return self.request(method, path, None, headers)
 
     def post(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Page:
         """Post a form as a page of ours would."""
         sent = {"origin": self.origin, **headers}
-        return self._send("POST", path, urlencode(fields).encode(), sent)
+        return self.request("POST", path, urlencode(fields).encode(), sent)
 
     def submit(self, page: Page, where: str, /, **changes: str) -> Page:
         """Post a form of a page with some fields set."""
         fields = [(name, value) for name, value in page.form(where) if name not in changes]
         return self.post(where, [*fields, *changes.items()])
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
+    def request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
         if path.startswith(("/owner", "/consent", "/device")):
             path = self.place + path
         response = anyio.run(self._exchange, method, path, body, headers)

@@ -70,7 +70,7 @@ def multipart(secret: str, name: str, content: bytes) -> tuple[bytes, str]:
 
 
 def send(owner: Browser, path: str, body: bytes, **headers: str) -> tuple[int, str]:
-    page = owner._send("POST", path, body, {"origin": owner.origin, **headers})
+    page = owner.request("POST", path, body, {"origin": owner.origin, **headers})
     return page.status, page.headers.get("location", page.text)
 
 
@@ -110,7 +110,7 @@ def test_nobody_else_sends_anything(owner: Browser, house: Household, uploads: U
     wrong = {"x_csrf_token": "x" * 43, **asks_json}
     assert send(owner, piece, b"01234", **wrong)[0] == 403
     elsewhere = {"x_csrf_token": secret, "origin": "https://evil.example", **asks_json}
-    page = owner._send("POST", piece, b"01234", elsewhere)
+    page = owner.request("POST", piece, b"01234", elsewhere)
     assert page.status == 403
     stranger = Browser(house.app)
     assert send(stranger, piece, b"01234", x_csrf_token=secret, **asks_json)[0] == 401

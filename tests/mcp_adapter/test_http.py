@@ -140,7 +140,12 @@ class Held:
 
 async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_are_refused() -> None:
     world, statuses, further = World(), list[int](), 7
-    world.rs.script = lambda _: Answer(200, {"object": "list", "data": [], "has_more": False})
+    none = Answer(200, {"object": "list", "data": [], "has_more": False})
+
+    def answered(_: object) -> Answer:
+        return none
+
+    world.rs.script = answered
     held = Held(world)
     app = hosted(held)
     known = app.queues["call"]

@@ -90,7 +90,11 @@ def test_a_command_is_spelled_as_it_works_from_where_the_person_stands(
     program = scripts / "pdpp"
     program.write_text("")
     program.chmod(0o755)
-    monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
+
+    def path_of(_: str) -> str:
+        return str(scripts)
+
+    monkeypatch.setattr("sysconfig.get_path", path_of)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.chdir("/")
     assert own_command() == shlex.quote(str(program.relative_to("/")))

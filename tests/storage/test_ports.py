@@ -92,7 +92,8 @@ DAY_NS = 86_400_000_000_000
 
 
 def by(store: DisclosureStore, of: ShareOf, **members: Any) -> dict[str, tuple[int, int]]:
-    query = DisclosureQuery(**{"limit": 10, **members})
+    asked: dict[str, Any] = {"limit": 10, **members}
+    query = DisclosureQuery(**asked)
     return {each.name: (each.record_count, each.answer_count) for each in store.shares(of, query)}
 
 

@@ -39,6 +39,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.persons import NO_CORRECTIONS, Corrections
+from personal_server.domain.record import blob_references
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.domain.values import instant_ns
 from personal_server.reading.export import (
@@ -51,7 +52,6 @@ from personal_server.reading.export import (
     MANIFEST,
     PERSONS,
     blob_member,
-    blob_references,
     declaration_member,
     digest_line,
     records_member,

@@ -15,11 +15,11 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter
 
-from personal_server.app.account_moves import merge_accounts, part_accounts
 from personal_server.app.backups import kept_backups
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.exits import CommandError, print_json, settings_or_exit
 from personal_server.cli.tables import console, day, plain, table, words
+from personal_server.collecting.account_moves import merge_accounts, part_accounts
 from personal_server.collecting.connections import (
     move_connection,
     named_connection,

@@ -9,13 +9,14 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 from personal_server.errors import InvalidRequest
 
 MAX_KEY_CODE_POINTS = 1_024
 ENCODED_KEY_PREFIX = "~b64."
+BLOB_PREFIX = "blob_sha256_"
 
 JsonObject = Mapping[str, object]
 
@@ -50,6 +51,18 @@ def key_segment(key: str) -> str:
         encoded = base64.urlsafe_b64encode(key.encode()).rstrip(b"=").decode("ascii")
         return ENCODED_KEY_PREFIX + encoded
     return quote(key, safe="")
+
+
+def blob_references(data: Mapping[str, Any]) -> Mapping[str, dict[str, Any]]:
+    """The blobs that a record points to, by their id, as it describes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for value in data.values():
+        if isinstance(value, dict):
+            reference = cast("dict[str, Any]", value)
+            blob_id = reference.get("blob_id")
+            if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
+                found[blob_id] = reference
+    return found
 
 
 class FieldChange(NamedTuple):

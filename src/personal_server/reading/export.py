@@ -18,14 +18,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import IO, Any, BinaryIO, Literal, cast
+from typing import IO, Any, BinaryIO, Literal
 
 import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.persons import NO_CORRECTIONS, Corrections
-from personal_server.domain.record import DamagedRow, StoredRecord
+from personal_server.domain.record import (
+    BLOB_PREFIX,
+    DamagedRow,
+    StoredRecord,
+    blob_references,
+)
 from personal_server.domain.values import NANOSECONDS, instant_text, render_instant
 from personal_server.errors import DamagedRecord
 from personal_server.reading.disclosure_log import ShownDisclosure
@@ -35,7 +40,6 @@ from personal_server.storage.ports import ReadSnapshot, StoredDeclaration, Store
 
 CHUNK_BYTES = 64 * 1024
 SPOOLED_ABOVE_BYTES = 4 * 1024 * 1024
-BLOB_PREFIX = "blob_sha256_"
 FORMAT_VERSION = "1"
 MANIFEST = "manifest.json"
 CONNECTIONS = "connections.json"
@@ -343,18 +347,6 @@ def records_member(connection_id: str, stream: str) -> str:
 def blob_member(blob_id: str) -> str:
     """Where an archive keeps the bytes of a blob."""
     return BLOB_FOLDER + blob_id.removeprefix(BLOB_PREFIX)
-
-
-def blob_references(data: Json) -> Mapping[str, Json]:
-    """The blobs that a record points to, by their id, as it describes them."""
-    found: dict[str, Json] = {}
-    for value in data.values():
-        if isinstance(value, dict):
-            reference = cast(Json, value)
-            blob_id = reference.get("blob_id")
-            if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
-                found[blob_id] = reference
-    return found
 
 
 def _declarations(snapshot: ReadSnapshot, extent: Extent) -> Iterator[StoredDeclaration]:

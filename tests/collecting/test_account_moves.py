@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.app.account_moves import merge_accounts, part_accounts
+from personal_server.collecting.account_moves import merge_accounts, part_accounts
 from personal_server.collecting.connections import move_connection
 from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.connection import Connection
+from personal_server.domain.record import blob_references
 from personal_server.errors import InvalidState
-from personal_server.reading.export import blob_references
 from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import as_folder

@@ -15,10 +15,9 @@ from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.record import StoredRecord
+from personal_server.domain.record import StoredRecord, blob_references
 from personal_server.domain.values import instant_text
 from personal_server.errors import InvalidState
-from personal_server.reading.export import blob_references
 
 BATCH_RECORDS = 500
 WRITABLE = (ConnectionStatus.ACTIVE, ConnectionStatus.DRAFT)

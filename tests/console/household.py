@@ -108,7 +108,9 @@ class Household:
                 ),
                 open_state=self.open_state,
                 uploads=self.uploads,
-                exports=lambda: [{"name": "E-mail", "how_to_export": "Ask for it."}],
+                exports=lambda: [
+                    {"connector_key": "mail", "name": "E-mail", "how_to_export": "Ask for it."}
+                ],
             )
         )
 

@@ -16,7 +16,7 @@ from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import GrantRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, Page, allow
-from tests.console.household import MAIL_SOURCE, Household
+from tests.console.household import HOME, MAIL_SOURCE, Household
 
 DOCUMENT = "https://app.example/client.json"
 CORPUS = [
@@ -123,6 +123,9 @@ class Told:
             "access": "/owner/access",
             "one": f"/owner/access/{grant.grant_id}",
             "sources": "/owner/sources",
+            "account": "/owner/sources/cin_told",
+            "merge": f"/owner/sources/cin_told/merge?other={HOME}",
+            "split": f"/owner/sources/{HOME}/split?other=cin_told",
             "disclosures": "/owner/disclosures",
             "line": "/owner/disclosures/1",
             "apps": "/owner/clients",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -119,6 +119,19 @@ def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
     return move
 
 
+MERGES = "{one} goes into {other} and is erased. Do it?"
+PARTS = "What {other} holds is taken out of {one}. Do it?"
+
+
+def _two(
+    stores: Stores, one: str, other: str, question: str, *, yes: bool
+) -> tuple[Connection, Connection]:
+    """Two accounts, by their names or ids, once the owner agreed.  Raises: CommandError."""
+    held, second = _named(stores, one), _named(stores, other)
+    _agree(question.format(one=_called(held), other=_called(second)), yes=yes)
+    return held, second
+
+
 def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
     @app.command
     def merge(connection: str, into: str, *, yes: Flag = False, json: Flag = False) -> None:
@@ -139,8 +152,7 @@ def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
             Print JSON.
         """
         with opened() as stores:
-            one, other = _named(stores, connection), _named(stores, into)
-            _agree(f"{_called(one)} goes into {_called(other)} and is erased. Do it?", yes=yes)
+            one, other = _two(stores, connection, into, MERGES, yes=yes)
             came, erased = merge_accounts(_ports(stores), one, other)
             kept = kept_backups(stores)
         if json:
@@ -151,8 +163,7 @@ def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
         words().print(
             plain(f"{came:,} records came into {_called(other)}; {_called(one)} is gone.")
         )
-        if kept:
-            words().print(plain(f"Backups still hold it: {', '.join(kept)}."))
+        _tell_kept(kept)
 
 
 def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
@@ -181,9 +192,7 @@ def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
             Print JSON.
         """
         with opened() as stores:
-            one, second = _named(stores, connection), _named(stores, other)
-            asked = f"What {_called(second)} holds is taken out of {_called(one)}. Do it?"
-            _agree(asked, yes=yes)
+            one, second = _two(stores, connection, other, PARTS, yes=yes)
             taken = part_accounts(_ports(stores), one, second)
         if json:
             ids = {"connection_id": one.connection_id, "other_connection_id": second.connection_id}
@@ -201,6 +210,7 @@ def _called(held: Connection) -> str:
 
 
 def _agree(question: str, *, yes: bool) -> None:
+    """Raises: CommandError, unless the owner says yes."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -208,6 +218,11 @@ def _agree(question: str, *, yes: bool) -> None:
     words().print(f"{plain(question).plain} [y/N]", markup=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("approval_denied", "Nothing was changed.")
+
+
+def _tell_kept(kept: Sequence[str]) -> None:
+    if kept:
+        words().print(plain(f"Backups still hold it: {', '.join(kept)}."))
 
 
 def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
@@ -226,7 +241,8 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
         """
         with opened() as stores:
             held = _named(stores, connection)
-            _ask(held, yes=yes)
+            question = f"This erases everything that came from {_called(held)} for good. Erase it?"
+            _agree(question, yes=yes)
             now_ns = stores.clock()
             count = stores.records.erase_connection(held.connection_id, now_ns)
             kept = kept_backups(stores)
@@ -236,19 +252,7 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
             print_json({"object": "deletion", **erased, **at})
             return
         words().print(f"Erased {count:,} records of {held.connection_id}.")
-        if kept:
-            words().print(plain(f"Backups still hold them: {', '.join(kept)}."))
-
-
-def _ask(held: Connection, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to erase unasked.")
-    called = plain(held.display_name or held.connection_id)
-    words().print("This erases everything that came from", called, "for good. Erase it? [y/N]")
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("approval_denied", "Nothing was erased.")
+        _tell_kept(kept)
 
 
 def _named(stores: Stores, text: str) -> Connection:

@@ -41,6 +41,7 @@ from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, 
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import (
+    DAMAGE,
     Belongs,
     ImportPorts,
     ImportRun,
@@ -64,17 +65,6 @@ from personal_server.sources.reader_process import (
 
 ShowPlace = Callable[[int], None]
 UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
-DAMAGE = frozenset(
-    {
-        "truncated",
-        "damaged_file",
-        "empty_statement",
-        "too_large",
-        "too_costly",
-        "unreadable_folder",
-        "unreadable_part",
-    }
-)
 UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
 _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)

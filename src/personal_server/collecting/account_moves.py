@@ -7,20 +7,57 @@ stays as it is there.  Source: docs/contract/resource-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from personal_server.collecting.imports import BLOB_CHUNK_BYTES, ImportPorts, record_counts
-from personal_server.collecting.ingest import ingest
+from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration import SourceDeclaration
+from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.record import StoredRecord, blob_references
+from personal_server.domain.source_item import Data
 from personal_server.domain.values import instant_text
 from personal_server.errors import InvalidState
 
 BATCH_RECORDS = 500
 WRITABLE = (ConnectionStatus.ACTIVE, ConnectionStatus.DRAFT)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRecords:
+    """How many records an account holds, and how many of them another holds as well."""
+
+    held: int
+    shared: int
+
+
+def merge_preview(ports: ImportPorts, one: Connection, into: Connection) -> SharedRecords:
+    """What merging would erase of an account, and what of it is there already; nothing moves.
+
+    Raises: InvalidState, as `merge_accounts` does.
+    """
+    _checked(ports, one, into)
+    return _shared(ports, one, into)
+
+
+def part_preview(ports: ImportPorts, one: Connection, other: Connection) -> SharedRecords:
+    """What the other account holds, and what of it would be taken out; nothing is taken.
+
+    Raises: InvalidState, as `part_accounts` does.
+    """
+    _checked(ports, other, one)
+    return _shared(ports, other, one)
+
+
+def _shared(ports: ImportPorts, one: Connection, other: Connection) -> SharedRecords:
+    held = shared = 0
+    for name, records in _streams(ports, one):
+        for batch in _batches(records):
+            held += len(batch)
+            shared += len(_held(ports, other, name, batch))
+    return SharedRecords(held, shared)
 
 
 def merge_accounts(ports: ImportPorts, one: Connection, into: Connection) -> tuple[int, int]:
@@ -57,14 +94,7 @@ def part_accounts(ports: ImportPorts, one: Connection, other: Connection) -> int
             at = instant_text(ports.clock())
             held = _held(ports, one, name, batch)
             lines = [{"op": "delete", "key": key, "emitted_at": at} for key in sorted(held)]
-            taken += ingest(
-                ports.store,
-                one.connection_id,
-                declaration.streams[name],
-                lines,
-                now_ns=ports.clock(),
-                new_receipt_id=ports.new_id,
-            ).records_changed
+            taken += _ingest(ports, one, declaration.streams[name], lines).records_changed
     return taken
 
 
@@ -122,10 +152,16 @@ def _copy(
             _copy_blob(ports, record.connection_id, into, blob_id)
     at = instant_text(ports.clock())
     lines = [{"data": record.data, "emitted_at": at} for record in coming]
-    ingest(
+    _ingest(ports, into, declaration.streams[name], lines)
+
+
+def _ingest(
+    ports: ImportPorts, into: Connection, stream: Stream, lines: Sequence[Data]
+) -> IngestResult:
+    return ingest(
         ports.store,
         into.connection_id,
-        declaration.streams[name],
+        stream,
         lines,
         now_ns=ports.clock(),
         new_receipt_id=ports.new_id,

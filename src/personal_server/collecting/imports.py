@@ -41,6 +41,18 @@ BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 # What is told beside an entry that was read, or that is the same as another.
 BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header"})
+# What was not read for what is wrong with it.
+DAMAGE = frozenset(
+    {
+        "truncated",
+        "damaged_file",
+        "empty_statement",
+        "too_large",
+        "too_costly",
+        "unreadable_folder",
+        "unreadable_part",
+    }
+)
 DAY_CHARS = len("2024-02-29")
 
 

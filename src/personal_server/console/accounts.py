@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-serve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -15,10 +15,12 @@ from personal_server.collecting.connections import (
     possible_actions,
     rename_connection,
 )
+from personal_server.collecting.imports import DAMAGE
 from personal_server.collecting.receipts import receipts_of
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
+from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.source_item import Data
 from personal_server.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
 from personal_server.granting.holdings import list_held
@@ -47,6 +49,12 @@ class ImportLine:
     updated: int
     earliest: str | None
     latest: str | None
+    skipped: Mapping[str, int]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether parts of the file could not be read."""
+        return not DAMAGE.isdisjoint(self.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class AccountPages:
     pages: Templates
     clock: Callable[[], int]
     kept_backups: Callable[[], Sequence[str]]
+    has_uploads: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
@@ -78,6 +87,14 @@ class AccountPages:
         values = {
             "account": view,
             "imports": list(_imports(store, connection_id)),
+            "alike": [
+                each
+                for each in self.catalogs().connections
+                if each.connector_key == view.connection.connector_key
+                and each.connection_id != connection_id
+                and each.status is not ConnectionStatus.REVOKED
+            ],
+            "uploads": self.has_uploads,
             "refused": [rejection for _, rejection in refused],
             "actions": [(a, *BUTTONS[a]) for a in possible_actions(view.connection.status)],
             "csrf": visit.owner().csrf,
@@ -144,4 +161,5 @@ def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
             updated=sum(each["updated"] for each in streams),
             earliest=receipt["earliest"],
             latest=receipt["latest"],
+            skipped=receipt.get("skipped", {}),
         )

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.collecting.uploads import Uploads
 from personal_server.console.access import AccessPages
+from personal_server.console.account_moves import AccountMovePages
 from personal_server.console.accounts import AccountPages
 from personal_server.console.apps import ClientPages
 from personal_server.console.browse import BrowsePages
@@ -261,6 +262,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     sign_ins, user_codes = SignInThrottle(clock, space), UserCodeThrottle(clock, space)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads, uploads = parts.disclosures, parts.reads, parts.uploads
+    kept = parts.kept_backups
     has_uploads = uploads is not None and uploads.quota_bytes > 0
     upload_pages = UploadPages(uploads, catalogs, pages, parts.exports).routes() if uploads else ()
     routes = (
@@ -275,7 +277,8 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
-        *AccountPages(store, reads, catalogs, pages, clock, parts.kept_backups).routes(),
+        *AccountPages(store, reads, catalogs, pages, clock, kept, has_uploads).routes(),
+        *AccountMovePages(store, reads, catalogs, pages, clock, kept).routes(),
         *RecordsPages(store, reads, catalogs, pages, clock, has_uploads).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),
         *upload_pages,

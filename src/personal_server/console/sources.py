@@ -9,7 +9,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Adaptation, SourceDeclaration
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.ports import Collection, StoredStream
+from personal_server.storage.ports import Collection, CollectionRun, StoredStream
 
 STATUS_WORDS = {
     ConnectionStatus.DRAFT: ("", "no records yet"),
@@ -38,6 +38,7 @@ class AccountView:
     status: str
     streams: tuple[StreamCount, ...]
     collected_at_ns: int | None
+    last_run: CollectionRun | None
     readers: tuple[str, ...]
 
     @property
@@ -118,6 +119,7 @@ def _account(
             for s in sorted(streams, key=lambda s: -s.record_count)
         ),
         collected_at_ns=collection.last_succeeded_at_ns,
+        last_run=collection.last_run,
         readers=tuple(
             dict.fromkeys(one.client_name for one in held if _reads(one, connection.connection_id))
         ),

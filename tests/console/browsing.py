@@ -88,6 +88,8 @@ class Browser:
     cookies: dict[str, str] = field(default_factory=dict[str, str])
     place: str = ""
     """What a sign-in put before the paths of pages; tests name paths without it."""
+    paths: dict[str, str] = field(default_factory=dict[str, str])
+    """Where each cookie belongs; here all of them are sent everywhere."""
 
     def get(self, path: str, **headers: str) -> Page:
         return self.request("GET", path, None, headers)
@@ -116,6 +118,9 @@ class Browser:
         for line in response.headers.get_list("set-cookie"):
             name, _, rest = line.partition("=")
             value = rest.split(";")[0].strip('"')
+            self.paths[name] = next(
+                part[5:] for part in rest.split("; ") if part.lower().startswith("path=")
+            )
             if value:
                 self.cookies[name] = value
             else:

@@ -126,13 +126,13 @@ class CookieAttributes(TypedDict):
     secure: bool
 
 
-def cookie_attributes(origin: str) -> CookieAttributes:
-    """`HttpOnly; SameSite=Lax; Path=/`, `Secure` with https.
+def cookie_attributes(origin: str, place: str = "") -> CookieAttributes:
+    """`HttpOnly; SameSite=Lax`, `Secure` with https; sent to the pages of a place alone.
 
     Lax, because the redirect from a client must find the session.
     """
     secure = origin.startswith("https:")
-    return {"httponly": True, "samesite": "lax", "path": "/", "secure": secure}
+    return {"httponly": True, "samesite": "lax", "path": f"{place}/", "secure": secure}
 
 
 def safe_next(target: str | None) -> str:

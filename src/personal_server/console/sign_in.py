@@ -160,7 +160,8 @@ class SignInPages:
         destination = safe_next(visit.value("next"))
         onward = "" if destination == OWNER_HOME else f"?next={quote(destination, safe='')}"
         response = self.pages.go(replace(visit, place=""), f"/owner/login{onward}")
-        response.delete_cookie(session_cookie(visit.origin), **cookie_attributes(visit.origin))
+        ended = cookie_attributes(visit.origin, visit.place)
+        response.delete_cookie(session_cookie(visit.origin), **ended)
         return response
 
     def sign_ins(self, visit: PageRequest) -> Response:
@@ -229,11 +230,12 @@ class SignInPages:
         kept, place = session_halves(visit.origin, cookie)
         response = self.pages.go(replace(visit, place=place), destination)
         attributes = cookie_attributes(visit.origin)
+        # An app that opens a window signs in there; this window's own session goes on.
         response.set_cookie(
             session_cookie(visit.origin),
             kept,
             max_age=ABSOLUTE_SECONDS,
-            **attributes,
+            **cookie_attributes(visit.origin, place),
         )
         known = self.sign_in.remembrance()
         if known is not None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,9 +30,14 @@ def _binary() -> str | None:
 
 @contextmanager
 def chromium(
-    *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
+    *,
+    width: int = 1280,
+    height: int = 900,
+    dark: bool = False,
+    scripts: bool = True,
+    logs: Sequence[str] = (),
 ) -> Generator[webdriver.Chrome]:
-    """A fresh browser.  `scripts` off is how careful people browse."""
+    """A fresh browser.  `scripts` off is how careful people browse; `logs` are kinds it keeps."""
     driver_path = shutil.which("chromedriver")
     assert driver_path is not None, "chromedriver is missing; install chromium and chromium-driver."
     options = webdriver.ChromeOptions()
@@ -41,6 +46,8 @@ def chromium(
         options.add_argument(f"--{flag}")
     options.add_argument("--hide-scrollbars")
     options.add_argument(f"--window-size={width},{height}")
+    if logs:
+        options.set_capability("goog:loggingPrefs", dict.fromkeys(logs, "ALL"))
     if dark:
         options.add_argument("--blink-settings=preferredColorScheme=0")
     if not scripts:

@@ -1,0 +1,67 @@
+"""The owner's whole way with the keyboard alone, and what such a walk takes for a fault."""
+
+# Selenium tells no types of what a browser answers.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+
+from tests.browser.chromium import chromium
+from tests.browser.keyboard import KeptOut, Keyboard
+from tests.browser.walk import WAYS, walked
+
+pytestmark = pytest.mark.browser
+RING = "<title>A page</title><style>:focus-visible{outline:3px solid}</style>"
+FIRST = "<a href=x>First</a>"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_owner_who_has_only_a_keyboard_gets_from_nothing_to_a_receipt(
+    tmp_path: Path, way: str
+) -> None:
+    steps = walked(tmp_path, way)
+    assert [step.words for step in steps][-2:] == ["The receipt", "Empty again"]
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for step in steps:
+        assert f'src="{way}/{step.picture}"' in page
+        assert (tmp_path / way / step.picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def driver() -> Generator[webdriver.Chrome]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("page", "how"),
+    [
+        (f"{RING}{FIRST}<button tabindex=-1>Go</button>", "never reaches"),
+        (f"{RING}{FIRST}<div>Go</div>", "never reaches"),
+        (f"{FIRST}<style>*{{outline:none}}</style><button>Go</button>", "sees no focus on"),
+        (
+            f"{RING}<b style='position:fixed;inset:0;background:white'></b><button>Go</button>",
+            "sees nothing of",
+        ),
+        (
+            f"{RING}<a href=x onkeydown='event.preventDefault()'>First</a><button>Go</button>",
+            "cannot leave",
+        ),
+    ],
+    ids=["out of order", "no control", "no ring", "covered", "trap"],
+)
+def test_what_keeps_a_keyboard_out_is_found(driver: webdriver.Chrome, page: str, how: str) -> None:
+    driver.get(f"data:text/html,{page}")
+    with pytest.raises(KeptOut, match=how):
+        Keyboard(driver).reach("button", "Go")
+
+
+def test_what_stands_above_is_reached_around_the_end(driver: webdriver.Chrome) -> None:
+    driver.get(f"data:text/html,{RING}<button>Go</button>{FIRST}")
+    keyboard = Keyboard(driver)
+    keyboard.reach("link", "First")
+    assert keyboard.reach("button", "Go").text == "Go"

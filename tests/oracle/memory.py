@@ -96,6 +96,8 @@ class MemoryStore:
                 registered_at_ns=now_ns if known is None else known.registered_at_ns,
                 current=True,
             )
+            for name, stream in declaration.streams.items():
+                state.limiting[key, name] = frozenset(stream.limiting)
             return known is None
 
     def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:

@@ -67,7 +67,7 @@ class _Record:
     def visible_at(self, sequence: int) -> bool:
         """Whether the record was visible after that change."""
         past = [each for each in self.history if each.sequence <= sequence]
-        return bool(past) and self._visible(past[-1].after, past[-1].key)
+        return bool(past) and self._after(len(past) - 1)
 
     def touched(self, plan: ChangesPlan) -> bool:
         """Whether it was made anew, or a field of the conditions changed, after the beginning."""
@@ -82,14 +82,25 @@ class _Record:
 
     def relevant(self) -> list[Happened]:
         """Changes that the scope can notice."""
-        return [each for each in self.history if self._is_relevant(each)]
+        return [each for at, each in enumerate(self.history) if self._is_relevant(at)]
+
+    def _before(self, at: int) -> bool:
+        """Whether it was visible before that change, as far as the change tells."""
+        happened = self.history[at]
+        limited = {limit.field for limit in self.scope.only}
+        return limited <= happened.limiting and self._visible(happened.before, happened.key)
+
+    def _after(self, at: int) -> bool:
+        """Whether it was visible after that change: as the next one tells, or the record itself."""
+        if at + 1 < len(self.history):
+            return self._before(at + 1)
+        return self._visible(self.history[at].after, self.history[at].key)
 
     def _visible(self, data: JsonObject | None, key: str) -> bool:
         return data is not None and is_visible(key, data, self.scope)
 
-    def _is_relevant(self, happened: Happened) -> bool:
-        before = self._visible(happened.before, happened.key)
-        after = self._visible(happened.after, happened.key)
+    def _is_relevant(self, at: int) -> bool:
+        happened, before, after = self.history[at], self._before(at), self._after(at)
         if before != after:
             return True
         if not before or happened.before is None or happened.after is None:

@@ -28,7 +28,11 @@ Embedded = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """One committed change: the record before and after it (`None`: absent)."""
+    """One committed change: the record before and after it (`None`: absent).
+
+    `limiting` are the fields by which grants could be limited when it was written: of others it
+    is not known what the record held before.  Source: docs/contract/resource-server.md 4.8.
+    """
 
     sequence: int
     place: Place
@@ -37,6 +41,7 @@ class Happened:
     after: JsonObject | None
     emitted_at_ns: int
     written_at_ns: int
+    limiting: frozenset[str]
 
 
 @dataclass
@@ -49,6 +54,9 @@ class State:
     forgotten_until_ns: int = 0
     declarations: dict[tuple[str, str], StoredDeclaration] = field(
         default_factory=dict[tuple[str, str], StoredDeclaration]
+    )
+    limiting: dict[tuple[str, str], frozenset[str]] = field(
+        default_factory=dict[tuple[str, str], frozenset[str]]
     )
     blob_fields: dict[Place, tuple[str, ...]] = field(default_factory=dict[Place, tuple[str, ...]])
     connections: dict[str, Connection] = field(default_factory=dict[str, Connection])
@@ -87,6 +95,7 @@ class State:
             self,
             rows=rows,
             declarations=dict(self.declarations),
+            limiting=dict(self.limiting),
             blob_fields=dict(self.blob_fields),
             person_fields=dict(self.person_fields),
             connections=dict(self.connections),
@@ -150,8 +159,9 @@ class State:
         self.sequence += 1
         if before is not None:
             self.replaced.append((place, before))
-        happened = Happened(
-            self.sequence, place, write.key, before, after, write.emitted_at_ns, now_ns
-        )
+        connection_id, stream = place
+        limiting = self.limiting[self.connections[connection_id].connector_key, stream]
+        written = (write.emitted_at_ns, now_ns)
+        happened = Happened(self.sequence, place, write.key, before, after, *written, limiting)
         self.history = (*self.history, happened)
         return FieldChange(self.sequence, write.emitted_at_ns)

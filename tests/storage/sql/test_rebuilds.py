@@ -22,11 +22,21 @@ from personal_server.storage.sql import rebuilds, word_index
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from tests.storage.plans_at_random import CONNECTIONS
-from tests.storage.ports.asking import search
+from tests.storage.ports.asking import feed, horizon, search, told
 from tests.storage.released.directory import NOTEBOOK, unpack
 from tests.storage.sql.test_store import AT_RANDOM, compare, write_at_random
 from tests.storage.sql.test_writes import MARKER, traces
-from tests.storage.worlds import DECLARED, FILES, NOTES, connection, declaration, note, scope, write
+from tests.storage.worlds import (
+    DECLARED,
+    FILES,
+    NOTES,
+    condition,
+    connection,
+    declaration,
+    note,
+    scope,
+    write,
+)
 
 # A younger self of the notes: fewer fields are declared, none but the date is compared.  Words and
 # bytes of fields that were none of them are found when the copy is done, and so not compared.
@@ -174,6 +184,31 @@ def test_a_declaration_taken_back_stops_the_rebuild(changed: RecordStore, tmp_pa
     assert changed.rebuilds() == ()
     finish(changed)
     assert len(search(changed, "rain").candidates) == 22
+
+
+@BY_DATABASE
+@pytest.mark.parametrize("slices", [0, 1, 4, 99])
+def test_what_leaves_a_limit_while_its_source_is_rebuilt_is_a_departure(
+    tmp_path: Path, opened: Opened, slices: int
+) -> None:
+    calm = scope(only=(condition("mood", "eq", "calm", caseless=True),))
+    many = scope(only=(condition("words", "eq", 7),))
+    with opened(tmp_path) as store:
+        furnished(store, "cin_a")
+        write(store, "cin_a", [note(f"n{i}", mood="Calm", words=7) for i in range(6)])
+        declare(store, DECLARED)
+        since = horizon(store)
+        for _ in range(slices):
+            store.rebuild_slice()
+        write(store, "cin_a", [note("n1", mood="glad", words=7), note("n4", mood="Calm"), "n5"])
+        for _ in range(2):
+            assert told(feed(store, since, calm)) == [("n1", True), ("n4", False), ("n5", True)]
+            assert told(feed(store, since, many)) == [("n1", False), ("n4", True), ("n5", True)]
+            finish(store)
+        store.delete_stream("cin_a", "notes", 9)
+        assert {each for each in told(feed(store, since, calm)) if each[1]} == {
+            (f"n{i}", True) for i in range(6)
+        }
 
 
 @BY_DATABASE

@@ -21,7 +21,7 @@ import orjson
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import Semantics
-from personal_server.domain.record import FieldChange
+from personal_server.domain.record import FieldChange, JsonObject
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.errors import ConnectionBusy
 from personal_server.storage.authorization import CanaryRow
@@ -88,6 +88,7 @@ from personal_server.storage.sql.written_rows import (
     NewLines,
     Prepared,
     free_places,
+    limiting_values,
     place_in_time,
     prepare,
     prepare_again,
@@ -394,8 +395,8 @@ class Stored:
     """A record as it stands.
 
     Shapes: `text` is what was written, `None` where that is damaged; `was_at` is the consent-time
-        instant; `is_line_sound`: its dates can be relied on; `held` are the values of
-        `Layout.limiting`.
+        instant; `is_line_sound`: its dates can be relied on; `held` is what `was_held` is made
+        of: the values of `Layout.limiting`, or the text while that is laid out anew.
     """
 
     id: int
@@ -446,6 +447,8 @@ class SourceWriter:
         self._changed, self._key = whole("fc"), whole("k")
         limiting = source.layout.limiting.values()
         texts = [whole(f"r.{c.name}") if c.kind is ValueKind.STRING else c.name for c in limiting]
+        if source.wanted is not None:  # what limits are compared with may have no column yet
+            texts = [whole("h.data")]
         self._held = "".join(f", {each}" for each in texts)
         self._find = (
             f"SELECT asked.value, r.id, cs, ce, e, {self._changed}, {self._dated}, sum,"  # noqa: S608
@@ -488,7 +491,8 @@ class SourceWriter:
         """Note the deletion of every record; its tables are dropped by the caller."""
         lines = self._session.run(
             f"SELECT {self._key}, cs, {self._changed},"  # noqa: S608
-            f" {self._dated}{self._held} FROM r{self._source.tables} r ORDER BY k"
+            f" {self._dated}{self._held} FROM r{self._source.tables} r"
+            f" LEFT JOIN h{self._source.tables} h ON h.id = r.id ORDER BY k"
         )
         while some := list(itertools.islice(lines, FLUSHED_AT)):
             for key_bytes, created, changes, value, *held in some:
@@ -620,13 +624,24 @@ class SourceWriter:
     ) -> None:
         self._sequence += 1
         source, now_ns = self._source.source, self._now_ns
-        named = self._source.layout.limiting
-        was_held = None if held is None else render_held(dict(zip(named, held, strict=True)))
+        was_held = None if held is None else self._render_held(held)
         # what follows a change is not known when it is written
         line = (fields, emitted_at_ns, now_ns, previous, None, was_held)
         self._pending.changes.append((source, self._sequence, key, *before, *after, *line))
         if previous is not None:
             self._pending.next.append((self._sequence, source, previous))
+
+    def _render_held(self, held: Sequence[Value]) -> str:
+        layout, wanted = self._source.layout, self._source.wanted
+        if wanted is None:
+            return render_held(dict(zip(layout.limiting, held, strict=True)))
+        (text,) = held
+        data: JsonObject
+        try:
+            data = orjson.loads(text if isinstance(text, bytes) else b"")
+        except orjson.JSONDecodeError:  # a damaged record: nobody knows what it held
+            data = {}
+        return render_held(limiting_values(data, wanted))
 
     # What waits --------------------------------------------------------------------------------
     def _flush(self) -> None:

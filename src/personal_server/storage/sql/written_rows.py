@@ -102,6 +102,16 @@ def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) 
     )
 
 
+def limiting_values(data: JsonObject, layout: Layout) -> dict[str, Value]:
+    """What its columns would hold of a record, of those that limits are compared with."""
+    return {
+        name: _folded(data.get(name))
+        if each in layout.folded
+        else value_in(data.get(name), each.kind)
+        for name, each in layout.limiting.items()
+    }
+
+
 def _mentions(key: str, data: JsonObject, layout: Layout) -> tuple[tuple[Value, ...], ...]:
     return tuple(
         (each.field, key, place, identity.kind, identity.value, name)

@@ -31,6 +31,7 @@ DEFAULT_ORIGIN = "http://127.0.0.1:7662"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _NETLOC = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?\Z|\[[0-9A-Fa-f:]+\](:\d{1,5})?\Z")
+_CATALOGUES = Path(__file__).parent / "console" / "catalogues"
 
 Network = IPv4Network | IPv6Network
 T = TypeVar("T")
@@ -98,6 +99,7 @@ class Settings:
     database_listen_url: str | None = field(default=None, repr=False)
     server_name: str = "Personal server"
     time_zone: str | None = None
+    language: str | None = None
     trusted_proxies: tuple[Network, ...] = ()
     trusted_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -187,6 +189,7 @@ def from_env(
         database_listen_url=read.parsed("PDPP_DATABASE_LISTEN_URL", _parse_database_url, None),
         server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
         time_zone=read.parsed("PDPP_TIME_ZONE", _parse_zone, None),
+        language=read.parsed("PDPP_LANGUAGE", _parse_language, None),
         trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),
         trusted_hosts=tuple(read.each("PDPP_TRUSTED_HOSTS", _parse_netloc)),
         allowed_origins=tuple(read.each("PDPP_ALLOWED_ORIGINS", _parse_origin)),
@@ -256,6 +259,7 @@ def command_environment(
         "PDPP_DATABASE_URL": settings.database_url,
         "PDPP_DATABASE_SCHEMA": settings.database_schema,
         "PDPP_TIME_ZONE": settings.time_zone,
+        "PDPP_LANGUAGE": settings.language,
     }
     return {**environ, **{name: value for name, value in told.items() if value is not None}}
 
@@ -392,6 +396,13 @@ def _parse_zone(text: str) -> str:
         raise ValueError("the name of a time zone is needed, such as Europe/Rome.") from None
 
 
+def _parse_language(text: str) -> str:
+    known = ["en", *sorted(path.stem for path in _CATALOGUES.glob("*.po"))]
+    if text not in known:
+        raise ValueError(f"it is one of {', '.join(known)}.")
+    return text
+
+
 def _parse_public_url(text: str) -> str:
     return text if text == FORWARDED else _parse_origin(text)
 
@@ -420,7 +431,7 @@ def _parse_network(text: str) -> Network:
 
 
 # `config.toml` in the data directory: who the owner is, the clients set up by hand, and the owner's
-# time zone.
+# time zone and language.
 #
 # Rule: the subject id is made once with the store and never changes; the database says it too, and
 # `upkeep.ownership` holds the two together.
@@ -437,6 +448,7 @@ class ConfigurationFile:
     subject_id: str
     clients: tuple[dict[str, Any], ...] = ()
     time_zone: str | None = None
+    language: str | None = None
 
 
 def configuration_path(data_dir: Path) -> Path:
@@ -465,9 +477,11 @@ def read_configuration(data_dir: Path) -> ConfigurationFile | None:
     subject_id = content.get("subject_id")
     if not isinstance(subject_id, str) or not subject_id.startswith("own_"):
         raise StorageUnavailable("config.toml in the data directory names no subject_id.")
-    zone = content.get("time_zone")
-    clients = tuple(content.get("clients", ()))
-    return ConfigurationFile(subject_id, clients, zone if isinstance(zone, str) else None)
+    zone, language = (
+        kept if isinstance(kept := content.get(name), str) else None
+        for name in ("time_zone", "language")
+    )
+    return ConfigurationFile(subject_id, tuple(content.get("clients", ())), zone, language)
 
 
 def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
@@ -488,12 +502,62 @@ def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
     return ConfigurationFile(subject_id)
 
 
-def owner_time_zone(settings: Settings, configuration: ConfigurationFile) -> str:
-    """The zone that was set, else the one that was kept; UTC where neither names one."""
-    try:
-        return ZoneInfo(settings.time_zone or configuration.time_zone or "UTC").key
-    except (ValueError, KeyError, OSError):
-        return "UTC"
+@dataclass(frozen=True, slots=True)
+class OwnerLocale:
+    """Where the owner lives and which language they read; `None` where they were not asked yet.
+
+    Shapes: `time_zone` is an IANA name, `language` a tag; `fixed` are those that the environment
+        sets, which no page changes.
+    """
+
+    time_zone: str | None = None
+    language: str | None = None
+    fixed: frozenset[str] = frozenset()
+
+    @property
+    def zone(self) -> str:
+        """The name of a zone that there is; UTC where none is named."""
+        try:
+            return ZoneInfo(self.time_zone or "UTC").key
+        except (ValueError, KeyError, OSError):
+            return "UTC"
+
+
+class LocaleFile:
+    """The owner's locale: the environment's, else what `config.toml` keeps, as it is now."""
+
+    def __init__(self, settings: Settings, configuration: ConfigurationFile) -> None:
+        self._settings = settings
+        self._read: tuple[int, ConfigurationFile] = (0, configuration)
+
+    def __call__(self) -> OwnerLocale:
+        """What stands there now; another process of this server may have written it."""
+        set_ones = {"time_zone": self._settings.time_zone, "language": self._settings.language}
+        fixed = frozenset(name for name, value in set_ones.items() if value is not None)
+        kept = self._kept()
+        return OwnerLocale(
+            self._settings.time_zone or kept.time_zone,
+            self._settings.language or kept.language,
+            fixed,
+        )
+
+    def keep(self, time_zone: str, language: str | None) -> None:
+        """Know them from now on; `None` is the language of each browser.
+
+        Raises: StorageUnavailable.
+        """
+        data_dir = self._settings.data_dir
+        _keep(data_dir, {"time_zone": time_zone, "language": language})
+
+    def _kept(self) -> ConfigurationFile:
+        try:
+            changed_ns = configuration_path(self._settings.data_dir).stat().st_mtime_ns
+            if changed_ns != self._read[0]:
+                found = read_configuration(self._settings.data_dir)
+                self._read = (changed_ns, found or self._read[1])
+        except (OSError, StorageUnavailable):
+            pass  # a file that is being mended says what it said before
+        return self._read[1]
 
 
 def keep_time_zone(data_dir: Path, name: str) -> None:
@@ -502,15 +566,22 @@ def keep_time_zone(data_dir: Path, name: str) -> None:
     Raises: StorageUnavailable.
     """
     found = read_configuration(data_dir)
-    if found is None or found.time_zone is not None:
-        return
+    if found is not None and found.time_zone is None:
+        _keep(data_dir, {"time_zone": name})
+
+
+def _keep(data_dir: Path, values: Mapping[str, str | None]) -> None:
+    """Say so in the file, in the place of what it said of these names."""
     path = configuration_path(data_dir)
     scratch = _scratch(path)
     try:
+        head, table, tables = path.read_text(encoding="utf-8").partition("\n[")
+        said = [line for line in head.splitlines() if line.partition("=")[0].strip() not in values]
         # At the top: what follows the tables below would belong to them.
-        text = f'time_zone = "{name}"\n' + path.read_text(encoding="utf-8")
+        new = [f'{name} = "{value}"' for name, value in values.items() if value is not None]
+        text = "\n".join([*new, *said, ""])
         try:
-            scratch.write_text(text, encoding="utf-8")
+            scratch.write_text(text + (table + tables).lstrip("\n"), encoding="utf-8")
             scratch.chmod(0o600)
             scratch.replace(path)
         finally:

@@ -152,7 +152,8 @@ class Browser:
 
 def words(page: Page) -> str:
     """The page as somebody reads it."""
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+    flowing = re.sub(r"</?time[^>]*>", "", page.text)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", flowing)).split())
 
 
 def press(browser: Browser, page: Page, path: str, action: str, **changes: str) -> Page:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from personal_server.app.stores import OwnerStore
 from personal_server.collecting.uploads import Uploads
 from personal_server.console.application import ConsoleParts, console_app
+from personal_server.console.languages import Language, languages
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
@@ -19,6 +20,7 @@ from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.tokens import Identifier, OneState, TokenResolver
+from personal_server.settings import OwnerLocale
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import (
@@ -55,6 +57,19 @@ class Randomness:
 
 
 @dataclass
+class HeldLocale:
+    """The owner's locale, in memory."""
+
+    known: OwnerLocale = field(default_factory=OwnerLocale)
+
+    def __call__(self) -> OwnerLocale:
+        return self.known
+
+    def keep(self, time_zone: str, language: str | None) -> None:
+        self.known = replace(self.known, time_zone=time_zone, language=language)
+
+
+@dataclass
 class Household:
     """The stores and the owner's view of them."""
 
@@ -62,6 +77,8 @@ class Household:
     origin: str = ORIGIN
     random_bytes: Any = secrets.token_bytes
     uploads: Uploads | None = None
+    locale: HeldLocale = field(default_factory=lambda: HeldLocale())
+    languages: Callable[[], Mapping[str, Language]] = languages
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -111,6 +128,8 @@ class Household:
                 exports=lambda: [
                     {"connector_key": "mail", "name": "E-mail", "how_to_export": "Ask for it."}
                 ],
+                locale=self.locale,
+                languages=self.languages,
             )
         )
 

@@ -553,7 +553,7 @@ def _authorization(
             configuration,
             fetch,
             owner_session=owner_session(sign_in),
-            error_page=error_page(settings.server_name),
+            error_page=error_page(settings.server_name, stores.locale),
             space=space,
         )
     )
@@ -581,6 +581,7 @@ def _console_parts(
         space,
         uploads_of(settings, stores),
         importable_exports,
+        stores.locale,
     )
 
 

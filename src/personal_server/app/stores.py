@@ -27,9 +27,9 @@ from personal_server.reading.tokens import OneState, OpenBriefly, OpenState
 from personal_server.settings import (
     FORWARDED,
     ConfigurationFile,
+    LocaleFile,
     Settings,
     new_subject_id,
-    owner_time_zone,
     read_configuration,
     write_configuration,
 )
@@ -127,6 +127,7 @@ class Stores:
     database: ServerDatabase
     changed: ChangeSignal
     data_dir: Path
+    locale: LocaleFile
 
     @property
     def catalogs(self) -> Catalogs:
@@ -167,6 +168,7 @@ def open_stores(
             configuration = write_configuration(settings.data_dir, subject_id)
         records = SqlRecordStore(database, subject_id, settings.data_dir / "blobs")
         sealer = store_sealer(records, random_bytes, clock())
+        locale = LocaleFile(settings, configuration)
         granted = authorization.SqlAuthorizationStore(database, subject_id)
         yield Stores(
             configuration,
@@ -183,7 +185,7 @@ def open_stores(
                 clock,
                 random_bytes,
                 planted=lambda: planted_records(granted),
-                time_zone=owner_time_zone(settings, configuration),
+                time_zone=lambda: locale().zone,
             ),
             KnownDeclarations(),
             clock,
@@ -194,6 +196,7 @@ def open_stores(
             database,
             changed,
             settings.data_dir,
+            locale,
         )
     finally:
         changed.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -20,6 +20,8 @@ from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import DisclosurePages, RecordsPages
 from personal_server.console.home import BackupStandings, HomePage
+from personal_server.console.languages import Language, languages
+from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLocale
 from personal_server.console.pages import (
     ICON,
     SCRIPTS,
@@ -63,6 +65,7 @@ from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
 from personal_server.reading.tokens import Identifier, OpenState
+from personal_server.settings import OwnerLocale
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
@@ -245,12 +248,14 @@ class ConsoleParts:
     space: ValueSpace = field(default_factory=OwnSpace)
     uploads: Uploads | None = None
     exports: Exports = tuple
+    locale: OwnerLocales = field(default_factory=UnsetLocale)
+    languages: Callable[[], Mapping[str, Language]] = languages
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
     """The ASGI application of `SEGMENTS`."""
-    pages, clock, store = Templates(parts.server_name), parts.reads.clock, parts.authorization
-    space = parts.space
+    pages, clock = Templates(parts.server_name, parts.locale, parts.languages), parts.reads.clock
+    store, space = parts.authorization, parts.space
     catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
     granting = Granting(store, catalogs, clock, parts.random_bytes)
     changes = GrantChanges(store, clock, parts.random_bytes)
@@ -272,6 +277,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, user_codes, clock).routes(),
         *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
+        *LocalePages(parts.locale, pages).routes(),
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
@@ -313,9 +319,11 @@ def owner_session(sign_in: OwnerSignIn) -> Callable[[IncomingRequest], bool]:
     return judge
 
 
-def error_page(server_name: str) -> Callable[[IncomingRequest, PersonalServerError], Response]:
+def error_page(
+    server_name: str, locale: Callable[[], OwnerLocale] = OwnerLocale
+) -> Callable[[IncomingRequest, PersonalServerError], Response]:
     """The page of an error that may not be redirected."""
-    pages = Templates(server_name)
+    pages = Templates(server_name, locale)
 
     def page(request: IncomingRequest, error: PersonalServerError) -> Response:
         return pages.failure(anonymous_request(request), error, as_json=False)

@@ -12,6 +12,7 @@ from personal_server.consent.selections import parse_stored
 from personal_server.console.access import alarm_view
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.texts import Joined, Text, message
 from personal_server.domain.hosts import first_question, host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.grant_changes import CHANGE
@@ -39,7 +40,7 @@ class WaitingRequest:
 
     request: RequestRow
     name: str
-    wants: str
+    wants: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +143,11 @@ class HomePage:
         ]
 
 
-def _wants(row: RequestRow, catalog: Catalog) -> str:
+def _wants(row: RequestRow, catalog: Catalog) -> Text:
     """The sources that a request names."""
     if row.picker or not row.details:
-        return "Lets you choose what to give"
+        return message("Lets you choose what to give")
     asked = [selection.source_id for selection in parse_stored(row.details)]
     known = catalog.declarations
-    names = [known[one].display_name if one in known else one for one in asked]
-    return f"Wants to read: {', '.join(names)}"
+    names = tuple(known[one].display_name if one in known else one for one in asked)
+    return message("Wants to read: %(sources)s", sources=Joined(names))

@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
+from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from personal_server.console import words
+from personal_server.console.languages import Language, PageReader, languages, negotiated
 from personal_server.console.session import PageRequest
+from personal_server.console.texts import (
+    RENDERED,
+    Day,
+    Joined,
+    Minute,
+    Size,
+    Text,
+    bounded,
+    counted,
+    message,
+)
 from personal_server.errors import PersonalServerError
+from personal_server.settings import OwnerLocale
 from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.responses import NO_STORE, page_headers
 
@@ -45,66 +62,121 @@ def _script(name: str, *, asks: bool = False) -> Script:
     return Script(content, f"/assets/{name}-{digest}.js", asks)
 
 
-PASSKEYS, LIVE = _script("passkeys"), _script("live", asks=True)
-UPLOADS = _script("uploads", asks=True)
-SCRIPTS = (PASSKEYS, LIVE, UPLOADS)
+PASSKEYS, ZONE = _script("passkeys"), _script("zone")
+LIVE, UPLOADS = _script("live", asks=True), _script("uploads", asks=True)
+SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE)
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("personal_server.console", "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 # Values are escaped, so that only templates can write this.
 _OWN_LINKS = re.compile(r'\b(href|src|action|formaction)="/(?=(?:owner|consent|device)\b)')
-_FILTERS: dict[str, Callable[..., str]] = {
-    "shown": words.shown,
-    "day": words.day_of,
-    "minute": words.minute_of,
-    "number": words.number,
-    "bounded": words.bounded,
-    "counted": words.counted,
-    "field_words": words.field_words,
-    "monogram": words.monogram,
-    "browser": words.browser_name,
-    "bytes": words.size,
-}
-_TEMPLATES.filters.update(_FILTERS)
 
-TITLES: Mapping[int, str] = {
-    400: "That did not work",
-    401: "Sign in first",
-    403: "Not allowed",
-    404: "Nothing here",
-    405: "Not like this",
-    409: "Something changed",
-    410: "This request is closed",
-    413: "Too much at once",
-    429: "Too many tries",
+
+def environment() -> Environment:
+    """The templates, their texts still in the language of the source."""
+    found = Environment(
+        loader=PackageLoader("personal_server.console", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    found.policies["ext.i18n.trimmed"] = True
+    found.newstyle_gettext = True  # type: ignore[attr-defined] (of the extension)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _templates(language: Language, zone: str) -> Environment:
+    """The templates for one reader."""
+    reader = PageReader(language, ZoneInfo(zone))
+
+    def gettext(text: str, /, **values: Text) -> Markup:
+        said = {name: reader.html(value) for name, value in values.items()}
+        return Markup(reader.said(text)) % said  # noqa: S704 (the catalogue's own markup)
+
+    def ngettext(one: str, many: str, num: int, /, **values: Text) -> Markup:
+        said = {name: reader.html(value) for name, value in ({"num": num} | values).items()}
+        return Markup(reader.said(one, many, num)) % said  # noqa: S704 (the same)
+
+    def shown(value: Text, limit: int) -> str:
+        return words.shown(reader.text(value), limit)
+
+    filters: dict[str, Callable[..., object]] = {
+        "shown": shown,
+        "text": reader.text,
+        "join": _joined,
+        "day": Day,
+        "minute": Minute,
+        "number": reader.text,
+        "bounded": _bounded,
+        "counted": counted,
+        "field_words": words.field_words,
+        "monogram": words.monogram,
+        "browser": words.browser_name,
+        "bytes": Size,
+    }
+    found = environment()
+    found.filters.update(filters)
+    found.finalize = _finalize(reader)
+    spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "language": language.tag}
+    found.globals = {**found.globals, **spoken}
+    return found
+
+
+def _joined(values: Iterable[Text], glue: str = "") -> Joined:
+    return Joined(tuple(values), glue)
+
+
+def _bounded(value: int) -> Joined:
+    return Joined((bounded(value),))
+
+
+def _finalize(reader: PageReader) -> Callable[[object], object]:
+    """What `{{ }}` shows of a value."""
+
+    def finalize(value: object) -> object:
+        return reader.html(value) if isinstance(value, RENDERED) else value
+
+    return finalize
+
+
+TITLES: Mapping[int, Text] = {
+    400: message("That did not work"),
+    401: message("Sign in first"),
+    403: message("Not allowed"),
+    404: message("Nothing here"),
+    405: message("Not like this"),
+    409: message("Something changed"),
+    410: message("This request is closed"),
+    413: message("Too much at once"),
+    429: message("Too many tries"),
 }
 
-NEXT_STEPS: Mapping[str, str] = {
-    "invalid_client": (
+NEXT_STEPS: Mapping[str, Text] = {
+    "invalid_client": message(
         "Nothing was shared. Remove this server from the app and add it again: then the app"
         " introduces itself anew."
     ),
-    "invalid_redirect_uri": (
+    "invalid_redirect_uri": message(
         "Nothing was shared. The app wants the answer at an address that it never named. Remove"
         " this server from the app and add it again; if that does not help, do not trust the app."
     ),
-    "invalid_request_uri": "Nothing was shared. Start again from the app.",
+    "invalid_request_uri": message("Nothing was shared. Start again from the app."),
 }
 """What a person can do about errors whose own words are for the app's developer."""
 
 
 def console_headers(
-    origin: str, form_target: str | None = None, script: Script | None = None
+    origin: str,
+    form_target: str | None = None,
+    script: Script | None = None,
+    language: str | None = None,
 ) -> dict[str, str]:
     """The headers of every page.
 
-    `form_target` is where a form may be redirected to; `script` is the one of ours that runs.
+    `form_target` is where a form may be redirected to; `script` is the one of ours that runs;
+    `language` is the page's.
     """
     headers = {
         **page_headers(
@@ -119,6 +191,8 @@ def console_headers(
         "Cross-Origin-Resource-Policy": "same-origin",
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     }
+    if language is not None:
+        headers |= {"Content-Language": language, "Vary": "Accept-Language"}
     if origin.startswith("https:"):
         headers["Strict-Transport-Security"] = "max-age=31536000"
     return headers
@@ -135,10 +209,17 @@ def form_target(redirect_uri: str | None) -> str | None:
 
 
 class Templates:
-    """Renders pages for one server."""
+    """Renders pages for one server, in the language and zone of whoever reads."""
 
-    def __init__(self, server_name: str) -> None:
+    def __init__(
+        self,
+        server_name: str,
+        locale: Callable[[], OwnerLocale] = OwnerLocale,
+        offered: Callable[[], Mapping[str, Language]] = languages,
+    ) -> None:
         self._server_name = server_name
+        self._locale = locale
+        self.offered = offered
 
     def show(
         self,
@@ -151,18 +232,25 @@ class Templates:
         script: Script | None = None,
     ) -> Response:
         """A page; `target` and `script` as in `console_headers`."""
-        body = _TEMPLATES.get_template(template).render(
-            {
-                "server_name": self._server_name,
-                "stylesheet": STYLESHEET_PATH,
-                "script": None if script is None else script.path,
-                "visit": visit,
-                **values,
-            }
+        locale, offered = self._locale(), self.offered()
+        language = offered.get(locale.language or "") or negotiated(visit.languages, offered)
+        body = (
+            _templates(language, locale.zone)
+            .get_template(template)
+            .render(
+                {
+                    "server_name": self._server_name,
+                    "stylesheet": STYLESHEET_PATH,
+                    "script": None if script is None else script.path,
+                    "visit": visit,
+                    "locale": locale,
+                    **values,
+                }
+            )
         )
         if visit.place:
             body = _OWN_LINKS.sub(rf'\1="{visit.place}/', body)
-        headers = console_headers(visit.origin, target, script)
+        headers = console_headers(visit.origin, target, script, language.tag)
         return HTMLResponse(body, status, headers)
 
     def nothing(self, visit: PageRequest) -> Response:
@@ -186,7 +274,7 @@ class Templates:
             visit,
             "failure.html",
             {
-                "title": TITLES.get(error.status, "Something went wrong"),
+                "title": TITLES.get(error.status, message("Something went wrong")),
                 "code": error.code,
                 "message": error.message,
                 "wait": _wait(error.members.get("retry_after_seconds")),
@@ -204,9 +292,9 @@ class Templates:
         return response
 
 
-def _wait(seconds: object) -> str | None:
+def _wait(seconds: object) -> Text | None:
     if not isinstance(seconds, int):
         return None
     if seconds < 60:
-        return words.counted(seconds, "second")
-    return words.counted(-(-seconds // 60), "minute")
+        return counted(seconds, "second")
+    return counted(-(-seconds // 60), "minute")

@@ -42,7 +42,7 @@ class PageRequest:
 
     Shapes: `path` holds the parameters of the route, `query` the known ones; `known_browser` tells
     browsers apart that signed in before; `cookie` is the whole secret of the session, `place` what
-    its pages begin with.
+    its pages begin with; `languages` are those that the browser likes, as it says it.
     """
 
     method: str
@@ -52,6 +52,7 @@ class PageRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     target: str
+    languages: str = ""
     filters: tuple[FilterText, ...] = ()
     form: bodies.Form = ()
     body: bytes = field(default=b"", repr=False)
@@ -222,5 +223,6 @@ def anonymous_request(request: IncomingRequest) -> PageRequest:
         path={},
         query={},
         target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),
+        languages=request.headers.get("accept-language", ""),
         place=place_of(request),
     )

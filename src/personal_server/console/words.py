@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from personal_server.console.texts import Text, message
 from personal_server.domain.values import NANOSECONDS, instant_ns
 
 LISTED = 5
@@ -163,14 +164,16 @@ _SYSTEMS = (
 )
 
 
-def browser_name(user_agent: str | None) -> str:
+def browser_name(user_agent: str | None) -> Text:
     """What a browser says it is, in short: `Chrome on Linux`."""
     agent = user_agent or ""
     browser = next((name for mark, name in _BROWSERS if mark in agent), None)
     system = next((name for mark, name in _SYSTEMS if mark in agent), None)
     if browser is None:
-        return shown(agent, 60) or "An unknown browser"
-    return browser if system is None else f"{browser} on {system}"
+        return shown(agent, 60) or message("An unknown browser")
+    if system is None:
+        return browser
+    return message("%(browser)s on %(system)s", browser=browser, system=system)
 
 
 def redirect_place(uri: str | None) -> str:

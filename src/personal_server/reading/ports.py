@@ -38,7 +38,7 @@ class ReadPorts:
     rankings: Rankings = field(default_factory=Rankings)
     recent: RecentSearches[object] = field(default_factory=RecentSearches[object])
     planted: PlantedRecords = frozenset
-    time_zone: str = "UTC"
+    time_zone: Callable[[], str] = lambda: "UTC"
     embedder: QueryEmbedder | None = None
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:

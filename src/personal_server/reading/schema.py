@@ -121,8 +121,9 @@ def describe_schema(
         connectors = _each(connectors, lambda entry: _glanced(snapshot, entry, collections))
     connectors = _each(connectors, lambda entry: _with_share(ports, snapshot, entry))
     now_s = ports.clock() // NANOSECONDS
-    today = datetime.fromtimestamp(now_s, ZoneInfo(ports.time_zone)).date()
-    return Described(authority, connectors, today, ports.time_zone)
+    time_zone = ports.time_zone()
+    today = datetime.fromtimestamp(now_s, ZoneInfo(time_zone)).date()
+    return Described(authority, connectors, today, time_zone)
 
 
 def describe_stream(

@@ -1,0 +1,95 @@
+"""Catalogues of the owner's pages: what templates and code say, and each language's file of it.
+
+`python -m pages.catalogues` brings every file up to date and lists what has no translation.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from jinja2 import nodes
+
+from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
+from personal_server.console.pages import environment
+from personal_server.console.texts import counted_texts
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
+TEMPLATES = SOURCE / "console" / "templates"
+Found = tuple[str, ...]
+"""An English text, with that for several where it counts."""
+
+
+def of_template(text: str) -> Iterator[Found]:
+    """What a template says by `trans`, `_()`, `ngettext()` and `counted`."""
+    jinja: Any = environment()  # what the extension adds is no attribute that types know
+    read: Iterator[tuple[int, str, str | Found]] = jinja.extract_translations(text)
+    for _, _, said in read:
+        yield (said,) if isinstance(said, str) else tuple(filter(None, said))
+    for each in environment().parse(text).find_all(nodes.Filter):
+        if each.name == "counted":
+            yield counted_texts(*(arg.as_const() for arg in each.args))
+
+
+def of_code(text: str) -> Iterator[Found]:
+    """What code says by `message`, `plural` and `counted`."""
+    takes = {"message": (0, 1), "plural": (0, 2), "counted": (1, 3)}
+    for each in ast.walk(ast.parse(text)):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
+            begin, end = takes.get(each.func.id, (0, 0))
+            given = [a.value for a in each.args[begin:end] if isinstance(a, ast.Constant)]
+            texts = [str(value) for value in given]
+            if texts and each.func.id == "counted":
+                yield counted_texts(*texts)
+            elif texts:
+                yield tuple(texts)
+
+
+def extracted() -> dict[str, Found]:
+    """Every text of the pages, by its English.  Raises: ValueError for one that counts and not."""
+    found: dict[str, Found] = {}
+    files = [*sorted(TEMPLATES.glob("*.html")), *sorted(SOURCE.rglob("*.py"))]
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        read = of_template if path.suffix == ".html" else of_code
+        if path.suffix == ".py" and "console.texts import" not in text:
+            continue
+        for texts in read(text):
+            if found.setdefault(texts[0], texts) != texts:
+                raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
+    return found
+
+
+def renewed(text: str) -> str:
+    """A catalogue file brought up to date: its head and translations stay, what is gone goes."""
+    head = text.partition("\n\n")[0]
+    before = read_po(io.BytesIO(text.encode()))
+    now = Catalog(locale=before.locale)
+    for english, texts in extracted().items():
+        known = before.get(english)
+        counts = len(texts) > 1
+        kept = known.string if known is not None and known.pluralizable is counts else None
+        now.add(texts if counts else english, kept)
+    written = io.BytesIO()
+    write_po(written, now, width=0, no_location=True, omit_header=True, sort_output=True)
+    return f"{head}\n\n{written.getvalue().decode().strip()}\n"
+
+
+def renew() -> None:
+    """Bring every file up to date."""
+    for tag in catalogue_tags():
+        path = Path(str(CATALOGUES / f"{tag}.po"))
+        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    renew()
+    for language in catalogue_tags():
+        with (CATALOGUES / f"{language}.po").open("rb") as file:
+            for missing in lacking(read_po(file)):
+                print(f"{language}: {missing}")

@@ -1,0 +1,169 @@
+"""Texts of the owner's pages before they have a language: messages, moments, counts.  Pure.
+
+Rule: a view returns these; a page renders them once, for whoever reads it (`languages.py`).  `str`
+of one is what stands in the source: English, times in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Union
+
+from personal_server.domain.values import NANOSECONDS, day_number, instant_ns
+
+LISTED = 5
+EXACT = 10_000
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueText:
+    """A text of the catalogue, by its English, with the values that stand in it as `%(name)s`.
+
+    Shapes: `plural` is the English for several; `num` of the values decides then.
+    """
+
+    text: str
+    values: Mapping[str, Text] = field(default_factory=dict[str, "Text"])
+    plural: str | None = None
+
+    def __str__(self) -> str:
+        one = self.plural is None or self.values.get("num") == 1
+        shown = {name: figure(value) for name, value in self.values.items()}
+        return (self.text if one else self.plural or "") % shown
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """A moment, shown to the minute."""
+
+    at_ns: int
+
+    def __str__(self) -> str:
+        return f"{Day(self.at_ns)}, {moment_of(self.at_ns):%H:%M} UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A moment, shown as the day that it is where the reader lives."""
+
+    at_ns: int
+
+    def __str__(self) -> str:
+        return str(Date(moment_of(self.at_ns).date()))
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A day of the calendar, the same everywhere; or a month or a year of it."""
+
+    day: date
+    unit: str = "day"
+
+    def __str__(self) -> str:
+        said = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y"}[self.unit]
+        return self.day.strftime(said).removeprefix("0")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """So many bytes, in the unit that reads best."""
+
+    size_bytes: int
+
+    def __str__(self) -> str:
+        amount, unit = scaled(self.size_bytes)
+        return f"{amount:,.{self.decimals}f} {unit}"
+
+    @property
+    def decimals(self) -> int:
+        """How many stand behind the point."""
+        amount, unit = scaled(self.size_bytes)
+        return 0 if unit == "B" or (amount >= 100 and unit != "GB") else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Texts in a row."""
+
+    parts: tuple[Text, ...]
+    glue: str = ", "
+
+    def __str__(self) -> str:
+        return self.glue.join(figure(part) for part in self.parts)
+
+
+Text = Union[str, int, CatalogueText, Minute, Day, Date, Size, Joined]  # noqa: UP007 (named before it is whole)
+"""What a page can say.  A plain string is data: a name, a value of a record."""
+RENDERED = (CatalogueText, Minute, Day, Date, Size, Joined)
+
+
+def message(text: str, /, **values: Text) -> CatalogueText:
+    """A text of the catalogue; the extraction finds it by this name."""
+    return CatalogueText(text, values)
+
+
+def plural(one: str, many: str, num: int, /, **values: Text) -> CatalogueText:
+    """A text that counts something, by `%(num)s`; the extraction finds it by this name."""
+    return CatalogueText(one, {"num": num, **values}, many)
+
+
+def counted(num: int, one: str, many: str | None = None) -> CatalogueText:
+    """`1 record`, `2,000 records`; the extraction finds it by this name."""
+    single, several = counted_texts(one, many)
+    return CatalogueText(single, {"num": num}, several)
+
+
+def counted_texts(one: str, many: str | None = None) -> tuple[str, str]:
+    """The two texts that `counted` has in the catalogue."""
+    return f"%(num)s {one}", f"%(num)s {many or one + 's'}"
+
+
+def bounded(value: int) -> Text:
+    """A count that is told exactly up to a point: `9,999`, `10,000+`."""
+    return value if value <= EXACT else Joined((EXACT, "+"), "")
+
+
+def listed(names: Iterable[Text]) -> Text:
+    """A few names, and how many more: `a, b, c, d, e and 2 more`."""
+    each = tuple(names)
+    few = Joined(each[:LISTED])
+    if len(each) <= LISTED:
+        return few
+    return message("%(names)s and %(num)s more", names=few, num=len(each) - LISTED)
+
+
+def day_of_text(text: str) -> Text:
+    """The day of a stored time or date; other text as it is."""
+    day = day_number(text)
+    if day is not None:
+        return date_of(day)
+    at_ns = instant_ns(text)
+    return text if at_ns is None else Day(at_ns)
+
+
+def date_of(day: int) -> Date:
+    """A day counted from 1970."""
+    return Date(_EPOCH + timedelta(days=day))
+
+
+def moment_of(at_ns: int) -> datetime:
+    """A moment in UTC."""
+    return datetime.fromtimestamp(at_ns // NANOSECONDS, UTC)
+
+
+def scaled(size_bytes: int) -> tuple[float, str]:
+    """Bytes in the unit that reads best."""
+    amount = float(size_bytes)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1_000:
+            return amount, unit
+        amount /= 1_000
+    return amount, "GB"
+
+
+def figure(value: Text) -> str:
+    """A value in the English of the source."""
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,253 @@
+"""Pages in the reader's language and zone; and that none says anything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from gettext import NullTranslations
+from html import unescape
+from html.parser import HTMLParser
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from personal_server.console.languages import (
+    Language,
+    PageReader,
+    catalogue,
+    language_of,
+    languages,
+    negotiated,
+    translations,
+)
+from personal_server.console.texts import (
+    Date,
+    Day,
+    Joined,
+    Minute,
+    Size,
+    counted,
+    date_of,
+    day_of_text,
+    listed,
+    message,
+    plural,
+)
+from personal_server.settings import OwnerLocale
+from tests.console.browsing import SECOND, Browser, Page, words
+from tests.console.household import Household
+
+GERMAN = language_of("de", translations(catalogue("de")))
+ENGLISH = language_of("en")
+BERLIN = PageReader(GERMAN, ZoneInfo("Europe/Berlin"))
+LONDON = PageReader(ENGLISH, ZoneInfo("Europe/London"))
+IN_UTC = PageReader(ENGLISH, ZoneInfo("UTC"))
+
+
+def at(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * SECOND
+
+
+def test_a_moment_is_told_in_the_readers_zone_with_its_date() -> None:
+    late = at("2026-08-23T23:30:00")
+    assert BERLIN.text(Minute(late)) == "24. Aug. 2026, 01:30"
+    assert BERLIN.text(Day(late)) == "24. Aug. 2026"
+    assert IN_UTC.text(Minute(late)) == str(Minute(late)) == "23 Aug 2026, 23:30 UTC"
+    assert IN_UTC.text(Day(late)) == str(Day(late)) == "23 Aug 2026"
+    assert BERLIN.html(Minute(late)) == (
+        '<time datetime="2026-08-23T23:30:00Z" title="23. Aug. 2026, 23:30 UTC">'
+        "24. Aug. 2026, 01:30</time>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("moment", "seen"),
+    [
+        ("2026-10-25T00:30:00", "25. Okt. 2026, 02:30"),
+        ("2026-10-25T01:30:00", "25. Okt. 2026, 02:30"),
+        ("2026-10-25T02:30:00", "25. Okt. 2026, 03:30"),
+        ("2026-03-29T00:59:00", "29. März 2026, 01:59"),
+        ("2026-03-29T01:00:00", "29. März 2026, 03:00"),
+    ],
+)
+def test_an_hour_that_is_twice_or_not_at_all_is_told_as_clocks_tell_it(
+    moment: str, seen: str
+) -> None:
+    assert BERLIN.text(Minute(at(moment))) == seen
+
+
+def test_a_day_of_the_calendar_is_the_same_everywhere() -> None:
+    day = date_of(20_688)
+    for reader in (BERLIN, PageReader(GERMAN, ZoneInfo("Pacific/Kiritimati"))):
+        assert reader.text(day) == "23. Aug. 2026"
+    assert LONDON.text(day) == str(day) == "23 Aug 2026"
+    assert LONDON.text(Date(day.day, "month")) == str(Date(day.day, "month")) == "Aug 2026"
+    assert BERLIN.text(Date(day.day, "year")) == "2026"
+    assert LONDON.text(day_of_text("2026-08-23T23:30:00Z")) == "24 Aug 2026"
+    assert LONDON.text(day_of_text("2026-08-23")) == "23 Aug 2026"
+    assert LONDON.text(day_of_text("unclear")) == "unclear"
+
+
+def test_figures_are_written_as_the_language_does() -> None:
+    assert (BERLIN.text(1_234_567), LONDON.text(1_234_567)) == ("1.234.567", "1,234,567")
+    for size, german, english in (
+        (999, "999 B", "999 B"),
+        (3_400, "3,4 KB", "3.4 KB"),
+        (340_000, "340 KB", "340 KB"),
+        (5_300_000_000_000, "5.300,0 GB", "5,300.0 GB"),
+    ):
+        assert BERLIN.text(Size(size)) == german
+        assert LONDON.text(Size(size)) == str(Size(size)) == english
+
+
+def test_what_is_counted_takes_the_form_of_its_number() -> None:
+    assert BERLIN.text(counted(1, "record")) == "1 Datensatz"
+    assert BERLIN.text(counted(2_000, "record")) == "2.000 Datensätze"
+    assert str(counted(1, "record")) == "1 record"
+    assert LONDON.text(counted(0, "search", "searches")) == "0 searches"
+    some = plural("one of %(all)s", "%(num)s of %(all)s", 3, all=5_000)
+    assert LONDON.text(some) == str(some) == "3 of 5,000"
+    assert str(listed("abc")) == "a, b, c"
+    assert str(listed("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+def test_values_are_escaped_and_texts_keep_what_is_in_them() -> None:
+    told = message("Wants to read: %(sources)s", sources=Joined(("<b>", Minute(0))))
+    assert LONDON.html(told) == (
+        'Wants to read: &lt;b&gt;, <time datetime="1970-01-01T00:00:00Z"'
+        ' title="1 Jan 1970, 00:00 UTC">1 Jan 1970, 01:00</time>'
+    )
+    assert BERLIN.text(told) == "Möchte lesen: <b>, 1. Jan. 1970, 01:00"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "tag"),
+    [
+        ("de", "de"),
+        ("de-AT,en;q=0.5", "de"),
+        ("fr-CH, fr;q=0.9, en;q=0.8, de;q=0.7, *;q=0.5", "en"),
+        ("en;q=0.1,de;q=0.9", "de"),
+        ("de;q=0", "en"),
+        ("", "en"),
+        ("*", "en"),
+        (";;;,,,q=,de;q=x,-,de-,\x00", "en"),
+        ("fr," * 10_000 + "de", "en"),
+        ("d" * 100_000, "en"),
+        ("de;q=9", "en"),
+    ],
+)
+def test_a_browser_gets_the_language_that_it_likes_best(accepted: str, tag: str) -> None:
+    assert negotiated(accepted, {"en": ENGLISH, "de": GERMAN}).tag == tag
+
+
+def test_a_page_says_its_language_and_that_it_depends_on_the_browser() -> None:
+    page = Household().browser().get("/owner/login", accept_language="de-CH,de;q=0.9")
+    assert page.headers["content-language"] == "de"
+    assert "accept-language" in page.headers["vary"].lower()
+    assert '<html lang="de">' in page.text
+    assert "Als Eigentümer anmelden" in words(page)
+    assert '<html lang="en">' in Household().browser().get("/owner/login").text
+
+
+def test_the_owners_language_goes_before_that_of_the_browser() -> None:
+    house = Household()
+    house.locale.known = OwnerLocale(language="de")
+    assert "Anmelden" in words(house.browser().get("/owner/login", accept_language="en"))
+    house.locale.known = OwnerLocale(language="xx")
+    assert "Sign in" in words(house.browser().get("/owner/login", accept_language="en"))
+
+
+class Marked(NullTranslations):
+    """A language that says every text between marks."""
+
+    def gettext(self, message: str) -> str:
+        return f"⟦{message}⟧"
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        return f"⟦{msgid1 if n == 1 else msgid2}⟧"
+
+
+def marking() -> Mapping[str, Language]:
+    return {**languages(), "en": replace(ENGLISH, texts=Marked())}
+
+
+class Shown(HTMLParser):
+    """What of a page is read: its text without code, and the attributes that are read out."""
+
+    READ_OUT = ("aria-label", "alt", "title", "placeholder", "data-label")
+    UNSAID = ("code", "pre", "style", "script")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.attributes: list[str] = []
+        self.unsaid = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.unsaid += tag in self.UNSAID or ("class", "monogram") in attrs
+        if tag != "time":
+            self.attributes += [value or "" for name, value in attrs if name in self.READ_OUT]
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.unsaid and tag in (*self.UNSAID, "span"):
+            self.unsaid -= 1
+
+    def handle_data(self, data: str) -> None:
+        if not self.unsaid:
+            self.text += data
+
+
+def unmarked(page: Page, *known: str) -> list[str]:
+    """What a page says outside of marks and that is no data: words that no language changes."""
+    shown = Shown()
+    shown.feed(page.text)
+    found: list[str] = []
+    for text in (shown.text, *shown.attributes):
+        depth, outside = 0, ""
+        for character in unescape(text):
+            depth += (character == "⟦") - (character == "⟧")
+            outside += character if not depth and character != "⟧" else "\n" * bool(depth)
+        assert depth == 0
+        for data in sorted(known, key=len, reverse=True):
+            outside = outside.replace(data, " ")
+        found += re.findall(r"[^\W\d_]{2,}[^\n]*", outside)
+    return found
+
+
+DATA = ("Ada's server", "Notes app", "UTC", "English", "Deutsch")
+
+
+FROM = ("203.0.113.7", "python-httpx2/")
+
+
+def marked_browser() -> tuple[Household, Browser]:
+    house = Household(languages=marking)
+    return house, house.signed_in()
+
+
+def test_pages_say_nothing_that_no_catalogue_holds() -> None:
+    house, browser = marked_browser()
+    house.ask(None)
+    hosts = re.findall(
+        r"<dt>(.*?)</dt><dd>(.*?)<pre.*?</pre>(.*?)</dd>", browser.get("/owner/").text
+    )
+    known = [*DATA, *(unescape(text) for host in hosts for text in host if text)]
+    pages = {path: browser.get(path) for path in ("/owner/", "/owner/sign-ins")}
+    stranger = house.browser()
+    pages |= {path: stranger.get(path) for path in ("/owner/login", "/owner/enter?t=x")}
+    for path, page in pages.items():
+        assert unmarked(page, *known, *FROM) == [], path
+    places = browser.get("/owner/locale")
+    assert unmarked(places, *DATA, *options(places)) == []
+
+
+def options(page: Page) -> list[str]:
+    found = re.findall(r"<option[^>]*>([^<⟦]+)<|<optgroup label=\"([^\"]+)\"", page.text)
+    return [unescape(one or two) for one, two in found]
+
+
+def test_a_text_without_a_mark_is_noticed() -> None:
+    page = Page(200, Household().browser().get("/icon.svg").headers, "<p>⟦a ⟦b⟧⟧ lost <b>Data</b>")
+    assert unmarked(page, "Data") == ["lost  "]

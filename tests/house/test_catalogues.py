@@ -1,0 +1,80 @@
+"""Every language says every text of the owner's pages, with the same values and marks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pages.catalogues import extracted, of_code, of_template, renewed
+from personal_server.console.languages import (
+    CATALOGUES,
+    catalogue,
+    catalogue_tags,
+    lacking,
+    languages,
+)
+
+HELD = re.compile(r"%\(\w+\)s|<[^>]+>|%(?!\()")
+HEAD = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n'
+
+
+def file_of(tag: str) -> str:
+    return Path(str(CATALOGUES / f"{tag}.po")).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("tag", catalogue_tags())
+def test_a_catalogue_holds_the_texts_of_the_pages_and_no_others(tag: str) -> None:
+    """`python -m pages.catalogues` writes it so."""
+    assert renewed(file_of(tag)) == file_of(tag)
+
+
+@pytest.mark.parametrize("tag", catalogue_tags())
+def test_a_catalogue_lacks_no_text(tag: str) -> None:
+    assert lacking(catalogue(tag)) == []
+    assert tag in languages()
+
+
+@pytest.mark.parametrize("tag", catalogue_tags())
+def test_a_translation_has_the_values_and_marks_of_its_text(tag: str) -> None:
+    for each in catalogue(tag):
+        if not each.id:
+            continue
+        texts = (each.id,) if isinstance(each.id, str) else each.id
+        said = (each.string,) if isinstance(each.string, str) else cast("tuple[str]", each.string)
+        held = {tuple(sorted(HELD.findall(text))) for text in texts}
+        for text in said:
+            assert tuple(sorted(HELD.findall(text))) in held, each.id
+
+
+def test_texts_are_found_in_templates_and_code() -> None:
+    template = (
+        "{% trans name=x %}\n Back to\n {{ name }}{% endtrans %}{{ _('Yes') }}"
+        "{% trans num=n %}one{% pluralize %}{{ num }} of them{% endtrans %}"
+        "{{ n|counted('try', 'tries') }}"
+    )
+    assert set(of_template(template)) == {
+        ("Back to %(name)s",),
+        ("Yes",),
+        ("one", "%(num)s of them"),
+        ("%(num)s try", "%(num)s tries"),
+    }
+    code = 'message("a" "b", day=1), plural("one", "two", n), counted(n, "record"), other("c")'
+    assert set(of_code(code)) == {
+        ("ab",),
+        ("one", "two"),
+        ("%(num)s record", "%(num)s records"),
+    }
+
+
+def test_a_file_brought_up_to_date_keeps_its_head_and_translations_and_drops_the_rest() -> None:
+    old = f'# words\n{HEAD}msgid "Sign in"\nmsgstr "Anmelden"\n\nmsgid "gone"\nmsgstr "weg"\n'
+    new = renewed(old)
+    assert new.startswith(f"# words\n{HEAD}")
+    assert 'msgid "Sign in"\nmsgstr "Anmelden"\n' in new
+    assert "gone" not in new
+    begun = renewed(HEAD)
+    assert begun.count("msgid ") == len(extracted()) + 1
+    assert renewed(begun) == begun

@@ -113,6 +113,7 @@ class Settings:
     audit_log_days: int = 1_095
     max_blob_bytes: int = 50 * 1024**2
     upload_bytes: int = 20 * 1024**3
+    import_folders: tuple[Path, ...] = ()
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
     workers: int = 0
@@ -205,6 +206,7 @@ def from_env(
         audit_log_days=read.integer("PDPP_AUDIT_LOG_DAYS", 1_095, 1, 36_500),
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
         upload_bytes=read.integer("PDPP_UPLOAD_BYTES", 20 * 1024**3, 0, 2**44),
+        import_folders=tuple(read.each("PDPP_IMPORT_FOLDERS", _parse_folder)),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
         workers=read.integer("PDPP_WORKERS", 0, 0, MOST_WORKERS),
@@ -401,6 +403,13 @@ def _parse_language(text: str) -> str:
     if text not in known:
         raise ValueError(f"it is one of {', '.join(known)}.")
     return text
+
+
+def _parse_folder(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise ValueError("folders are named whole, such as /home/ada/Downloads.")
+    return path
 
 
 def _parse_public_url(text: str) -> str:

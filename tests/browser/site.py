@@ -37,6 +37,12 @@ from tests.console.household import (
 )
 
 SECONDS = 20
+DOWNLOADS = "Downloads"
+ARCHIVE = (
+    b"From ada@example.org Mon Mar 14 06:30:00 2022\nMessage-ID: <archive@example.org>\n"
+    b"Date: Mon, 14 Mar 2022 07:30:00 +0100\nFrom: ada@example.org\nTo: bob@example.org\n"
+    b"Subject: An old letter\n\nA line for Bob.\n\n"
+)
 
 
 class Place(Protocol):
@@ -73,11 +79,15 @@ def site(
 ) -> Generator[Site]:
     """A server on a free port, with two mailboxes and a bank account."""
     port = free_port()
+    downloads = folder / DOWNLOADS
+    downloads.mkdir()
+    (downloads / "Archive.mbox").write_bytes(ARCHIVE)
     settings = Settings(
         public_url=f"http://127.0.0.1:{port}",
         bind_port=port,
         data_dir=folder / "data",
         server_name=name,
+        import_folders=(downloads,),
     )
     with open_server(settings) as server:
         fill(server.stores.records, time.time_ns())

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.support.wait import WebDriverWait
 
 from personal_server.app.uploads import uploads_of
+from personal_server.console.uploads import CHUNK_BYTES
 from personal_server.settings import Settings
 from tests.browser.chromium import chromium
-from tests.browser.site import Owner, Site
+from tests.browser.site import Owner, Site, site
 
 pytestmark = pytest.mark.browser
 SECONDS = 90
@@ -40,6 +42,10 @@ def mailbox(folder: Path, name: str, count: int = 30) -> Path:
         "".join(MESSAGE.format(name=name, number=n, minute=n % 60) for n in range(count))
     )
     return path
+
+
+def settings_of(running: Site) -> Settings:
+    return Settings(data_dir=running.folder / "data")
 
 
 def waiting(owner: Owner, words: str) -> bool:
@@ -87,10 +93,144 @@ def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:
     assert not owner.all("table")
 
 
+def test_a_mailbox_of_this_machine_is_read_where_it_lies(owner: Owner) -> None:
+    owner.open(f"{owner.site.origin}/owner/uploads")
+    owner.press(owner.find('a[href$="/owner/uploads/folders"]'))
+    assert waiting(owner, "Archive.mbox")
+    assert owner.sees("E-mail")
+    owner.press(owner.find('form[action$="/folders"] button'))
+    assert waiting(owner, "Whose is it?")
+    owner.press(owner.find('input[name="account"][value="new"]'))
+    owner.find("#new-name").send_keys("Old mail")
+    owner.press(owner.find("form button.primary"))
+    assert waiting(owner, "imported")
+    assert [cell.text for cell in owner.all("main td")][:3] == ["messages", "1", "1"]
+    assert owner.sees("Forget this report")
+
+
+def drop(owner: Owner, path: Path) -> None:
+    """Drag a file or a folder from outside onto the form, and let it go."""
+    box: Any = owner.driver.execute_script(
+        "const form = document.querySelector('form.drop'); form.scrollIntoView({block: 'center'});"
+        "const box = form.getBoundingClientRect(); return [box.x + 20, box.y + 5]"
+    )
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, "x": box[0], "y": box[1], "data": data}
+        owner.driver.execute_cdp_cmd("Input.dispatchDragEvent", event)
+
+
+def test_a_folder_that_is_dropped_is_sent_with_its_places(running: Site, tmp_path: Path) -> None:
+    letters = tmp_path / "Maildir" / "cur"
+    letters.mkdir(parents=True)
+    (tmp_path / "Maildir" / "new").mkdir()
+    for number in range(5):
+        letter = MESSAGE.format(name="drop", number=number, minute=number).partition("\n")[2]
+        (letters / f"{number}.host:2,S").write_text(letter)
+    with chromium() as driver:
+        owner = Owner(driver, running)
+        owner.sign_in()
+        owner.open(f"{running.origin}/owner/uploads")
+        drop(owner, tmp_path / "Maildir")
+        assert waiting(owner, "Whose is it?")
+        (held,) = uploads_of(settings_of(running), running.server.stores).each()
+        content = Path(running.folder, "data", "uploads", held.upload_id, "content")
+        sent = sorted(path.name for path in (content / "Maildir" / "cur").iterdir())
+        assert sent == sorted(path.name for path in letters.iterdir())
+        owner.press(owner.find('input[name="account"][value="new"]'))
+        owner.find("#new-name").send_keys("Dropped")
+        owner.press(owner.find("form button.primary"))
+        assert waiting(owner, "imported")
+        assert [cell.text for cell in owner.all("main td")][:3] == ["messages", "5", "5"]
+
+
+def large_mailbox(folder: Path, size_bytes: int = 20 * 1024 * 1024) -> Path:
+    """One letter with so long a text that it is sent in several pieces."""
+    path = folder / "large.mbox"
+    text = MESSAGE.format(name="large", number=1, minute=1)
+    with path.open("w") as out:
+        out.write(text)
+        for _ in range(size_bytes // 64):
+            out.write("x" * 63 + "\n")
+        out.write("\n" + MESSAGE.format(name="large", number=2, minute=2))
+    return path
+
+
+CUT_AFTER = """
+const [whole, left] = [window.fetch, {pieces: arguments[0]}];
+window.fetch = (address, rest) => {
+  if (String(address).includes("/bytes") && left.pieces-- <= 0) return new Promise(() => {});
+  return whole(address, rest);
+};
+"""
+
+
+def test_a_mailbox_of_some_megabytes_is_cut_off_and_goes_on(running: Site, tmp_path: Path) -> None:
+    path = large_mailbox(tmp_path)
+    uploads = uploads_of(settings_of(running), running.server.stores)
+    with chromium() as driver:
+        owner = Owner(driver, running)
+        owner.sign_in()
+        owner.open(f"{running.origin}/owner/uploads")
+        driver.execute_script(CUT_AFTER, 2)
+        owner.find('input[name="file"]').send_keys(str(path))
+        owner.press(owner.find("form.drop button.primary"))
+        waits = WebDriverWait(driver, SECONDS)
+        waits.until(lambda _: any(e.received_bytes == 2 * CHUNK_BYTES for e in uploads.each()))
+        (held,) = uploads.each()
+        owner.open(f"{running.origin}/owner/uploads/{held.upload_id}")
+        assert owner.sees("It was cut off")
+        send(owner, path)
+        assert waiting(owner, "Whose is it?")
+        (found,) = uploads.each()
+        assert (found.upload_id, found.is_whole) == (held.upload_id, True)
+        content = Path(uploads.folder, held.upload_id, "content", path.name)
+        assert content.read_bytes() == path.read_bytes()
+
+
+def test_the_same_file_from_two_tabs_is_one_upload(running: Site, tmp_path: Path) -> None:
+    path = large_mailbox(tmp_path)
+    uploads = uploads_of(settings_of(running), running.server.stores)
+    with chromium() as driver:
+        owner = Owner(driver, running)
+        owner.sign_in()
+        for _ in range(2):
+            driver.switch_to.new_window("tab")
+            owner.open(f"{running.origin}/owner/uploads")
+            driver.execute_script(CUT_AFTER, 1)
+            owner.find('input[name="file"]').send_keys(str(path))
+            owner.press(owner.find("form.drop button.primary"))
+            waits = WebDriverWait(driver, SECONDS)
+            waits.until(lambda _: any(e.received_bytes for e in uploads.each()))
+        send(owner, path)
+        assert waiting(owner, "Whose is it?")
+        (found,) = uploads.each()
+        content = Path(uploads.folder, found.upload_id, "content", path.name)
+        assert content.read_bytes() == path.read_bytes()
+        send(owner, path)  # a second time, once it is whole: another upload, and not read twice
+        assert waiting(owner, "Whose is it?")
+        assert len(uploads.each()) == 2
+
+
+def test_an_upload_of_another_server_and_of_nobody_leads_nowhere(
+    running: Site, tmp_path: Path
+) -> None:
+    held = uploads_of(settings_of(running), running.server.stores).begin("a.mbox", 10, "m")
+    (tmp_path / "other").mkdir()
+    with chromium() as driver, site(tmp_path / "other", "Bob's server") as other:
+        stranger = Owner(driver, other)
+        stranger.sign_in()
+        stranger.open(f"{other.origin}/owner/uploads/{held.upload_id}")
+        assert stranger.sees("Nothing here")
+        # who signed in there is nobody here
+        driver.get(f"{running.origin}/owner/uploads/{held.upload_id}")
+        assert "/owner/login" in driver.current_url
+
+
 def test_an_upload_that_was_cut_off_goes_on(running: Site, tmp_path: Path) -> None:
     path = mailbox(tmp_path, "cut")
     content = path.read_bytes()
-    uploads = uploads_of(Settings(data_dir=running.folder / "data"), running.server.stores)
+    uploads = uploads_of(settings_of(running), running.server.stores)
     mark = f"1 {path.stat().st_mtime_ns // 1_000_000}"
     held = uploads.begin(path.name, len(content), mark)
     uploads.append(held.upload_id, path.name, 0, content[:1_000])

@@ -24,11 +24,15 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.said: object = DONE
         self.code = 0
+        self.within: Path | None = None
         self.asked: list[tuple[list[str], str | None]] = []
         self.may_end = folder / "may-end"
         self.may_end.touch()
 
-    def __call__(self, paths: Sequence[Path], account: str | None) -> Sequence[str]:
+    def __call__(
+        self, paths: Sequence[Path], within: Path | None, account: str | None
+    ) -> Sequence[str]:
+        self.within = within
         self.asked.append(([path.name for path in paths], account))
         script = (
             "import os,sys,select\n"

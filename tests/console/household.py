@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from personal_server.app.stores import OwnerStore
+from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.uploads import Uploads
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.console.languages import Language, languages
+from personal_server.console.uploads import Recognized, UploadParts
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
@@ -42,6 +44,7 @@ from tests.proving import unproven
 DAY = 86_400 * SECOND
 MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"
 BANK_SOURCE = "https://registry.pdpp.dev/connectors/bank"
+HOW_TO_EXPORT = [{"connector_key": "mail", "name": "E-mail", "how_to_export": "Ask for it."}]
 HOME, WORK, CHECKING = "cin_home", "cin_work", "cin_checking"
 PEOPLE = ("Grace Hopper", "Alan Turing", "Mary Anning", "Emmy Noether", "Karl Popper")
 SUBJECTS = ("Lunch on Thursday?", "Your invoice", "Re: holiday plans", "Minutes of the meeting")
@@ -79,6 +82,8 @@ class Household:
     uploads: Uploads | None = None
     locale: HeldLocale = field(default_factory=lambda: HeldLocale())
     languages: Callable[[], Mapping[str, Language]] = languages
+    folders: ImportFolders = field(default_factory=ImportFolders)
+    recognized: Recognized = lambda _: {}
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -124,12 +129,10 @@ class Household:
                     frozenset({self.origin}).__contains__,
                 ),
                 open_state=self.open_state,
-                uploads=self.uploads,
-                exports=lambda: [
-                    {"connector_key": "mail", "name": "E-mail", "how_to_export": "Ask for it."}
-                ],
                 locale=self.locale,
                 languages=self.languages,
+                uploads=self.uploads
+                and UploadParts(self.uploads, lambda: HOW_TO_EXPORT, self.folders, self.recognized),
             )
         )
 

@@ -43,6 +43,7 @@ def test_another_port_moves_the_default_origin() -> None:
         ("PDPP_LANGUAGE", "../de"),
         ("PDPP_MCP_RESOURCE_LINKS", "sometimes"),
         ("PDPP_DCR", "yes"),
+        ("PDPP_IMPORT_FOLDERS", "Downloads"),
         ("PDPP_DATABASE_URL", "mysql://me@db.example/records"),
         ("PDPP_DATABASE_URL", "postgresql://db.example"),
         ("PDPP_DATABASE_SCHEMA", "Mine"),
@@ -59,6 +60,11 @@ def test_a_public_origin_is_not_a_loopback_one() -> None:
     settings = from_env({"PDPP_PUBLIC_URL": "https://me.example:443"})
     assert settings.public_url == "https://me.example"
     assert not settings.is_loopback
+
+
+def test_folders_of_imports_are_named_one_after_the_other() -> None:
+    settings = from_env({"PDPP_IMPORT_FOLDERS": "~/Downloads, /srv/exports"})
+    assert settings.import_folders == (Path.home() / "Downloads", Path("/srv/exports"))
 
 
 def test_the_database_is_one_file_in_the_data_directory() -> None:

@@ -57,6 +57,7 @@ from personal_server.reading.export import (
     records_member,
 )
 from personal_server.sources.common.errors import ExportNotRecognized, ExportTruncated
+from personal_server.sources.common.export import open_file
 
 HEAD_BYTES = 1024
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
@@ -130,10 +131,10 @@ class OwnExport:
         return self.declarations[self.connections[connection_id].connector_key]
 
 
-def is_own_export(path: Path) -> bool:
-    """Whether a file begins as an export of this program does."""
+def is_own_export(path: Path, within: Path | None = None) -> bool:
+    """Whether a file begins as an export of this program does; `within` as in `open_file`."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, within) as file:
             head = file.read(HEAD_BYTES)
     except OSError:  # a folder, or nothing at all: whoever reads exports of others says so
         return False
@@ -143,9 +144,9 @@ def is_own_export(path: Path) -> bool:
 
 
 @contextmanager
-def open_own_export(path: Path) -> Generator[OwnExport]:
-    """Read a file to its end, prove it complete, and keep it open."""
-    with path.open("rb") as file:
+def open_own_export(path: Path, within: Path | None = None) -> Generator[OwnExport]:
+    """Read a file to its end, prove it complete, and keep it open; `within` as in `open_file`."""
+    with open_file(path, within) as file:
         try:
             export = _of_lines(file) if file.read(1) == b"{" else _of_archive(file)
         except (

@@ -28,7 +28,12 @@ from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
 from personal_server.app.peers import Peers
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.stores import Stores, command_origin, open_stores
-from personal_server.app.uploads import importable_exports, uploads_of
+from personal_server.app.uploads import (
+    RecognizedFiles,
+    import_folders_of,
+    importable_exports,
+    uploads_of,
+)
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
     WELL_KNOWN,
@@ -52,6 +57,7 @@ from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
 from personal_server.console.pages import STYLESHEET_PATH
+from personal_server.console.uploads import UploadParts
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
 from personal_server.delivery.events import Events
@@ -579,8 +585,12 @@ def _console_parts(
         lambda: _backup_standing(settings, stores),
         lambda: kept_backups(stores),
         space,
-        uploads_of(settings, stores),
-        importable_exports,
+        UploadParts(
+            uploads_of(settings, stores),
+            importable_exports,
+            import_folders_of(settings),
+            RecognizedFiles(),
+        ),
         stores.locale,
     )
 

@@ -7,28 +7,40 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import orjson
 
+from personal_server.app.own_exports import is_own_export
 from personal_server.app.stores import Stores
+from personal_server.collecting.import_folders import FolderListing, ImportFolders
 from personal_server.collecting.uploads import Uploads
 from personal_server.settings import Settings, command_environment
+from personal_server.sources.common.errors import BadRecord, ExportError
+from personal_server.sources.common.export import BESIDE
+from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 
 PDPP = (sys.executable, "-m", "personal_server.cli")
 FOLDER = "uploads"
 CATALOGUE_SECONDS = 60
+LOOK_SECONDS = 3.0
+MOST_REMEMBERED = 5_000
+OWN_EXPORT = "An export of this program"
+_File = tuple[Path, int, int]
 
 
 def uploads_of(settings: Settings, stores: Stores) -> Uploads:
     """The uploads of this server."""
 
-    def command(paths: Sequence[Path], account: str | None) -> Sequence[str]:
+    def command(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
         chosen = [] if account is None else ["--connection", account]
-        return [*PDPP, "import", "--json", "--ask", *chosen, "--", *map(str, paths)]
+        held = [] if within is None else ["--within", str(within)]
+        return [*PDPP, "import", "--json", "--ask", *held, *chosen, "--", *map(str, paths)]
 
     return Uploads(
         settings.data_dir / FOLDER,
@@ -40,6 +52,11 @@ def uploads_of(settings: Settings, stores: Stores) -> Uploads:
     )
 
 
+def import_folders_of(settings: Settings) -> ImportFolders:
+    """The folders that imports may come from: none where others than this machine may ask."""
+    return ImportFolders(settings.import_folders if settings.is_loopback else ())
+
+
 @cache
 def importable_exports() -> Sequence[dict[str, Any]]:
     """What can be imported, as `pdpp sources` lists it; its modules are not loaded here."""
@@ -47,3 +64,49 @@ def importable_exports() -> Sequence[dict[str, Any]]:
         [*PDPP, "sources", "--json"], capture_output=True, timeout=CATALOGUE_SECONDS, check=True
     )
     return orjson.loads(done.stdout)
+
+
+class RecognizedFiles:
+    """What files are, by a look at each in the process that reads exports.
+
+    It is remembered while a file stays the same.  A list takes `LOOK_SECONDS` at most; what was
+    not looked at by then is when the list is asked for again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[_File, str] = {}
+        self._lock = Lock()
+
+    def __call__(self, listing: FolderListing) -> Mapping[str, str]:
+        """By the name of each file that was looked at; empty where nothing reads it."""
+        place, within = listing.folder / listing.path, listing.folder.resolve()
+        names = {each.name for each in listing.entries}
+        files = {
+            each.name: (place / each.name, each.size_bytes, each.modified_at_ns)
+            for each in listing.entries
+            # a database in use would be copied first
+            if not each.is_folder and not any(each.name + ending in names for ending in BESIDE)
+        }
+        with self._lock:
+            unknown = [file for file in files.values() if file not in self._known]
+            ends_at = time.monotonic() + LOOK_SECONDS
+            if unknown:
+                with ReaderProcess(CostlyPlaces()) as reader:
+                    for file in unknown:
+                        if time.monotonic() > ends_at:
+                            break
+                        self._known[file] = _looked_at(reader, file[0], Wanted(within=within))
+            for file in list(self._known)[:-MOST_REMEMBERED]:
+                del self._known[file]
+            known = self._known.copy()
+        return {name: known[file] for name, file in files.items() if file in known}
+
+
+def _looked_at(reader: ReaderProcess, path: Path, wanted: Wanted) -> str:
+    if is_own_export(path, wanted.within):
+        return OWN_EXPORT
+    try:
+        found = reader.look(path, wanted).readings
+    except (ExportError, BadRecord):
+        return ""
+    return ", ".join(str(each.seen.declaration["display"]["name"]) for each in found)

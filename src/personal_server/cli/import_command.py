@@ -117,6 +117,7 @@ def import_command(
         as_: Annotated[str | None, Parameter(name="--as")] = None,
         table: TableOptions | None = None,
         zone: str | None = None,
+        within: Path | None = None,
         ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
@@ -134,6 +135,8 @@ def import_command(
         zone
             Where times that name no zone were written, as Europe/Rome. The first import keeps it;
             without it, it is asked for, and otherwise the zone of this machine.
+        within
+            Read nothing that lies outside of this folder, wherever links lead.
         ask
             Before a file of a new name goes into the only account of its kind, ask whether it is of
             that account; where nobody can be asked, stop. Default: at a terminal.
@@ -152,7 +155,8 @@ def import_command(
         if options.replace:
             _check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
-        wanted = Wanted(as_, options.columns, chosen)
+        beneath = None if within is None else within.expanduser().resolve()
+        wanted = Wanted(as_, options.columns, chosen, within=beneath)
         is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
         is_first = not dry_run and owner_zone.known() is None
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
@@ -281,7 +285,7 @@ class _Path:
     def run(self) -> None:
         """Open it, let each source read its part, say what nobody read."""
         try:
-            if is_own_export(self.path):
+            if is_own_export(self.path, self.command.wanted.within):
                 self._restore()
                 return
             wanted = replace(self.command.wanted, further_parts=self.further_parts)
@@ -311,7 +315,7 @@ class _Path:
         words().print(plain(f"{self._name}: Your own export"))
         total_bytes = self.path.stat().st_size
         try:
-            with open_own_export(self.path) as export:
+            with open_own_export(self.path, self.command.wanted.within) as export:
                 with progress(0, total_bytes) as show_place:
                     results = self._restored(export, show_place)
                 self._tell_restored(export, results)

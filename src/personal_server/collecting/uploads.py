@@ -46,12 +46,18 @@ class UploadState(StrEnum):
 
 
 class UploadAbout(msgspec.Struct, frozen=True):
-    """What was said of an upload when it began.  Units: `created_at_ns` UTC nanoseconds."""
+    """What was said of an upload when it began.
+
+    Shapes: `lies_at` is where it lies on this machine, if it was not sent, and `within` the folder
+        that it may not lead out of.  Units: `created_at_ns` UTC nanoseconds.
+    """
 
     name: str
     size_bytes: int
     mark: str
     created_at_ns: int
+    lies_at: str | None = None
+    within: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,11 @@ class Upload:
     report: dict[str, Any]
 
     @property
+    def was_sent(self) -> bool:
+        """Whether it came through a browser, and did not lie on this machine before."""
+        return self.about.lies_at is None
+
+    @property
     def is_whole(self) -> bool:
         """Whether every byte that was announced is there."""
         return self.received_bytes >= self.about.size_bytes
@@ -76,15 +87,16 @@ class Upload:
         return [lone] if lone else self.report.get("errors", [])
 
 
-Command = Callable[[Sequence[Path], str | None], Sequence[str]]
+Command = Callable[[Sequence[Path], Path | None, str | None], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
     """The uploads of a data directory.
 
-    Shapes: `command` is what imports these paths into the account of that name or id, told to ask
-        rather than to guess.  Units: `quota_bytes` of all uploads together; 0 switches them off.
+    Shapes: `command` is what imports these paths, reading nothing outside of a folder, into the
+        account of that name or id, told to ask rather than to guess.
+    Units: `quota_bytes` of all uploads together; 0 switches them off.
     """
 
     folder: Path
@@ -105,19 +117,34 @@ class Uploads:
             same = (held.about.name, held.about.size_bytes, held.about.mark)
             if held.state is UploadState.RECEIVING and same == (name, size_bytes, mark):
                 return held
-        self.check_room(size_bytes)
+        self._check_room(size_bytes)
+        return self._made(UploadAbout(name, size_bytes, mark, self.clock()))
+
+    def take(self, lies_at: Path, within: Path, size_bytes: int, mark: str) -> Upload:
+        """What lies on this machine as if it had been sent, or as it was taken before.
+
+        Shapes: `mark` tells it from what lies there at another time.
+        Raises: InvalidRequest.
+        """
+        about = UploadAbout(lies_at.name, size_bytes, mark, self.clock(), str(lies_at), str(within))
+        for held in self.each():
+            same = (held.about.lies_at, held.about.mark) == (about.lies_at, about.mark)
+            if same and held.state is not UploadState.IMPORTED:
+                return held
+        return self._made(about)
+
+    def _made(self, about: UploadAbout) -> Upload:
+        if len(self.each()) >= MOST_UPLOADS:
+            raise InvalidRequest("Too many uploads lie here. Remove some first.", param="name")
         upload_id = f"upl_{self.random_bytes(12).hex()}"
         made = self.folder / upload_id
         (made / CONTENT).mkdir(parents=True, mode=0o700)
-        about = UploadAbout(name, size_bytes, mark, self.clock())
         _write(made / ABOUT, msgspec.json.encode(about))
         return self.one(upload_id)
 
-    def check_room(self, size_bytes: int) -> None:
-        """Raises: BodyTooLarge, InvalidRequest (too many uploads lie here)."""
-        held = self.each()
-        if len(held) >= MOST_UPLOADS:
-            raise InvalidRequest("Too many uploads lie here. Remove some first.", param="name")
+    def _check_room(self, size_bytes: int) -> None:
+        """Raises: BodyTooLarge."""
+        held = [each for each in self.each() if each.about.lies_at is None]
         taken = sum(max(each.received_bytes, _promised(each)) for each in held)
         self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         free = shutil.disk_usage(self.folder).free - FREE_BYTES
@@ -184,9 +211,8 @@ class Uploads:
         if not held.is_whole or held.state is UploadState.IMPORTED:
             raise InvalidState("This upload is not whole yet, or was imported already.")
         with self._lock(upload_id) as lock, (place / REPORT).open("wb") as report:
-            paths = sorted((place / CONTENT).iterdir())
-            process = subprocess.Popen(  # noqa: S603 - our own command, with paths of ours
-                self.command(paths, account),
+            process = subprocess.Popen(  # noqa: S603 - our own command, with paths that we know
+                self.command(*_whereabouts(held.about, place), account),
                 stdin=subprocess.DEVNULL,
                 stdout=report,
                 stderr=subprocess.DEVNULL,
@@ -215,7 +241,8 @@ class Uploads:
         is_read = _is_locked(place / LOCK)  # before its report, which is whole when it is let go
         report = _report(place / REPORT)
         state = _state(place, report, is_read=is_read)
-        received = about.size_bytes if state is UploadState.IMPORTED else _size(place / CONTENT)
+        is_there = state is UploadState.IMPORTED or about.lies_at is not None
+        received = about.size_bytes if is_there else _size(place / CONTENT)
         return Upload(place.name, about, received, state, report)
 
     def _place(self, upload_id: str) -> Path:
@@ -237,6 +264,13 @@ class Uploads:
             if not _take_lock(lock):
                 raise InvalidState("This upload is being read, or written elsewhere.")
             yield lock
+
+
+def _whereabouts(about: UploadAbout, place: Path) -> tuple[list[Path], Path | None]:
+    """What is read, and the folder that it may not lead out of."""
+    if about.lies_at is None or about.within is None:
+        return sorted((place / CONTENT).iterdir()), None
+    return [Path(about.lies_at)], Path(about.within)
 
 
 def _state(place: Path, report: dict[str, Any], *, is_read: bool) -> UploadState:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from personal_server.collecting.uploads import Uploads
 from personal_server.console.access import AccessPages
 from personal_server.console.account_moves import AccountMovePages
 from personal_server.console.accounts import AccountPages
@@ -46,7 +45,7 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
-from personal_server.console.uploads import Exports, UploadPages
+from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.enforcement.queries import filters_of
@@ -246,8 +245,7 @@ class ConsoleParts:
     backups: BackupStandings = lambda: None
     kept_backups: Callable[[], Sequence[str]] = tuple
     space: ValueSpace = field(default_factory=OwnSpace)
-    uploads: Uploads | None = None
-    exports: Exports = tuple
+    uploads: UploadParts | None = None
     locale: OwnerLocales = field(default_factory=UnsetLocale)
     languages: Callable[[], Mapping[str, Language]] = languages
 
@@ -268,15 +266,17 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads, uploads = parts.disclosures, parts.reads, parts.uploads
     kept = parts.kept_backups
-    has_uploads = uploads is not None and uploads.quota_bytes > 0
-    upload_pages = UploadPages(uploads, catalogs, pages, parts.exports).routes() if uploads else ()
+    has_uploads = uploads is not None and uploads.are_on
+    upload_pages = UploadPages(uploads, catalogs, pages).routes() if uploads else ()
     routes = (
         *ASSET_ROUTES,
         *SignInPages(parts.sign_in, passkeys, pages, sign_ins).routes(),
         *PasskeyPages(passkeys, pages).routes(),
         *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, user_codes, clock).routes(),
-        *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
+        *HomePage(
+            store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups, has_uploads
+        ).routes(),
         *LocalePages(parts.locale, pages).routes(),
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),

@@ -67,6 +67,7 @@ class HomePage:
     pages: Templates
     clock: Callable[[], int]
     backups: BackupStandings = lambda: None
+    has_uploads: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where it stands."""
@@ -113,6 +114,7 @@ class HomePage:
                 "read_week": sum(each.record_count for each in week),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),
+                "uploads": self.has_uploads,
                 "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,

@@ -1,4 +1,4 @@
-"""Bringing records in from a browser: uploads, what became of each, and how to get an export.
+"""Bringing records in from a browser: uploads, folders of this machine, what became of each.
 
 Source: docs/contract/authorization-server.md 13.7.
 """
@@ -6,17 +6,18 @@ Source: docs/contract/authorization-server.md 13.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 from starlette.responses import Response
 
+from personal_server.collecting.import_folders import FolderListing, ImportFolders
 from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.errors import InvalidRequest
+from personal_server.errors import InvalidRequest, InvalidState, NotFound
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.bodies import take_files
 from personal_server.web.responses import NO_STORE
@@ -24,9 +25,12 @@ from personal_server.web.routing import BodyRule
 
 ROOT = "/owner/uploads"
 CHUNK_BYTES = 8 * 1024 * 1024
-EXAMPLES_SHOWN = 5
+EXAMPLES_SHOWN, MOST_DIGITS = 5, 4
 Exports = Callable[[], Sequence[Mapping[str, Any]]]
 """What can be imported: `name` and `how_to_export` of each source."""
+
+Recognized = Callable[[FolderListing], Mapping[str, str]]
+"""What the files of a listing are, by name: empty where nothing reads one."""
 
 STATE_WORDS = {
     UploadState.RECEIVING: ("warn", "not whole yet"),
@@ -63,18 +67,78 @@ class UploadView:
 
 
 @dataclass(frozen=True, slots=True)
+class UploadParts:
+    """What these pages stand on.
+
+    Shapes: `folders` are those of this machine that imports may come from, none over a network.
+    """
+
+    uploads: Uploads
+    exports: Exports
+    folders: ImportFolders
+    recognized: Recognized
+
+    @property
+    def are_on(self) -> bool:
+        """Whether anything can come in here."""
+        return self.uploads.quota_bytes > 0 or bool(self.folders.folders)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderView:
+    """One of the folders, with what lies there or why that is not known."""
+
+    number: int
+    name: str
+    listing: FolderListing | None = None
+    problem: str | None = None
+    next_step: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def above(self) -> str | None:
+        """The folder that this one lies in, if it lies in one."""
+        path = "" if self.listing is None else self.listing.path
+        return path.rpartition("/")[0] if path else None
+
+
+@dataclass(frozen=True, slots=True)
 class UploadPages:
     """`/owner/uploads`: the list, one of them, and what their buttons do."""
 
-    uploads: Uploads
+    parts: UploadParts
     catalogs: Catalogs
     pages: Templates
-    exports: Exports
+
+    @property
+    def uploads(self) -> Uploads:
+        """What was sent, or taken from a folder."""
+        return self.parts.uploads
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
-        if not self.uploads.quota_bytes:
-            return ()
+        one = f"{ROOT}/{{upload_id}}"
+        return (
+            (
+                PageRoute("GET", ROOT, self.show),
+                PageRoute("GET", f"{ROOT}/exports", self.show_exports),
+                *(self._sending() if self.uploads.quota_bytes else ()),
+                *(self._taking() if self.parts.folders.folders else ()),
+                PageRoute("GET", one, self.show_one),
+                PageRoute("POST", f"{one}/import", self.start),
+                PageRoute("POST", f"{one}/remove", self.remove),
+            )
+            if self.parts.are_on
+            else ()
+        )
+
+    def _taking(self) -> tuple[PageRoute, ...]:
+        return (
+            PageRoute("GET", f"{ROOT}/folders", self.show_folders, frozenset({"folder", "path"})),
+            PageRoute("POST", f"{ROOT}/folders", self.take),
+        )
+
+    def _sending(self) -> tuple[PageRoute, ...]:
         one = f"{ROOT}/{{upload_id}}"
         folder = self.uploads.folder
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -82,14 +146,9 @@ class UploadPages:
         piece = BodyRule((), CHUNK_BYTES)
         at = frozenset({"path", "from"})
         return (
-            PageRoute("GET", ROOT, self.show),
-            PageRoute("GET", f"{ROOT}/exports", self.show_exports),
             PageRoute("POST", ROOT, self.begin),
             PageRoute("POST", f"{ROOT}/form", self.take_form, takes=whole),
-            PageRoute("GET", one, self.show_one),
             PageRoute("POST", f"{one}/bytes", self.append, at, takes=piece),
-            PageRoute("POST", f"{one}/import", self.start),
-            PageRoute("POST", f"{one}/remove", self.remove),
         )
 
     def show(self, visit: PageRequest) -> Response:
@@ -97,6 +156,7 @@ class UploadPages:
         values = {
             "uploads": [_view(each) for each in self.uploads.each()],
             "quota_bytes": self.uploads.quota_bytes,
+            "folders": self.parts.folders.folders,
             "chunk_bytes": CHUNK_BYTES,
             "csrf": visit.owner().csrf,
         }
@@ -104,7 +164,41 @@ class UploadPages:
 
     def show_exports(self, visit: PageRequest) -> Response:
         """How to get the export of each source."""
-        return self.pages.show(visit, "exports.html", {"exports": self.exports()})
+        return self.pages.show(visit, "exports.html", {"exports": self.parts.exports()})
+
+    def show_folders(self, visit: PageRequest) -> Response:
+        """What lies in the folders that imports may come from, or in one further down.
+
+        Raises: NotFound.
+        """
+        asked, path = visit.query.get("folder"), visit.query.get("path") or ""
+        numbers = range(len(self.parts.folders.folders)) if asked is None else [_number(asked)]
+        values = {
+            "folders": [self._folder(number, path if asked else "") for number in numbers],
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "import_folders.html", values)
+
+    def _folder(self, number: int, path: str) -> FolderView:
+        try:
+            listing = self.parts.folders.listing(number, path)
+        except (NotFound, InvalidState) as error:
+            if path:
+                raise
+            name = str(self.parts.folders.folders[number])
+            why = str(error.message)
+            return FolderView(number, name, None, why, str(error.members.get("next_step") or ""))
+        name = str(listing.folder / listing.path)
+        return FolderView(number, name, listing, kinds=self.parts.recognized(listing))
+
+    def take(self, visit: PageRequest) -> Response:
+        """Read what lies in a folder, where it lies.  Raises: NotFound, InvalidState."""
+        path = visit.value("path") or ""
+        folder, entry = self.parts.folders.find(_number(visit.value("folder") or ""), path)
+        mark = f"{entry.size_bytes} {entry.modified_at_ns}"
+        upload = self.uploads.take(folder / path, folder, entry.size_bytes, mark)
+        self.uploads.start(upload.upload_id, None)
+        return self.pages.go(visit, f"{ROOT}/{upload.upload_id}")
 
     def show_one(self, visit: PageRequest) -> Response:
         """What became of it.  Raises: NotFound."""
@@ -195,6 +289,12 @@ class UploadPages:
         """Forget it, with what lies here of it.  Raises: NotFound, InvalidState."""
         self.uploads.remove(visit.path["upload_id"])
         return self.pages.go(visit, ROOT)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
+        raise NotFound("There is no such folder.", next_step="See the list of folders.")
+    return int(text)
 
 
 def _view(upload: Upload) -> UploadView:

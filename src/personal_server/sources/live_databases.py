@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from personal_server.sources.common.errors import ExportUnreadable
-from personal_server.sources.common.export import BESIDE, SQLITE
+from personal_server.sources.common.export import BESIDE, SQLITE, open_file
 
 _TRIES = 10
 _PAUSE_SECONDS = 0.2
@@ -23,17 +23,18 @@ _MARGIN_BYTES = 64 * 1024 * 1024
 Stamp = tuple[tuple[int, int], ...]
 
 
-def copies_of_live(path: Path, folder: Path) -> dict[str, str]:
+def copies_of_live(path: Path, folder: Path, within: Path | None = None) -> dict[str, str]:
     """Copy each database in use under a path, with what lies beside it, into a folder.
 
     Returns: where the copy of each file lies, by the path of the file.
+    Shapes: `within` as in `open_file`.
     Raises: ExportUnreadable, where one never stands still or the copy has no room.
     """
     copies: dict[str, str] = {}
     for number, database in enumerate(_live(path)):
         own = folder / str(number)
         own.mkdir()
-        for file in _steady(database, own):
+        for file in _steady(database, own, within):
             copies[str(file)] = str(own / file.name)
     return copies
 
@@ -68,7 +69,7 @@ def _files_of(database: Path) -> list[Path]:
     return [database, *(file for file in files if file.is_file())]
 
 
-def _steady(database: Path, folder: Path) -> list[Path]:
+def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
     """Copy until nothing changed meanwhile. Raises: ExportUnreadable."""
     for _ in range(_TRIES):
         try:
@@ -76,7 +77,9 @@ def _steady(database: Path, folder: Path) -> list[Path]:
             before = _stamp(files)
             _check_room(sum(size for size, _ in before), folder)
             for file in files:
-                shutil.copy2(file, folder / file.name)
+                with open_file(file, within) as held, (folder / file.name).open("wb") as copy:
+                    shutil.copyfileobj(held, copy)
+                shutil.copystat(file, folder / file.name)
             if before == _stamp(_files_of(database)):
                 return files
         except FileNotFoundError:  # a log that its program took away meanwhile

@@ -33,7 +33,7 @@ class Look(Message):
     """Say who reads what of a path.
 
     `costly` are the places not to be tried again; `copies` the files read in place of others;
-    `further_parts` of an export that was cut into archives.
+    `further_parts` of an export that was cut into archives; `within` the folder to stay in.
     """
 
     path: str
@@ -43,6 +43,7 @@ class Look(Message):
     costly: list[str]
     copies: dict[str, str]
     further_parts: list[str]
+    within: str | None = None
 
 
 class Read(Message):

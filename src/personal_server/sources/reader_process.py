@@ -128,13 +128,15 @@ class Wanted:
     """How the owner wants a path to be read.
 
     Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one;
-        `further_parts` of an export whose first part is the path.
+        `further_parts` of an export whose first part is the path; `within` the folder that all
+        that is read must lie in, wherever links lead.
     """
 
     connector_key: str | None = None
     columns: tuple[str | None, str | None, str | None] = (None, None, None)
     zone: str = "UTC"
     further_parts: tuple[Path, ...] = ()
+    within: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +189,9 @@ class ReaderProcess:
                 wanted.columns,
                 wanted.zone,
                 known,
-                self._copies_under(path),
+                self._copies_under(path, wanted.within),
                 [str(each) for each in wanted.further_parts],
+                None if wanted.within is None else str(wanted.within),
             )
             try:
                 reply = self._running().ask(request)
@@ -250,11 +253,11 @@ class ReaderProcess:
         """Which sources it knows, and what the system could not take from it."""
         return self._running().wait_until_ready()
 
-    def _copies_under(self, path: Path) -> dict[str, str]:
+    def _copies_under(self, path: Path, within: Path | None) -> dict[str, str]:
         """What is to be read in place of the databases that a program has open."""
         if path not in self._copies:
             folder = self._copied.enter_context(tempfile.TemporaryDirectory(prefix="pdpp-"))
-            self._copies[path] = copies_of_live(path, Path(folder))
+            self._copies[path] = copies_of_live(path, Path(folder), within)
         return self._copies[path]
 
     def _contents(self, path: Path, wanted: Wanted, seen: Seen) -> PathContents:

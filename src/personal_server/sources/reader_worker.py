@@ -135,9 +135,11 @@ class ReaderWorker:
 
 
 def _export(request: Look) -> Export:
+    within = None if request.within is None else Path(request.within)
     if request.further_parts:
-        return open_parts([Path(each) for each in (request.path, *request.further_parts)])
-    return open_export(Path(request.path), request.copies)
+        parts = [Path(each) for each in (request.path, *request.further_parts)]
+        return open_parts(parts, within)
+    return open_export(Path(request.path), request.copies, within)
 
 
 def _readings(export: Export, request: Look) -> tuple[Reading, ...]:

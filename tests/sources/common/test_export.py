@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from personal_server.sources.common.errors import ExportError, MemberDamaged
-from personal_server.sources.common.export import HEAD_BYTES, open_export
+from personal_server.sources.common.errors import ExportError, ExportUnsafe, MemberDamaged
+from personal_server.sources.common.export import HEAD_BYTES, open_export, open_parts
 from tests.sources.specimens.files import as_zip
 
 
@@ -68,6 +68,45 @@ def test_a_symbolic_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
     (folder / "own.txt").write_text("own")
     with open_export(folder) as export:
         assert [member.name for member in export.members] == ["own.txt"]
+
+
+def test_nothing_outside_of_the_folder_is_opened_whenever_a_link_was_put_there(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "export"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "own.txt").write_text("own")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    for path in (folder / "link.txt", folder / ".." / "secret.txt"):
+        with pytest.raises(ExportUnsafe):
+            open_export(path, within=folder)
+    with open_export(folder, within=folder) as export:
+        (member,) = export.members
+        with member.open() as stream:
+            assert stream.read() == b"own"
+        # swapped after the look at the folder: the file for a link, then the folder on the way
+        (folder / "below" / "own.txt").unlink()
+        (folder / "below" / "own.txt").symlink_to(tmp_path / "secret.txt")
+        with pytest.raises(MemberDamaged):
+            member.open()
+        (folder / "below" / "own.txt").unlink()
+        (folder / "below").rmdir()
+        (tmp_path / "own.txt").write_text("secret")
+        (folder / "below").symlink_to(tmp_path)
+        with pytest.raises(MemberDamaged):
+            member.open()
+
+
+def test_an_archive_is_held_to_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    folder.mkdir()
+    as_zip({"a": b"12345"}, tmp_path / "away.zip")
+    as_zip({"a": b"12345"}, folder / "a.zip")
+    with open_export(folder / "a.zip", within=folder) as export:
+        assert export.total_bytes == 5
+    with pytest.raises(ExportUnsafe):
+        open_parts([tmp_path / "away.zip"], folder)
 
 
 def test_positions_run_through_all_members_in_order_of_their_names(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ is followed, no name leads out of the export, and no archive unpacks to more tha
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import lzma
 import os
 import stat
 import struct
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -39,6 +41,7 @@ from personal_server.sources.common.errors import (
     ExportNotFound,
     ExportTruncated,
     ExportUnreadable,
+    ExportUnsafe,
     MemberDamaged,
 )
 from personal_server.sources.common.packed import (
@@ -79,6 +82,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 # Endings of names of archives that are read in place.
 ARCHIVES = (".zip", ".tgz", ".tar.gz")
 _GZIP = b"\x1f\x8b"
+_LONGEST_PATH_BYTES = 1024  # MAXPATHLEN of macOS
 _OTHERS = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
@@ -228,13 +232,41 @@ class Export:
         self.opened.close()
 
 
-def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
+def open_file(path: Path, within: Path | None = None) -> BinaryIO:
+    """A file to be read; `within` is the folder in which it must really lie.
+
+    The system says where what was opened lies, so no link leads out, whenever it was put there.
+    Raises: OSError; PermissionError for what lies elsewhere.
+    """
+    stream = path.open("rb", buffering=BUFFER_BYTES // 4)
+    if within is not None and not _real_place(stream).is_relative_to(within):
+        stream.close()
+        raise PermissionError
+    return stream
+
+
+def _real_place(stream: BinaryIO) -> Path:
+    """Where an opened file lies.  Raises: OSError, where the system does not tell."""
+    if sys.platform == "darwin":
+        told = fcntl.fcntl(stream, fcntl.F_GETPATH, bytes(_LONGEST_PATH_BYTES))
+        return Path(os.fsdecode(told.rstrip(b"\0")))
+    return Path(f"/proc/self/fd/{stream.fileno()}").readlink()
+
+
+def open_export(
+    path: Path, copies: Mapping[str, str] = NO_COPIES, within: Path | None = None
+) -> Export:
     """Look at a path and list what it holds, without reading it.
 
-    Shapes: `copies` says which files are to be read in place of which.
+    Shapes: `copies` says which files are to be read in place of which; `within` as in `open_file`.
     Raises: ExportNotFound, ExportUnreadable, ExportTruncated, ExportUnsafe.
     """
     try:
+        if within is not None and not path.resolve().is_relative_to(within):
+            raise ExportUnsafe(
+                "This leads out of the folder that it is named in.",
+                "Import what it leads to where that lies.",
+            )
         mode = path.stat().st_mode
     except FileNotFoundError:
         raise ExportNotFound(
@@ -243,13 +275,13 @@ def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
     except OSError:
         raise _unreadable() from None
     if stat.S_ISDIR(mode):
-        return _folder(path, copies)
+        return _folder(path, copies, within)
     if not stat.S_ISREG(mode):
         raise ExportUnreadable(
             "This is neither a file nor a folder.", "Give the export as a file or a folder."
         )
     try:
-        with path.open("rb") as stream:
+        with open_file(path, within) as stream:
             magic = stream.read(8)
     except OSError:
         raise _unreadable() from None
@@ -259,17 +291,19 @@ def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
             "Unpack it and import the folder, or ask the platform for a .zip or .tgz.",
         )
     if magic.startswith((*_ZIP, _GZIP)):
-        return _archive(path)
-    return _single_file(path, copies)
+        return _archive(path, within)
+    return _single_file(path, copies, within)
 
 
-def open_parts(paths: Sequence[Path]) -> Export:
+def open_parts(paths: Sequence[Path], within: Path | None = None) -> Export:
     """Look at the archives that one export was cut into, as if they were one.
 
-    A part that cannot be opened is reported, and costs no other.
+    A part that cannot be opened is reported, and costs no other; `within` as in `open_file`.
     Raises: ExportError, if none can be opened.
     """
-    return _joined(paths[0], [(path.name, partial(open_export, path)) for path in paths])
+    return _joined(
+        paths[0], [(each.name, partial(open_export, each, within=within)) for each in paths]
+    )
 
 
 def _unreadable() -> ExportUnreadable:
@@ -278,21 +312,22 @@ def _unreadable() -> ExportUnreadable:
     )
 
 
-def _single_file(path: Path, copies: Mapping[str, str]) -> Export:
+def _single_file(path: Path, copies: Mapping[str, str], within: Path | None) -> Export:
     """The file, and with a database what its program keeps beside it."""
-    with path.open("rb") as stream:
+    with open_file(path, within) as stream:
         is_database = stream.read(len(SQLITE)) == SQLITE
     files = [path, *(Path(f"{path}{ending}") for ending in BESIDE if is_database)]
-    return _files(path, [(file.name, file) for file in files if file.is_file()], (), copies)
+    there = [(file.name, file) for file in files if file.is_file()]
+    return _files(path, there, (), copies, within)
 
 
-def _folder(path: Path, copies: Mapping[str, str]) -> Export:
+def _folder(path: Path, copies: Mapping[str, str], within: Path | None) -> Export:
     refused: list[Skipped] = []
     passed_by: list[tuple[str, Path]] = []
     files = _regular_files(path, refused, passed_by)
     named = [(file.relative_to(path).as_posix(), file) for file in files]
     names = ((sort, printable(each.relative_to(path).as_posix())) for sort, each in passed_by)
-    return replace(_files(path, named, refused, copies), passed_by=tuple(names))
+    return replace(_files(path, named, refused, copies, within), passed_by=tuple(names))
 
 
 def _files(
@@ -300,14 +335,17 @@ def _files(
     files: Iterable[tuple[str, Path]],
     refused: Iterable[Skipped],
     copies: Mapping[str, str],
+    within: Path | None,
 ) -> Export:
     """Files under their names, laid end to end."""
     members: list[ExportMember] = []
     offset = 0
     for name, original in files:
-        file = Path(copies.get(str(original), original))
+        copied = copies.get(str(original))  # a copy of ours lies elsewhere
+        file = original if copied is None else Path(copied)
         size = file.stat().st_size
-        opener, made_at = _file_opener(file), _modified_at(file)
+        opener = partial(open_file, file, within if copied is None else None)
+        made_at = _modified_at(file)
         members.append(ExportMember(printable(name), size, offset, opener, made_at))
         offset += size
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
@@ -343,11 +381,11 @@ def _regular_files(
     return sorted(found)
 
 
-def _archive(path: Path) -> Export:
+def _archive(path: Path, within: Path | None) -> Export:
     """A zip, or a tar that was packed with gzip. Raises: ExportError."""
     opened = ExitStack()
     try:
-        stream = opened.enter_context(path.open("rb"))
+        stream = opened.enter_context(open_file(path, within))
         size_bytes = path.stat().st_size
         if stream.read(len(_GZIP)) != _GZIP:
             return _zip(path, stream, size_bytes, opened)
@@ -460,10 +498,6 @@ def _entry_date(entry: zipfile.ZipInfo) -> datetime:
         return datetime(*entry.date_time, tzinfo=UTC)
     except ValueError:
         return UNDATED
-
-
-def _file_opener(path: Path) -> Opener:
-    return lambda: path.open("rb", buffering=64 * 1024)
 
 
 def _modified_at(path: Path) -> datetime:

@@ -31,8 +31,8 @@ REPORT = {
 }
 
 
-def prints(paths: Sequence[Path], account: str | None) -> Sequence[str]:
-    del paths, account
+def prints(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
+    del paths, within, account
     return [sys.executable, "-c", f"print({json.dumps(REPORT)!r})"]
 
 

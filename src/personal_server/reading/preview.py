@@ -65,6 +65,9 @@ class HeldValue:
     count: int
 
 
+FieldValues = Mapping[str, tuple[HeldValue, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceReader:
     """Reads evidence from the store.  `monotonic` gives seconds."""
@@ -72,6 +75,10 @@ class EvidenceReader:
     ports: ReadPorts
     declarations: KnownDeclarations
     monotonic: Callable[[], float] = time.monotonic
+    # The values of the newest state of the records, which grouping them all takes its time for.
+    remembered: dict[tuple[str, int], dict[object, FieldValues]] = field(
+        default_factory=dict[tuple[str, int], dict[object, FieldValues]], repr=False
+    )
 
     def gather(self, prospective: Resolved) -> dict[Place, Evidence]:
         """The evidence of every readable source, within one budget."""
@@ -90,13 +97,22 @@ class EvidenceReader:
             stored = snapshot.stored_streams()
         return {(found.connection_id, found.stream): found.record_count for found in stored}
 
-    def values(
-        self, connections: Iterable[str], declared: Stream
-    ) -> dict[str, tuple[HeldValue, ...]]:
+    def values(self, connections: Iterable[str], declared: Stream) -> FieldValues:
         """By field the most frequent values that a stream can be limited to, as its owner sees it.
 
         Shapes: fields that are not counted by value, or not in time, have none.
         """
+        with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
+            state = snapshot.epoch, snapshot.horizon
+        if state not in self.remembered:
+            self.remembered.clear()
+        known = self.remembered.setdefault(state, {})
+        of = (tuple(connections), declared.name, tuple(declared.limiting))
+        if of not in known:
+            known[of] = self._counted_values(of[0], declared)
+        return known[of]
+
+    def _counted_values(self, connections: Iterable[str], declared: Stream) -> FieldValues:
         until = self.monotonic() + VALUES_SECONDS
         reads = OwnerReads(self.ports, self.declarations)
         counted = [name for name in declared.limiting if name in declared.groupable]

@@ -145,6 +145,12 @@ class Owner:
         box = self.find(f'input[name="{name}"]{chosen}')
         if not box.is_selected():
             self.press(box)
+            self.rest()
+
+    def rest(self) -> None:
+        """Wait until what was ticked is counted, where a script does that."""
+        soon = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
+        soon.until(lambda _: not self.all("[aria-busy='true']"))
 
     def press(self, element: WebElement) -> None:
         """Bring an element into view and click it."""

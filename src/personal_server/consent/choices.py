@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from personal_server.errors import NotANarrowing
 
@@ -63,6 +63,12 @@ class Choices:
     def entry(self, index: int) -> EntryChoice:
         """The choice for an entry; nothing posted is nothing chosen."""
         return self.entries.get(index, EntryChoice())
+
+
+def box_of(kind: str, index: int, stream: str, field: str | None = None) -> str:
+    """The name of a form field of a stream, by which an error names its box."""
+    place = f"{kind}.{index}.{quote(stream, safe='')}"
+    return place if field is None else f"{place}/{quote(field, safe='')}"
 
 
 def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
@@ -155,7 +161,10 @@ def _most(text: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > 15 or not int(text):
-        raise NotANarrowing("At most how many records a day? Give a whole number, or nothing.")
+        raise NotANarrowing(
+            "At most how many records a day? Give a whole number, or nothing.",
+            param="records_per_day",
+        )
     return int(text)
 
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from personal_server.consent.choices import DEFAULT_EXPIRY, Choices, EntryChoice, StreamChoice
+from personal_server.consent.choices import (
+    DEFAULT_EXPIRY,
+    Choices,
+    EntryChoice,
+    StreamChoice,
+    box_of,
+)
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import CONTINUOUS, DATA_ACCESS, SINGLE_USE
 from personal_server.domain.authority import SourceId, TimeConstraint
@@ -198,7 +204,7 @@ def _entry_streams(
         if resources == ():
             missing.append(Missing("record", offer.index, stream.name))
         if connections and resources != ():
-            granted.append(_grant(stream, choice.stream(stream.name), connections, resources))
+            granted.append(_grant(offer.index, stream, choice, connections, resources))
     return tuple(granted)
 
 
@@ -220,35 +226,44 @@ def _resources(offer: StreamOffer, choice: StreamChoice) -> tuple[str, ...] | No
 
 
 def _grant(
+    index: int,
     offer: StreamOffer,
-    choice: StreamChoice,
+    entry: EntryChoice,
     connections: tuple[str, ...],
     resources: tuple[str, ...] | None,
 ) -> StreamGrant:
+    choice = entry.stream(offer.name)
     return StreamGrant(
         name=offer.name,
         instance_ids=connections,
         fields=_fields(offer, choice.fields),
-        time_constraint=_window(offer, choice),
+        time_constraint=_window(index, offer, choice),
         resources=resources,
-        only=_limits(offer, choice),
+        only=_limits(index, offer, choice),
     )
 
 
-def _limits(offer: StreamOffer, choice: StreamChoice) -> tuple[ContentLimit, ...]:
+def _limits(index: int, offer: StreamOffer, choice: StreamChoice) -> tuple[ContentLimit, ...]:
     """What was asked, where nothing is chosen; else what is chosen of it."""
     asked = {limit.field: limit for limit in offer.only}
-    chosen = {field: _chosen(offer.stream, field, texts) for field, texts in choice.only.items()}
+    boxes = {field: box_of("others", index, offer.name, field) for field in choice.only}
+    chosen = {
+        field: _chosen(offer.stream, field, texts, boxes[field])
+        for field, texts in choice.only.items()
+    }
     for field, limit in chosen.items():
         if field in asked and not set(limit.values) <= set(asked[field].values):
-            raise NotANarrowing("The form names a value outside of the request.")
+            raise NotANarrowing(
+                "The form names a value outside of the request.", param=boxes[field]
+            )
     found = asked | chosen
     if len(found) > MOST_LIMITS:
-        raise NotANarrowing(f"At most {MOST_LIMITS} fields limit a kind of record.")
+        last = boxes[next(reversed(chosen))]
+        raise NotANarrowing(f"At most {MOST_LIMITS} fields limit a kind of record.", param=last)
     return tuple(found[name] for name in offer.stream.properties if name in found)
 
 
-def _chosen(stream: Stream, field: str, texts: tuple[str, ...]) -> ContentLimit:
+def _chosen(stream: Stream, field: str, texts: tuple[str, ...], box: str) -> ContentLimit:
     declared = stream.properties.get(field)
     if declared is None or field not in stream.limiting:
         named = ", ".join(stream.limiting) or "nothing"
@@ -258,7 +273,8 @@ def _chosen(stream: Stream, field: str, texts: tuple[str, ...]) -> ContentLimit:
     if len(known) < len(values) or len(known) > MOST_VALUES:
         raise NotANarrowing(
             f"A limit names at most {MOST_VALUES} values of the field's kind, at most"
-            f" {VALUE_CHARS} characters each."
+            f" {VALUE_CHARS} characters each.",
+            param=box,
         )
     return ContentLimit(field, known)
 
@@ -274,22 +290,24 @@ def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...
     return tuple(name for name in offer.fields if name in kept)
 
 
-def _window(offer: StreamOffer, choice: StreamChoice) -> TimeConstraint | None:
+def _window(index: int, offer: StreamOffer, choice: StreamChoice) -> TimeConstraint | None:
     asked = offer.time_range
     asked_since = None if asked is None else asked.since_ns
     asked_until = None if asked is None else asked.until_ns
-    since = asked_since if not choice.since else _typed(choice.since)
-    until = asked_until if not choice.until else _typed(choice.until)
+    first, last = (box_of(bound, index, offer.name) for bound in ("since", "until"))
+    since = asked_since if not choice.since else _typed(choice.since, first)
+    until = asked_until if not choice.until else _typed(choice.until, last)
     if since is None and until is None:
         return None
     if asked_since is not None and (since is None or since < asked_since):
-        raise NotANarrowing("The form asks for an earlier start than the request.")
+        raise NotANarrowing("The form asks for an earlier start than the request.", param=first)
     if asked_until is not None and (until is None or until > asked_until):
-        raise NotANarrowing("The form asks for a later end than the request.")
+        raise NotANarrowing("The form asks for a later end than the request.", param=last)
     if offer.stream.consent_time_field is None:
         raise NotANarrowing("This stream cannot be limited in time.")
     if since is not None and until is not None and since >= until:
-        raise NotANarrowing("The chosen time ends before it begins.")
+        box = last if choice.until else first
+        raise NotANarrowing("The chosen time ends before it begins.", param=box)
     return TimeConstraint(
         field=offer.stream.consent_time_field,
         since_ns=since,
@@ -299,10 +317,10 @@ def _window(offer: StreamOffer, choice: StreamChoice) -> TimeConstraint | None:
     )
 
 
-def _typed(text: str) -> int:
+def _typed(text: str, box: str) -> int:
     bound = bound_ns(text)
     if bound is None:
-        raise NotANarrowing("A time is a day, such as 2026-11-21, or has an offset.")
+        raise NotANarrowing("A time is a day, such as 2026-11-21, or has an offset.", param=box)
     return bound
 
 

@@ -8,8 +8,8 @@ Source: docs/contract/authorization-server.md 6, 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from starlette.responses import Response
 
@@ -19,9 +19,15 @@ from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.consent.successors import SourceStream, choices_like, since_at
 from personal_server.console.consent_changes import Differences, differences_of
-from personal_server.console.consent_view import HeldValues, consent_view, form_prefix
+from personal_server.console.consent_view import (
+    NOTHING_REFUSED,
+    HeldValues,
+    RefusedBox,
+    consent_view,
+    form_prefix,
+)
 from personal_server.console.consent_words import SINGLE_ENDS
-from personal_server.console.pages import PASSKEYS, Templates, form_target
+from personal_server.console.pages import DECIDING, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.domain.values import DAY_NANOSECONDS
@@ -58,6 +64,7 @@ class Note:
     code: str
     message: str
     differences: Differences = NOTHING_DIFFERENT
+    refused: Mapping[str, RefusedBox] = field(default_factory=dict[str, RefusedBox])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class ConsentPages:
         )
 
     def show(self, visit: PageRequest) -> Response:
-        """The request as it was asked, or filled in like an earlier grant.
+        """The request with what was chosen so far, or filled in like an earlier grant.
 
         Raises: NotFound, RequestClosed.
         """
@@ -91,23 +98,33 @@ class ConsentPages:
         return self._page(visit, review)
 
     def decide(self, visit: PageRequest) -> Response:
-        """Preview, allow or deny; a form that cannot be meant shows the request again.
+        """Preview, allow, deny or sign in again; what cannot be meant is shown as it was typed.
 
         Raises: InvalidRequest, NotFound, RequestClosed, ApprovalConflict.
         """
         try:
             return self._decide(visit)
         except NotANarrowing as error:
-            return self._page(visit, self._as_far_as_possible(visit), _note(error))
+            review, refused = self._as_far_as_possible(visit)
+            return self._page(visit, review, replace(_note(error), refused=refused))
 
-    def _as_far_as_possible(self, visit: PageRequest) -> Review:
-        """The posted choices without their times, which people mistype; else the request anew."""
-        handle = visit.path["handle"]
-        try:
-            choices = without_times(posted_choices(visit.form))
-            return self.granting.preview(handle, choices, acting(visit))
-        except NotANarrowing:
-            return self.granting.view(handle, acting(visit))
+    def _as_far_as_possible(self, visit: PageRequest) -> tuple[Review, dict[str, RefusedBox]]:
+        """What of a form can be meant, and the boxes that cannot; else what was chosen before."""
+        handle, form = visit.path["handle"], visit.form
+        refused: dict[str, RefusedBox] = {}
+        while True:
+            try:
+                review = self.granting.preview(handle, posted_choices(form), acting(visit))
+            except NotANarrowing as error:
+                box = error.param or ""
+                rest = without_box(form, box)
+                if len(rest) == len(form):
+                    return self.granting.view(handle, acting(visit)), {}
+                typed = "\n".join(value for name, value in visit.form if name == box)
+                refused[box] = RefusedBox(typed, error.message, first=not refused)
+                form = rest
+            else:
+                return review, refused
 
     def _decide(self, visit: PageRequest) -> Response:
         for shortcut in ("quick", "view", "bundle"):
@@ -120,6 +137,10 @@ class ConsentPages:
                 return self._page(visit, self.granting.preview(handle, choices, acting(visit)))
             case "approve":
                 return self._approve(visit, choices)
+            case "again":
+                # Kept before this session ends, so that the next one finds them.
+                self.granting.preview(visit.path["handle"], choices, acting(visit))
+                return self.pages.go(visit, "/owner/logout", status=307)
             case "deny":
                 return self._deny(visit)
             case _:
@@ -195,6 +216,7 @@ class ConsentPages:
     def _page(self, visit: PageRequest, review: Review, note: Note | None = None) -> Response:
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
         changed = frozenset[SourceStream]() if note is None else note.differences.changed
+        refused = NOTHING_REFUSED if note is None else note.refused
         redirect = None if review.request is None else review.request.redirect_uri
         revision = review.revision
         signing = revision and self.passkeys.to_sign(visit.origin, APPROVE, revision)
@@ -203,7 +225,7 @@ class ConsentPages:
             "consent.html",
             {
                 "view": consent_view(
-                    review, figures, self.evidence.kept(), changed, self._values(review)
+                    review, figures, self.evidence.kept(), changed, self._values(review), refused
                 ),
                 "note": note,
                 "csrf": visit.owner().csrf,
@@ -213,7 +235,7 @@ class ConsentPages:
             },
             status=200 if note is None else note.status,
             target=form_target(redirect),
-            script=PASSKEYS if signing else None,
+            script=None if review.impossible else DECIDING,
         )
 
     def _decided(self, visit: PageRequest, decided: Decided, *, allowed: bool) -> Response:
@@ -249,18 +271,14 @@ def leaves_all_out(form: Form, choices: Choices) -> bool:
     return several and not any(entry.keep for entry in choices.entries.values())
 
 
-def without_times(choices: Choices) -> Choices:
-    """The choices with every stream's time as it was asked for."""
-    entries = {
-        index: replace(
-            entry,
-            streams={
-                name: replace(stream, since="", until="") for name, stream in entry.streams.items()
-            },
-        )
-        for index, entry in choices.entries.items()
-    }
-    return replace(choices, entries=entries)
+def without_box(form: Form, box: str) -> Form:
+    """A form without one of its boxes: of a limit without what was typed, else what was ticked."""
+    twin = f"only.{box.removeprefix('others.')}" if box.startswith("others.") else box
+    for name in (box, twin):
+        rest = tuple(each for each in form if each[0] != name)
+        if any(value.strip() for at, value in form if at == name):
+            return rest
+    return form
 
 
 def with_last_days(review: Review, days: str, now_ns: int) -> Choices:

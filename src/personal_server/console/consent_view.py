@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from personal_server.consent.bundles import bundles_of
+from personal_server.consent.bundles import bundle_fields, bundles_of
 from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
@@ -26,19 +26,42 @@ from personal_server.console.words import (
     counted,
     day_of,
     field_words,
+    listed,
     minute_of,
     purpose_label,
     redirect_place,
 )
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
+from personal_server.domain.hosts import PUBLISHED
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import Evidence, HeldValue, Place
 
 SAMPLE_COLUMNS = 5
+OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
+LEVELS: Mapping[str, str] = {
+    OWN: "Set up here",
+    KNOWN: "Known app",
+    CHECKED: "Domain checked",
+    CLAIMED: "Name not proven",
+    UNKNOWN: "Unknown app",
+}
+"""How far an app is known, from most to least; each has a look of its own."""
 HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedBox:
+    """A box that cannot be meant as it was `typed`; the `first` of them gets the focus."""
+
+    typed: str
+    said: str
+    first: bool = False
+
+
+NOTHING_REFUSED: Mapping[str, RefusedBox] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +89,7 @@ class ConsentView:
     impossible: str | None
     figures: tuple[tuple[str, str], ...]
     adds: tuple[str, ...]
+    refused: Mapping[str, RefusedBox]
     changes: ChangedView | None = None
     gives_nothing: bool = False
 
@@ -74,11 +98,6 @@ class ConsentView:
         """The ends to choose from in this mode; what is changed may keep the one it has."""
         ends = consent_words.ends_of(self.mode)
         return ends if self.changes is None else ((AS_AGREED, self.changes.end), *ends)
-
-    @property
-    def opens_samples(self) -> bool:
-        """Whether samples stand open: with one stream they are seen at a glance."""
-        return sum(stream.given for source in self.sources for stream in source.streams) == 1
 
     @property
     def has_time(self) -> bool:
@@ -99,18 +118,23 @@ class ChangedView:
 class WhoView:
     """The app that asks, with what is known of it and what to be wary of.
 
-    Shapes: `name` is its own word unless `name_checked`.
+    Shapes: `name` is its own word unless `name_checked`; `level` is one of `LEVELS`.
     Source: docs/contract/authorization-server.md 7.1.
     """
 
     name: str
     name_checked: bool
-    trust_kind: str
+    level: str
     trust: str
     identity: str
     leads_to: str | None
     warnings: tuple[str, ...]
     device: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """How far it is known, in a few words."""
+        return LEVELS[self.level]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +168,13 @@ class SourceView:
     unoffered: tuple[str, ...] = ()
     refused: str | None = None
     commitments: tuple[str, ...] = ()
-    bundles: tuple[tuple[str, str], ...] = ()
+    bundles: tuple[BundleView, ...] = ()
     missing: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> tuple[StreamView, ...]:
+        """Kinds that are given, or would be."""
+        return tuple(stream for stream in self.streams if stream.wanted)
 
     @property
     def empty(self) -> tuple[StreamView, ...]:
@@ -156,6 +185,15 @@ class SourceView:
     def has_time(self) -> bool:
         """Whether some stream can be limited in time."""
         return any(stream.time_field for stream in self.streams)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleView:
+    """A ready choice of fields; `chosen` is what is given now."""
+
+    bundle: str
+    label: str
+    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +210,7 @@ class StreamView:
     """One stream: what is given of it, and the controls that narrow it.
 
     Shapes: `prefix` is `{entry}.{stream}` of its form fields; `empty` is an optional stream
-        without records that nobody ticked.
+        without records that nobody ticked, `troubled` that one of its boxes was refused.
     """
 
     name: str
@@ -202,11 +240,23 @@ class StreamView:
     sample_columns: tuple[str, ...]
     samples: tuple[tuple[str, ...], ...]
     changed: bool
+    troubled: bool
 
     @property
     def granted_fields(self) -> tuple[FieldView, ...]:
         """The fields that are given."""
         return tuple(field for field in self.fields if field.chosen)
+
+    @property
+    def sensitive(self) -> str:
+        """The sensitive ones among them, in words."""
+        return listed(field.words for field in self.granted_fields if field.sensitive)
+
+    @property
+    def in_short(self) -> str:
+        """The fields that are given, in a line."""
+        told = [field.words for field in self.granted_fields if not field.fixed]
+        return listed(told or [field.words for field in self.granted_fields])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +284,15 @@ class Shown:
     """What is known of the records behind the offers.
 
     Shapes: `evidence` under the review as authority, `kept` all there are; `changed` is to be
-        marked; `values` by entry and stream what it could be limited to.
+        marked; `values` by entry and stream what it could be limited to; `refused` by its form
+        field what cannot be meant as it was typed.
     """
 
     evidence: Mapping[Place, Evidence]
     kept: Mapping[Place, int]
     changed: frozenset[SourceStream]
     values: HeldValues
+    refused: Mapping[str, RefusedBox]
 
 
 def consent_view(
@@ -249,12 +301,13 @@ def consent_view(
     kept: Mapping[Place, int],
     changed: frozenset[SourceStream] = frozenset(),
     values: HeldValues | None = None,
+    refused: Mapping[str, RefusedBox] = NOTHING_REFUSED,
 ) -> ConsentView:
     """The page of a review.
 
     Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
     """
-    shown = Shown(evidence, kept, changed, values or {})
+    shown = Shown(evidence, kept, changed, values or {}, refused)
     sources = tuple(_source(review, offer, shown) for offer in review.offers)
     terms = review.terms
     asked_modes = {offer.selection.access_mode for offer in review.offers}
@@ -280,8 +333,9 @@ def consent_view(
         ),
         revision=review.revision,
         impossible=_impossible(review),
-        figures=_figures(review, sources, evidence),
+        figures=_figures(sources, evidence),
         adds=additions(review),
+        refused=refused,
         changes=_changed(review),
         gives_nothing=review.artifact is not None
         and not any(found.count for found in evidence.values()),
@@ -307,20 +361,30 @@ def _changed(review: Review) -> ChangedView | None:
 def _who(review: Review) -> WhoView:
     client, redirect = review.asked.client, review.asked.redirect_uri
     host = urlsplit(client.client_id).hostname or ""
-    kind, trust = words.trust_mark(client.registration, client.client_id, client.published_on)
-    if client.registration == DOCUMENT and not words.leads_to_host(redirect, host):
-        kind = "warn"
+    _, trust = words.trust_mark(client.registration, client.client_id, client.published_on)
     name = str(review.asked.display.get("name") or client.client_id)
     return WhoView(
         name=name,
         name_checked=client.registration not in (DYNAMIC, DOCUMENT),
-        trust_kind=kind,
+        level=_level(review, host),
         trust=trust,
         identity=host if client.registration == DOCUMENT else client.client_id,
         leads_to=None if review.is_change else redirect_place(redirect),
         warnings=() if review.is_change else _warnings(review, host),
         device=_device(review),
     )
+
+
+def _level(review: Review, host: str) -> str:
+    """A document says who an app is only where the answer goes to the domain that it is from."""
+    client = review.asked.client
+    if client.registration == DYNAMIC:
+        return UNKNOWN
+    if client.registration != DOCUMENT:
+        return OWN
+    if not words.leads_to_host(review.asked.redirect_uri, host):
+        return CLAIMED
+    return KNOWN if client.client_id in PUBLISHED else CHECKED
 
 
 def _warnings(review: Review, host: str) -> tuple[str, ...]:
@@ -423,12 +487,25 @@ def _source(
         ),
         unoffered=tuple(unoffered.name for unoffered in offer.unoffered),
         commitments=selection.commitments or (),
-        bundles=bundles_of(offer),
+        bundles=_bundles(review, offer),
         missing=tuple(
             consent_words.missing(found, offer)
             for found in review.missing
             if found.index == offer.index and found.what != "entry"
         ),
+    )
+
+
+def _bundles(review: Review, offer: EntryOffer) -> tuple[BundleView, ...]:
+    granted = {s.name: _granted(review, offer.index, s.name) for s in offer.streams}
+    given = [(s, frozenset(found.fields)) for s in offer.streams if (found := granted[s.name])]
+    return tuple(
+        BundleView(
+            bundle=bundle,
+            label=label,
+            chosen=bool(given) and all(f == bundle_fields(s, bundle) for s, f in given),
+        )
+        for bundle, label in bundles_of(offer)
     )
 
 
@@ -497,6 +574,7 @@ def _stream(
             for row in [sample for evidence in found for sample in evidence.samples][:3]
         ),
         changed=changed,
+        troubled=any(box.partition(".")[2].partition("/")[0] == prefix for box in shown.refused),
     )
 
 
@@ -558,13 +636,13 @@ def _earlier(review: Review, held: Holding) -> EarlierView:
 
 
 def _figures(
-    review: Review, sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
+    sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
 ) -> tuple[tuple[str, str], ...]:
     """The page at a glance: (figure, what it counts)."""
-    if review.artifact is None:
-        return ()
     shown = [stream for source in sources if source.kept for stream in source.streams]
     given = [stream for stream in shown if stream.given]
+    if not given:
+        return ()
     fields = sum(len(stream.granted_fields) for stream in given)
     kinds = ", ".join(stream.name for stream in given[:3]) + ("…" if len(given) > 3 else "")
     return (

@@ -56,15 +56,16 @@ class Script:
     asks: bool = False
 
 
-def _script(name: str, *, asks: bool = False) -> Script:
-    content = (_STATIC / f"{name}.js").read_bytes()
+def _script(*names: str, asks: bool = False) -> Script:
+    content = b"".join((_STATIC / f"{name}.js").read_bytes() for name in names)
     digest = hashlib.sha256(content).hexdigest()[:12]
-    return Script(content, f"/assets/{name}-{digest}.js", asks)
+    return Script(content, f"/assets/{names[0]}-{digest}.js", asks)
 
 
 PASSKEYS, ZONE = _script("passkeys"), _script("zone")
 LIVE, UPLOADS = _script("live", asks=True), _script("uploads", asks=True)
-SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE)
+DECIDING = _script("consent", "passkeys", asks=True)
+SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING)
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 # Values are escaped, so that only templates can write this.
@@ -257,10 +258,10 @@ class Templates:
         """Nothing came since the page was made."""
         return Response(status_code=204, headers=console_headers(visit.origin))
 
-    def go(self, visit: PageRequest, location: str) -> Response:
-        """Send the browser on with 303, so that a reload repeats nothing."""
+    def go(self, visit: PageRequest, location: str, *, status: int = 303) -> Response:
+        """Send the browser on with 303, so that a reload repeats nothing, or its form with 307."""
         placed = visit.place + location if location.startswith("/") else location
-        return RedirectResponse(placed, 303, console_headers(visit.origin))
+        return RedirectResponse(placed, status, console_headers(visit.origin))
 
     def failure(self, visit: PageRequest, error: PersonalServerError, *, as_json: bool) -> Response:
         """An error as a page, or in the server family."""

@@ -47,7 +47,14 @@ from personal_server.granting.grant_changes import (
 from personal_server.granting.holdings import Holding, active_held
 from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
 from personal_server.granting.reading_alarms import limit_reading
-from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
+from personal_server.granting.reviews import (
+    Review,
+    asked_of,
+    facts_of,
+    render_choices,
+    review_of,
+    stored_choices,
+)
 from personal_server.granting.revocations import end_access
 from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
@@ -111,7 +118,9 @@ class Granting:
         self._random_bytes = random_bytes
 
     def view(self, request_id: str, acting: Acting) -> Review:
-        """The request as the page first shows it; the first look opens it.
+        """The request with what was chosen so far, if that can still be meant.
+
+        The first look opens it.
 
         Raises: NotFound, RequestClosed.
         """
@@ -214,12 +223,17 @@ class Granting:
         now_ns = self._clock()
         with self._store.write() as writer:
             row = self._open(writer, request_id, acting, now_ns)
-            review = self._review(writer, row, choices, now_ns)
+            if choices is None:
+                review = self._review_so_far(writer, row, now_ns)
+            else:
+                review = self._review(writer, row, choices, now_ns)
             to = [
                 RequestRow.revision.to(review.revision),
                 RequestRow.shown.to(review.artifact),
                 RequestRow.facts.to(facts_of(review)),
             ]
+            if choices is not None:
+                to.append(RequestRow.choices.to(render_choices(choices)))
             writer.change(
                 RequestRow,
                 to,
@@ -230,6 +244,14 @@ class Granting:
                 subject = Subject(client_id=row.client_id)
                 audit(writer, "request.previewed", acting, now_ns, subject, request=request_id)
         return review
+
+    def _review_so_far(self, reader: AuthorizationReader, row: RequestRow, now_ns: int) -> Review:
+        """Choices that what changed has made impossible give way to those of the request."""
+        try:
+            chosen = None if row.choices is None else stored_choices(row.choices)
+            return self._review(reader, row, chosen, now_ns)
+        except NotANarrowing:
+            return self._review(reader, row, None, now_ns)
 
     def _open(
         self, writer: AuthorizationWriter, request_id: str, acting: Acting, now_ns: int

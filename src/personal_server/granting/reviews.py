@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.client_registration import client_display
 from personal_server.consent.offers import EntryOffer, Ungrantable, resolve_request
@@ -190,6 +192,19 @@ def asked_of(
         picker=row.picker,
         replaced=replaced,
     )
+
+
+def render_choices(choices: Choices) -> str:
+    """Choices as they are kept with their request until it is decided."""
+    return msgspec.json.encode(choices).decode()
+
+
+def stored_choices(text: str) -> Choices:
+    """The choices that were kept.  Raises: NotANarrowing, if they are not ours."""
+    try:
+        return msgspec.json.decode(text, type=Choices)
+    except msgspec.ValidationError as error:
+        raise NotANarrowing("What was chosen before cannot be read.") from error
 
 
 def first_choices(offers: Sequence[EntryOffer | Ungrantable], *, picker: bool) -> Choices:

@@ -39,6 +39,7 @@ ERASED = (
     RequestRow.redirect_uri.to(None),
     RequestRow.code_challenge.to(None),
     RequestRow.shown.to(None),
+    RequestRow.choices.to(None),
 )
 """What a request forgets when it is decided or expires."""
 

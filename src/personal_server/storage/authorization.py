@@ -129,7 +129,8 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     """An authorization request, from arrival to redemption.
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
-    made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last;
+    made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last,
+    `choices` what its owner chose for it, until it is decided;
     `jkt` is the key that its code is bound to; `replaces` is the grant or package that the owner
     changes, where it is no app that asks.
     """
@@ -154,6 +155,7 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     revision: Cell[str | None] = column(default=None)
     shown: Cell[JsonObject | None] = column(default=None)
     facts: Cell[str | None] = column(default=None)
+    choices: Cell[str | None] = column(default=None)
     created_at_ns: Cell[int]
     opened_at_ns: Cell[int | None] = column(default=None)
     decided_at_ns: Cell[int | None] = column(default=None)

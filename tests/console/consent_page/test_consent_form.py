@@ -15,6 +15,7 @@ from tests.console.browsing import Browser, press, words
 from tests.console.household import Household, bank_request, mail_request
 
 OWNER = Acting("owner")
+ENDS = ("since", "until")
 
 
 def reviewed(house: Household, request: list[dict[str, object]]) -> Review:
@@ -109,8 +110,12 @@ def test_a_mistyped_time_keeps_the_other_choices(house: Household, browser: Brow
     times = {"since.0.messages": "2026-11-01", "until.0.messages": "2026-10-01"}
     refused = press(browser, chosen, path, "approve", expiry="30d", **times)
     assert (refused.status, refused.error) == (400, "not_a_narrowing")
-    assert "2026-11-01" not in refused.text
-    assert press(browser, refused, path, "approve").status == 303
+    assert 'name="since.0.messages" value="2026-11-01"' in refused.text
+    typed = 'name="until.0.messages" value="2026-10-01" aria-invalid="true"'
+    assert typed in refused.text
+    assert refused.text.count("autofocus") == 1
+    mended = press(browser, refused, path, "preview", **{f"{end}.0.messages": "" for end in ENDS})
+    assert press(browser, mended, path, "approve").status == 303
     (row,) = house.rows(ReviewArtifactRow)
     artifact = json.loads(row.artifact)
     assert artifact["sources"][0]["streams"][0]["fields"] == ["id", "sent_at", "from_address", "to"]

@@ -13,7 +13,11 @@ async function answer(form) {
   return JSON.stringify(credential.toJSON());
 }
 
-for (const form of supported ? document.querySelectorAll("form[data-passkey]") : []) {
+function offer() {
+  for (const form of supported ? document.querySelectorAll("form[data-passkey]") : []) offerIn(form);
+}
+
+function offerIn(form) {
   const problem = form.querySelector("[data-passkey-problem]");
   for (const button of form.querySelectorAll("button[data-passkey-press]")) {
     button.hidden = false;
@@ -30,3 +34,6 @@ for (const form of supported ? document.querySelectorAll("form[data-passkey]") :
     });
   }
 }
+
+offer();
+document.addEventListener("shown", offer); // another page in the place of the one that was there

@@ -32,6 +32,11 @@ def test_nothing_asks_for_a_token_or_a_choice_of_surface() -> None:
     assert not {"profile", "toolset", "token", "bearer"} & set(words.split())
 
 
+def test_no_text_is_marked_up_which_a_terminal_and_a_page_would_show() -> None:
+    texts = [part for c in host_connections(ORIGIN) for part in (c.instruction, c.text, c.then)]
+    assert not [text for text in texts if "`" in text]
+
+
 def test_hosts_in_a_cloud_are_told_that_a_loopback_address_does_not_reach() -> None:
     told = [c.host for c in host_connections("http://127.0.0.1:7662") if "public" in c.instruction]
     assert told == ["Claude", "ChatGPT"]

@@ -4,6 +4,7 @@ import pytest
 
 from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.resource_server.discovery import Discovery
+from personal_server.resource_server.documentation import with_code
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.web.routing import RouteTable
 from tests.resource_server.conftest import Bench
@@ -89,7 +90,7 @@ async def test_the_docs_show_code_as_code(bench: Bench) -> None:
     async with bench.client(None) as client:
         page = (await client.get("/docs")).text
     assert "`" not in page
-    assert "<code>MCP: List Servers</code>" in page
+    assert with_code("`sort`, not <b>") == "<code>sort</code>, not &lt;b&gt;"
 
 
 async def test_the_docs_name_the_address_before_anything_else(bench: Bench) -> None:

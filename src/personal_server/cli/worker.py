@@ -212,7 +212,7 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
         )
     console.print(f"\nConnect an agent: [bold]{mcp_url(origin)}[/]")
     for connection in host_connections(origin):
-        console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}")
+        console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}", soft_wrap=True)
         console.print(f"    {escape(connection.text)}", soft_wrap=True)
         if connection.then:
             console.print(f"    {escape(connection.then)}", style="dim", soft_wrap=True)

@@ -20,7 +20,6 @@ from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
-from personal_server.settings import own_command
 from personal_server.storage.authorization import (
     AuthorizationStore,
     ClientRow,
@@ -110,7 +109,6 @@ class HomePage:
                 "connections": len(held),
                 "is_new": not active and records > 0,
                 "first_question": first_question(each.connector_key for each in held),
-                "command": own_command(from_here=False),
                 "read_week": sum(each.record_count for each in week),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),

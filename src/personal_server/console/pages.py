@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ from personal_server.console.texts import (
     message,
 )
 from personal_server.errors import PersonalServerError
-from personal_server.settings import OwnerLocale
+from personal_server.settings import OwnerLocale, own_command
 from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.responses import NO_STORE, page_headers
 
@@ -121,6 +121,8 @@ def _templates(language: Language, zone: str) -> Environment:
     found.filters.update(filters)
     found.finalize = _finalize(reader)
     spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "language": language.tag}
+    # A command that a page names can be typed as it stands, in any folder.
+    spoken["own_command"] = partial(own_command, from_here=False)
     found.globals = {**found.globals, **spoken}
     return found
 

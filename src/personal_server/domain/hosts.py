@@ -59,7 +59,7 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
             "VS Code",
             "Run:",
             f"code --add-mcp '{entry}'",
-            "Then start it under `MCP: List Servers` and allow it to sign in.",
+            "Then start it under “MCP: List Servers” and allow it to sign in.",
         ),
         HostConnection(
             "Claude",

@@ -15,9 +15,11 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import nodes
 
+from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
 from personal_server.console.pages import environment
 from personal_server.console.texts import counted_texts
+from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_connections
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
@@ -50,6 +52,15 @@ def of_code(text: str) -> Iterator[Found]:
                 yield tuple(texts)
 
 
+def of_other_rooms() -> Iterator[Found]:
+    """What rooms below the pages say in English alone, and pages look up as it stands."""
+    yield from ((sentence,) for sentence in SENTENCES.values())
+    yield from ((question,) for question in (FIRST_OF_ALL, *FIRST_QUESTIONS.values()))
+    for origin in ("http://localhost", "https://example.org"):
+        for host in host_connections(origin):
+            yield from ((text,) for text in (host.instruction, host.then) if text)
+
+
 def extracted() -> dict[str, Found]:
     """Every text of the pages, by its English.  Raises: ValueError for one that counts and not."""
     found: dict[str, Found] = {}
@@ -62,7 +73,7 @@ def extracted() -> dict[str, Found]:
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:
                 raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
-    return found
+    return found | {texts[0]: texts for texts in of_other_rooms()}
 
 
 def renewed(text: str) -> str:

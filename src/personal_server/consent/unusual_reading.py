@@ -76,16 +76,16 @@ def unusual(now: ReadingNow, past: ReadingPast) -> Iterator[UnusualReading]:
 
 def said_of(rule: str, figures: Mapping[str, object]) -> str:
     """An alarm in a sentence for its owner."""
-    sentence = _SENTENCES.get(rule)
-    return sentence.format_map(figures) if sentence else rule
+    sentence = SENTENCES.get(rule)
+    return sentence % figures if sentence else rule
 
 
 _LATELY = f"in {LATELY_MINUTES} minutes"
-_SENTENCES: Mapping[str, str] = {
-    "empty_searches": f"{{empty}} of {{searches}} searches found nothing {_LATELY}",
-    "new_words": f"it searched for {{lately}} words that were new to it {_LATELY}, {{today}} today",
-    "unknown_keys": f"it asked for {{lately}} keys that are not there {_LATELY}, {{today}} today",
-    "unseen_hour": "it reads at {hour}:00 UTC, an hour it never read at in {days} days",
-    "volume": "it read {records} records today; the most in a day before was {most}",
-    "canary": "it was given a record that you planted as a canary (in {stream})",
+SENTENCES: Mapping[str, str] = {
+    "empty_searches": f"%(empty)s of %(searches)s searches found nothing {_LATELY}",
+    "new_words": f"it searched for %(lately)s words that were new to it {_LATELY}, %(today)s today",
+    "unknown_keys": f"it asked for %(lately)s keys that are not there {_LATELY}, %(today)s today",
+    "unseen_hour": "it reads at %(hour)s:00 UTC, an hour it never read at in %(days)s days",
+    "volume": "it read %(records)s records today; the most in a day before was %(most)s",
+    "canary": "it was given a record that you planted as a canary (in %(stream)s)",
 }

@@ -12,9 +12,8 @@ import orjson
 from starlette.responses import Response
 
 from personal_server.consent.credentials import token_reference
-from personal_server.consent.unusual_reading import said_of
 from personal_server.console.content_limits import limits_said
-from personal_server.console.disclosures import DisclosureLine, disclosure_lines
+from personal_server.console.disclosures import DisclosureLine, alarm_words, disclosure_lines
 from personal_server.console.pages import Templates
 from personal_server.console.places import (
     PAGE_LINES,
@@ -24,7 +23,8 @@ from personal_server.console.places import (
     render_place,
 )
 from personal_server.console.session import PageRequest, PageRoute, acting
-from personal_server.console.words import day_of, field_words, laid_open, trust_mark
+from personal_server.console.texts import Day, Joined, Text, message
+from personal_server.console.words import HELD_STATUSES, field_words, laid_open, trust_mark
 from personal_server.delivery.subscriptions import (
     forget,
     go_on,
@@ -50,7 +50,6 @@ from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.reading_alarms import (
     dismiss_alarms,
     limit_reading,
-    limit_words,
     open_alarms,
     reading_figures,
 )
@@ -73,54 +72,54 @@ from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 # Grants and packages as the owner's pages show them.  Pure.
 
 
-REASONS = {
-    "owner": "you ended it",
-    "replaced": "replaced by a newer one",
-    "client_blocked": "the app was blocked",
-    "client_disconnected": "the app gave it back",
-    "code_replay": "its code was used twice",
-    "refresh_reuse": "an old refresh token was used again",
-    "not_collected": "the app never collected it",
-    "idle": "not used for too long",
-    "restored": "your records were restored from a backup",
+REASONS: Mapping[str, Text] = {
+    "owner": message("you ended it"),
+    "replaced": message("replaced by a newer one"),
+    "client_blocked": message("the app was blocked"),
+    "client_disconnected": message("the app gave it back"),
+    "code_replay": message("its code was used twice"),
+    "refresh_reuse": message("an old refresh token was used again"),
+    "not_collected": message("the app never collected it"),
+    "idle": message("not used for too long"),
+    "restored": message("your records were restored from a backup"),
 }
-EVENTS = {
-    "request.approved": "You allowed it",
-    "grant.created": "Access was granted",
-    "grant.consumed": "Its one token was collected",
-    "grant.revoked": "Access ended",
-    "grant.expired": "Access reached its end",
-    "grant.paused": "Access was paused",
-    "grant.resumed": "Access goes on",
-    "grant.changed": "Access was changed",
-    "grant.renamed": "It was given a name",
-    "reading.unusual": "Its reading was unusual",
-    "package.created": "Access to several sources was granted",
-    "package.changed": "Access to several sources was changed",
-    "package.revoked": "Access ended",
-    "subscription.created": "It asked to be told when something changes",
-    "subscription.changed": "How it is told was changed",
-    "subscription.tested": "A test message was asked for",
-    "subscription.failed": "It could not be told",
-    "subscription.ended": "It is told nothing any more",
-    "subscription.deleted": "It is no longer told of changes",
-    "code.redeemed": "The app collected its access",
-    "code.replayed": "Its code was presented a second time",
-    "code.burned": "Its code was presented wrongly",
-    "device.collected": "The device collected its access",
-    "token.issued": "A token was issued",
-    "token.revoked": "A token was given back",
-    "refresh.rotated": "The token was renewed",
-    "refresh.repeated": "The answer to a renewal was given again",
-    "refresh.reused": "An old refresh token was presented",
-    "refresh.wrong_client": "Another app presented its refresh token",
-    "refresh.wrong_key": "Its refresh token was presented without its key",
+EVENTS: Mapping[str, Text] = {
+    "request.approved": message("You allowed it"),
+    "grant.created": message("Access was granted"),
+    "grant.consumed": message("Its one token was collected"),
+    "grant.revoked": message("Access ended"),
+    "grant.expired": message("Access reached its end"),
+    "grant.paused": message("Access was paused"),
+    "grant.resumed": message("Access goes on"),
+    "grant.changed": message("Access was changed"),
+    "grant.renamed": message("It was given a name"),
+    "reading.unusual": message("Its reading was unusual"),
+    "package.created": message("Access to several sources was granted"),
+    "package.changed": message("Access to several sources was changed"),
+    "package.revoked": message("Access ended"),
+    "subscription.created": message("It asked to be told when something changes"),
+    "subscription.changed": message("How it is told was changed"),
+    "subscription.tested": message("A test message was asked for"),
+    "subscription.failed": message("It could not be told"),
+    "subscription.ended": message("It is told nothing any more"),
+    "subscription.deleted": message("It is no longer told of changes"),
+    "code.redeemed": message("The app collected its access"),
+    "code.replayed": message("Its code was presented a second time"),
+    "code.burned": message("Its code was presented wrongly"),
+    "device.collected": message("The device collected its access"),
+    "token.issued": message("A token was issued"),
+    "token.revoked": message("A token was given back"),
+    "refresh.rotated": message("The token was renewed"),
+    "refresh.repeated": message("The answer to a renewal was given again"),
+    "refresh.reused": message("An old refresh token was presented"),
+    "refresh.wrong_client": message("Another app presented its refresh token"),
+    "refresh.wrong_key": message("Its refresh token was presented without its key"),
 }
-ACTORS = {
-    "owner": "you",
-    "client": "the app",
-    "server": "this server",
-    "local_cli": "this computer",
+ACTORS: Mapping[str, Text] = {
+    "owner": message("you"),
+    "client": message("the app"),
+    "server": message("this server"),
+    "local_cli": message("this computer"),
 }
 
 
@@ -149,7 +148,7 @@ class EventView:
 
     number: int
     at_ns: int
-    said: str
+    said: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +157,11 @@ class GivenStream:
 
     name: str
     label: str
-    accounts: tuple[str, ...]
+    accounts: tuple[Text, ...]
     fields: tuple[str, ...]
-    window: str
+    window: Text
     named_records: int
-    limited: tuple[str, ...]
+    limited: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +173,11 @@ class GivenSource:
     purpose: str | None
     streams: tuple[GivenStream, ...]
 
+    @property
+    def status(self) -> Text:
+        """What has become of it."""
+        return HELD_STATUSES.get(self.held.status, self.held.status)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldView:
@@ -181,9 +185,14 @@ class HeldView:
 
     held: Holding
     trust_kind: str
-    trust: str
-    ended_because: str | None
+    trust: Text
+    ended_because: Text | None
     sources: tuple[GivenSource, ...]
+
+    @property
+    def status(self) -> Text:
+        """What has become of it."""
+        return HELD_STATUSES.get(self.held.status, self.held.status)
 
     @property
     def source_names(self) -> str:
@@ -203,22 +212,34 @@ def held_view(held: Holding, catalog: Catalog) -> HeldView:
     )
 
 
-def event_words(row: AuditRow) -> str:
+def event_words(row: AuditRow) -> Text:
     """One line of the timeline."""
     said = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
+    if row.event == "request.approved":
+        return said
     because = REASONS.get(str(row.detail.get("reason", "")))
-    by = because or f"by {ACTORS.get(row.actor, row.actor)}"
-    return said if said.startswith("You ") else f"{said} ({by})"
+    if because is not None:
+        return Joined((said, " (", because, ")"), "")
+    return message("%(what)s (by %(who)s)", what=said, who=ACTORS.get(row.actor, row.actor))
 
 
-def window_of(bound: TimeConstraint | None) -> str:
-    """A granted time window in words."""
+def window_of(bound: TimeConstraint | None) -> Text:
+    """A granted time window in words; its ends are instants, so they are told to the minute."""
     if bound is None:
-        return "any age"
-    name = field_words(bound.field)
-    since = "" if bound.since_ns is None else f" from {day_of(bound.since_ns)}"
-    until = "" if bound.until_ns is None else f" before {day_of(bound.until_ns)}"
-    return f"{name}{since}{until}"
+        return message("any age")
+    name, (since_ns, until_ns) = field_words(bound.field), (bound.since_ns, bound.until_ns)
+    if since_ns is None and until_ns is None:
+        return name
+    if until_ns is None:
+        return message("%(field)s from %(since)s", field=name, since=Day(since_ns or 0))
+    if since_ns is None:
+        return message("%(field)s before %(until)s", field=name, until=Day(until_ns))
+    return message(
+        "%(field)s from %(since)s before %(until)s",
+        field=name,
+        since=Day(since_ns),
+        until=Day(until_ns),
+    )
 
 
 def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
@@ -230,9 +251,14 @@ def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
     return GivenSource(held, name, grant.purpose_description, _streams(grant, catalog))
 
 
+_DELETED = message("deleted account")
+
+
 def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
     declaration = catalog.declarations.get(grant.source.id)
-    accounts = {c.connection_id: c.display_name or c.connection_id for c in catalog.connections}
+    accounts: dict[str, Text] = {
+        c.connection_id: c.display_name or c.connection_id for c in catalog.connections
+    }
     given: list[GivenStream] = []
     for stream in grant.streams:
         declared = declaration.streams.get(stream.name) if declaration else None
@@ -240,7 +266,9 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
             GivenStream(
                 name=stream.name,
                 label=declared.label if declared else stream.name,
-                accounts=tuple(accounts.get(c, "deleted account") for c in stream.instance_ids),
+                accounts=tuple(
+                    accounts.get(c, message("deleted account")) for c in stream.instance_ids
+                ),
                 fields=tuple(field_words(name) for name in stream.fields),
                 window=window_of(stream.time_constraint),
                 named_records=len(stream.resources or ()),
@@ -336,7 +364,7 @@ class AccessPages:
                 "reads": reads,
                 "told": told,
                 "figures": figures,
-                "limits": limit_words(figures.limits),
+                "limits": _limits_said(figures.limits),
                 "result_chars": (RESULT_CHARS, MOST_RESULT_CHARS),
                 "alarms": [alarm_view(row, {}) for row in figures.alarms],
                 "csrf": visit.owner().csrf,
@@ -437,22 +465,22 @@ class AlarmView:
     at_ns: int
     held_id: str
     who: str
-    said: str
+    said: Text
     paused: bool
 
 
 def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
     """The view of an alarm; `names` of clients by id."""
     who = names.get(row.client_id or "", row.client_id or row.held_id)
-    return AlarmView(row.at_ns, row.held_id, who, said_of(row.rule, row.detail), row.paused)
+    return AlarmView(row.at_ns, row.held_id, who, alarm_words(row), row.paused)
 
 
-STATUSES = {
-    "pending_verification": "waits until its address answers",
-    "active": "is told",
-    "disabled": "paused",
-    "disabled_failure": "given up: its address did not answer",
-    "disabled_revoked": "over",
+STATUSES: Mapping[str, Text] = {
+    "pending_verification": message("waits until its address answers"),
+    "active": message("is told"),
+    "disabled": message("paused"),
+    "disabled_failure": message("given up: its address did not answer"),
+    "disabled_revoked": message("over"),
 }
 RECENT_EVENTS = 10
 
@@ -462,7 +490,7 @@ class ToldEvent:
     """A message on its way, or what became of it."""
 
     at_ns: int
-    said: str
+    said: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,7 +498,7 @@ class ToldView:
     """A subscription in words, and its newest messages."""
 
     row: SubscriptionRow
-    status: str
+    status: Text
     events: tuple[ToldEvent, ...]
 
 
@@ -490,8 +518,32 @@ def _told(reader: AuthorizationReader, row: SubscriptionRow) -> ToldView:
 def _event(row: EventRow) -> ToldEvent:
     what = row.stream or row.type.removeprefix("pdpp.").replace(".", " ")
     how = (row.outcome or "waits").replace("_", " ")
-    tries = f", attempt {row.attempts}" if row.attempts > 1 else ""
-    return ToldEvent(row.done_at_ns or row.created_at_ns, f"{what}: {how}{tries}")
+    said: Text = Joined((what, how), ": ")
+    if row.attempts > 1:
+        said = message("%(said)s, attempt %(number)s", said=said, number=row.attempts)
+    return ToldEvent(row.done_at_ns or row.created_at_ns, said)
+
+
+def _limits_said(limits: ReadingLimitsRow) -> Text:
+    """What may be read on a day, how long results may be, and whether an alarm pauses it."""
+    given = (
+        (limits.records_per_day, message("records")),
+        (limits.requests_per_day, message("requests")),
+        (limits.bytes_per_day, message("bytes")),
+    )
+    parts: list[Text] = [
+        message("at most %(most)s %(what)s", most=most, what=what)
+        for most, what in given
+        if most is not None
+    ] or [message("no limit of its own")]
+    if limits.result_chars is not None:
+        parts.append(message("results of up to %(most)s characters", most=limits.result_chars))
+    if limits.pauses is not None:
+        paused, never = message("paused after an alarm"), message("never paused by an alarm")
+        parts.append(paused if limits.pauses else never)
+    if limits.events:
+        parts.append(message("told when something changes"))
+    return Joined(tuple(parts))
 
 
 _PAUSES = {"": None, "yes": True, "no": False}

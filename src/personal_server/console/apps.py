@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 3, 13.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from personal_server.console.pages import Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_place, render_place
 from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.texts import Joined, Text, message
 from personal_server.console.words import trust_mark
 from personal_server.errors import NotFound
 from personal_server.granting.audit import METADATA_CHANGED
@@ -29,12 +30,12 @@ from personal_server.storage.authorization import (
     ListPlace,
 )
 
-_CHANGED = {
-    "name": "its name",
-    "redirect_uris": "where it is sent back to",
-    "auth_method": "how it proves itself",
-    "grant_types": "how it may connect",
-    "keys": "its keys",
+_CHANGED: Mapping[str, Text] = {
+    "name": message("its name"),
+    "redirect_uris": message("where it is sent back to"),
+    "auth_method": message("how it proves itself"),
+    "grant_types": message("how it may connect"),
+    "keys": message("its keys"),
 }
 _CHANGES_READ = 500
 
@@ -46,10 +47,10 @@ class ClientView:
     row: ClientRow
     name: str
     trust_kind: str
-    trust: str
+    trust: Text
     active: int
     devices: int
-    changed: str | None = None
+    changed: Text | None = None
     changed_at_ns: int = 0
 
 
@@ -168,8 +169,9 @@ def _told(view: ClientView, change: AuditRow | None) -> ClientView:
         return view
     named = change.detail.get("changed")
     parts = cast("list[str]", named) if isinstance(named, list) else []
-    said = ", ".join(_CHANGED.get(part, "its description") for part in parts)
-    return replace(view, changed=said or "its description", changed_at_ns=change.at_ns)
+    other = message("its description")
+    said = Joined(tuple(_CHANGED.get(part, other) for part in parts) or (other,))
+    return replace(view, changed=said, changed_at_ns=change.at_ns)
 
 
 def _unknown() -> NotFound:

@@ -50,6 +50,7 @@ from personal_server.console.record_view import (
     told_columns,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.texts import Joined, Text, message
 from personal_server.console.viewpoints import (
     OWN,
     ROOTS,
@@ -103,15 +104,15 @@ class StreamLine:
     name: str
     account: str
     count: int | None
-    oldest: str
-    newest: str
+    oldest: Text
+    newest: Text
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedRecords:
     """What a record belongs with; `rows` are the first of it, `None` if that takes too long."""
 
-    words: str
+    words: Text
     link: str
     rows: tuple[Row, ...] | None = None
 
@@ -120,7 +121,7 @@ class RelatedRecords:
 class ViewCondition:
     """A condition of a view in words, and the view without it."""
 
-    words: str
+    words: Text
     without: str
 
 
@@ -461,7 +462,7 @@ def _related_rows(
 
 
 def _line(
-    viewpoint: Viewpoint, source: ReadableSource, count: int | None, oldest: str, newest: str
+    viewpoint: Viewpoint, source: ReadableSource, count: int | None, oldest: Text, newest: Text
 ) -> StreamLine:
     link = records_path(viewpoint.root, *source.order)
     label, account = source.declared.label, _account(source)
@@ -470,7 +471,7 @@ def _line(
 
 def _ends(
     ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
-) -> tuple[str, str]:
+) -> tuple[Text, Text]:
     """The times of the oldest and of the newest record: steps into an index."""
     dated = time_field(source)
     if dated is None:
@@ -552,18 +553,26 @@ def _added(view: RecordsView, visit: PageRequest) -> RecordsView:
 def _conditions(view: RecordsView, source: ReadableSource) -> list[ViewCondition]:
     shown = [
         ViewCondition(
-            f"{field_words(each.field)} {OPERATORS.get(each.operator or '', each.operator)} "
-            + ", ".join(cut(text, VALUE_CHARS) for text in (each.text, *each.further)),
+            Joined(
+                (
+                    field_words(each.field),
+                    OPERATORS.get(each.operator or "", each.operator or ""),
+                    ", ".join(cut(text, VALUE_CHARS) for text in (each.text, *each.further)),
+                ),
+                " ",
+            ),
             view.lacking(each).link,
         )
         for each in view.filters
     ]
     dated = time_field(source)
-    named = "time" if dated is None else field_words(dated.name)
+    named: Text = message("time") if dated is None else field_words(dated.name)
     if view.since:
-        shown.append(ViewCondition(f"{named} from {view.since}", replace(view, since=None).link))
+        words = message("%(field)s from %(since)s", field=named, since=view.since)
+        shown.append(ViewCondition(words, replace(view, since=None).link))
     if view.until:
-        shown.append(ViewCondition(f"{named} before {view.until}", replace(view, until=None).link))
+        words = message("%(field)s before %(until)s", field=named, until=view.until)
+        shown.append(ViewCondition(words, replace(view, until=None).link))
     return shown
 
 

@@ -22,6 +22,7 @@ from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.content_limits import LimitView, limit_views, limits_said
+from personal_server.console.texts import Text
 from personal_server.console.words import (
     counted,
     day_of,
@@ -125,7 +126,7 @@ class WhoView:
     name: str
     name_checked: bool
     level: str
-    trust: str
+    trust: Text
     identity: str
     leads_to: str | None
     warnings: tuple[str, ...]

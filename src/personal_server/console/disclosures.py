@@ -14,14 +14,22 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.responses import Response
 
-from personal_server.consent.unusual_reading import said_of
+from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.pages import LIVE, Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
 from personal_server.console.record_view import columns_of, table_row
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
+from personal_server.console.texts import (
+    CatalogueText,
+    Date,
+    Joined,
+    Text,
+    date_of,
+    message,
+)
 from personal_server.console.viewpoints import OWN
-from personal_server.console.words import cut, day_of, field_words
+from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.reading_history import held_id
@@ -45,15 +53,15 @@ from personal_server.storage.ports import DisclosedShare, DisclosureQuery, Discl
 
 
 PLOT_WIDTH, PLOT_HEIGHT = 720, 100
-HOW = {
-    "query_records": "listed records",
-    "aggregate": "counted or summed",
-    "search": "searched",
-    "fetch": "opened a record",
-    "read_record_field": "read a long text",
-    "schema": "looked at what there is",
+HOW: Mapping[str, Text] = {
+    "query_records": message("listed records"),
+    "aggregate": message("counted or summed"),
+    "search": message("searched"),
+    "fetch": message("opened a record"),
+    "read_record_field": message("read a long text"),
+    "schema": message("looked at what there is"),
 }
-HOW_BY_ROUTE = {
+HOW_BY_ROUTE: Mapping[str, Text] = {
     "GET /v1/streams/{stream}/records": HOW["query_records"],
     "GET /v1/streams/{stream}/records/{record_key}": HOW["fetch"],
     "GET /v1/streams/{stream}/records/{record_key}/field-window": HOW["read_record_field"],
@@ -62,10 +70,10 @@ HOW_BY_ROUTE = {
     "GET /v1/search/semantic": HOW["search"],
     "GET /v1/search/hybrid": HOW["search"],
     "GET /v1/schema": HOW["schema"],
-    "GET /v1/timeline": "looked along the time line",
-    "GET /v1/blobs/{blob_id}": "opened a file",
+    "GET /v1/timeline": message("looked along the time line"),
+    "GET /v1/blobs/{blob_id}": message("opened a file"),
 }
-Alarms = Mapping[tuple[str | None, int], Sequence[str]]
+Alarms = Mapping[tuple[str | None, int], Sequence[Text]]
 """What was unusual, by access and instant."""
 
 
@@ -75,15 +83,20 @@ class DisclosureLine:
 
     number: int
     at_ns: int
-    who: str
+    who: Text
     access_id: str | None
-    how: str
+    how: Text
     stream: str | None
     fields: tuple[str, ...]
     record_count: int
     size_bytes: int
     refused: str | None
-    unusual: tuple[str, ...] = ()
+    unusual: tuple[Text, ...] = ()
+
+    @property
+    def title(self) -> Text:
+        """Who did what."""
+        return message("%(who)s %(how)s", who=self.who, how=self.how)
 
     @property
     def link(self) -> str:
@@ -99,7 +112,7 @@ class Bar:
     width: float
     y: float
     height: float
-    title: str
+    title: Text
     chosen: bool
 
 
@@ -108,8 +121,8 @@ class Plot:
     """Records read per day."""
 
     bars: tuple[Bar, ...]
-    first: str
-    last: str
+    first: Date
+    last: Date
     most: int
     total: int
 
@@ -124,7 +137,7 @@ def disclosure_lines(
         DisclosureLine(
             number=number,
             at_ns=entry.at_ns,
-            who=names.get(entry.client_id or "", entry.client_id or "you"),
+            who=names.get(entry.client_id or "", entry.client_id or message("you")),
             access_id=entry.package_id or entry.grant_id,
             how=_how(entry),
             stream=entry.stream,
@@ -138,7 +151,7 @@ def disclosure_lines(
     ]
 
 
-def _how(entry: DisclosureEntry) -> str:
+def _how(entry: DisclosureEntry) -> Text:
     """What a read did, in words: by its tool, else by its route."""
     by_route = HOW_BY_ROUTE.get(entry.route, f"{entry.channel} {entry.tool or entry.route}")
     return HOW.get(entry.tool or "", by_route)
@@ -157,8 +170,8 @@ def plot_of(
             _bar(place, step, count, most, day, day == chosen)
             for place, (day, count) in enumerate(counts.items())
         ),
-        first=day_of((last_day - days + 1) * DAY_NANOSECONDS),
-        last=day_of(last_day * DAY_NANOSECONDS),
+        first=date_of(last_day - days + 1),
+        last=date_of(last_day),
         most=most,
         total=sum(counts.values()),
     )
@@ -167,14 +180,16 @@ def plot_of(
 def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
     height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
     height = max(height, 2.0) if count else 0.0
-    words = f"{day_of(day * DAY_NANOSECONDS)}: {count:,} records"
+    words = message("%(day)s: %(num)s records", day=date_of(day), num=count)
     y = round(PLOT_HEIGHT - height, 1)
     return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """What of the log is looked at, as its link says it.  Shapes: `day` is a date in UTC."""
+    """What of the log is looked at, as its link says it.  Shapes: `day` is a date of the
+    owner's.
+    """
 
     client: str | None = None
     stream: str | None = None
@@ -208,7 +223,7 @@ class LogView:
 class ShareLine:
     """An app or a stream with what it was given or gave, and the view of it alone."""
 
-    words: str
+    words: Text
     link: str | None
     record_count: int
     answer_count: int
@@ -218,7 +233,7 @@ class ShareLine:
 class GivenRecord:
     """A record that was handed out; without a link where it is not there any more."""
 
-    words: str
+    words: Text
     link: str | None
 
 
@@ -256,7 +271,9 @@ class DisclosurePages:
         view, before = _view(visit), parse_number(visit.query.get("before"))
         after, seen = (parse_number(visit.query.get(name)) for name in ("after", "seen"))
         day, today = view.day_number, self.clock() // DAY_NANOSECONDS
-        found = self.disclosures.disclosures(_query(view, PAGE_LINES + 1, before))
+        found = self.disclosures.disclosures(
+            _query(view, PAGE_LINES + 1, before, self.pages.day_start)
+        )
         head = found[0][0] if found else 0
         if seen is not None and head <= seen:
             return self.pages.nothing(visit)
@@ -294,8 +311,14 @@ class DisclosurePages:
         streams = self.disclosures.shares("stream", most)
         names = client_names(reader, (each.name for each in apps))
         return (
-            [_share(e, names.get(e.name, "you"), replace(view, client=e.name)) for e in apps],
-            [_share(e, e.name or "without a hit", replace(view, stream=e.name)) for e in streams],
+            [
+                _share(e, names.get(e.name, message("you")), replace(view, client=e.name))
+                for e in apps
+            ],
+            [
+                _share(e, e.name or message("without a hit"), replace(view, stream=e.name))
+                for e in streams
+            ],
         )
 
     def _lines(
@@ -361,10 +384,11 @@ def _view(visit: PageRequest) -> LogView:
     return LogView(asked.get("client"), asked.get("stream"), asked.get("day"))
 
 
-def _query(view: LogView, limit: int, before: int | None) -> DisclosureQuery:
+def _query(
+    view: LogView, limit: int, before: int | None, start: Callable[[int], int]
+) -> DisclosureQuery:
     day = view.day_number
-    since_ns = None if day is None else day * DAY_NANOSECONDS
-    until_ns = None if day is None else (day + 1) * DAY_NANOSECONDS
+    since_ns, until_ns = (None, None) if day is None else (start(day), start(day + 1))
     return DisclosureQuery(limit, view.equal, since_ns, until_ns, before)
 
 
@@ -375,27 +399,27 @@ def _number(text: str) -> int:
         raise NotFound("The log has no such line, or no longer.") from None
 
 
-def _share(share: DisclosedShare, words: str, view: LogView) -> ShareLine:
+def _share(share: DisclosedShare, words: Text, view: LogView) -> ShareLine:
     link = view.link if share.name else None
     return ShareLine(words, link, share.record_count, share.answer_count)
 
 
-def _conditions(view: LogView, names: Mapping[str, str]) -> list[tuple[str, str]]:
+def _conditions(view: LogView, names: Mapping[str, str]) -> list[tuple[Text, str]]:
     """Each in words, and the view without it."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[Text, str]] = []
     if view.client:
-        found.append((names.get(view.client, view.client), replace(view, client=None).link))
+        who = names.get(view.client, view.client)
+        found.append((cut(who, KEY_CHARS), replace(view, client=None).link))
     if view.stream:
-        found.append((view.stream, replace(view, stream=None).link))
+        found.append((cut(view.stream, KEY_CHARS), replace(view, stream=None).link))
     if view.day_number is not None:
-        day = day_of(view.day_number * DAY_NANOSECONDS)
-        found.append((day, replace(view, day=None).link))
-    return [(cut(words, KEY_CHARS), link) for words, link in found]
+        found.append((date_of(view.day_number), replace(view, day=None).link))
+    return found
 
 
 def _alarms(
     reader: AuthorizationReader, found: Sequence[tuple[int, DisclosureEntry]]
-) -> dict[tuple[str | None, int], list[str]]:
+) -> dict[tuple[str | None, int], list[Text]]:
     """What was unusual at the instants of entries, dismissed or not."""
     if not found:
         return {}
@@ -405,17 +429,26 @@ def _alarms(
         ReadingAlarmRow.at_ns.above(min(instants) - 1),
         ReadingAlarmRow.at_ns.at_most(max(instants)),
     )
-    said: dict[tuple[str | None, int], list[str]] = {}
+    said: dict[tuple[str | None, int], list[Text]] = {}
     for row in raised:
-        said.setdefault((row.held_id, row.at_ns), []).append(said_of(row.rule, row.detail))
+        said.setdefault((row.held_id, row.at_ns), []).append(alarm_words(row))
     return said
+
+
+def alarm_words(row: ReadingAlarmRow) -> Text:
+    """An alarm in a sentence."""
+    sentence = SENTENCES.get(row.rule)
+    if sentence is None:
+        return row.rule
+    figures = row.detail.items()
+    return CatalogueText(sentence, {n: v if isinstance(v, int) else str(v) for n, v in figures})
 
 
 def _given_record(source: ReadableSource, key: str, record: object) -> GivenRecord:
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
     names = columns_of(source)[:COLUMNS_SAID]
     row = table_row(OWN, source, key, plain["data"], names)
-    return GivenRecord(" · ".join(filter(None, (row.name, *row.cells))), row.link)
+    return GivenRecord(Joined(tuple(filter(None, (row.name, *row.cells))), " · "), row.link)
 
 
 READERS_READ = 200

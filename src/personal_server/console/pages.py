@@ -33,6 +33,7 @@ from personal_server.console.texts import (
     bounded,
     counted,
     message,
+    start_of_day,
 )
 from personal_server.errors import PersonalServerError
 from personal_server.settings import OwnerLocale, own_command
@@ -120,7 +121,8 @@ def _templates(language: Language, zone: str) -> Environment:
     found = environment()
     found.filters.update(filters)
     found.finalize = _finalize(reader)
-    spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "language": language.tag}
+    spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "known": reader.said}
+    spoken["language"] = language.tag
     # A command that a page names can be typed as it stands, in any folder.
     spoken["own_command"] = partial(own_command, from_here=False)
     found.globals = {**found.globals, **spoken}
@@ -223,6 +225,10 @@ class Templates:
         self._server_name = server_name
         self._locale = locale
         self.offered = offered
+
+    def day_start(self, day: int) -> int:
+        """When a day, counted from 1970, begins where the owner lives.  Units: nanoseconds."""
+        return start_of_day(day, ZoneInfo(self._locale().zone))
 
     def show(
         self,

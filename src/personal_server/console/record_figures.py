@@ -22,7 +22,8 @@ from personal_server.console.record_view import (
     brief,
     joining_fields,
 )
-from personal_server.console.words import MONTHS, cut, field_words
+from personal_server.console.texts import Date, Text, message
+from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import ValueKind, day_number
 from personal_server.enforcement.queries import (
@@ -42,14 +43,14 @@ from personal_server.storage.ports import ReadSnapshot, once
 FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
 VALUE_CHARS = 60
-NO_VALUE = "none"
+NO_VALUE = message("none")
 
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
     """A value, or a stretch of time, with its records; `link` shows those alone."""
 
-    words: str
+    words: Text
     count: int
     link: str | None
     height: int = 0
@@ -212,7 +213,7 @@ def _facet_value(
 ) -> FacetValue:
     key: object = msgspec.json.decode(group.key)
     if key is None:
-        asked, words = FilterText(name, "exists", "false"), NO_VALUE
+        asked, words = FilterText(name, "exists", "false"), cast("Text", NO_VALUE)
     else:
         text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
         label = group.label if isinstance(group.label, str) else None
@@ -220,7 +221,7 @@ def _facet_value(
     link = view.having(asked).link
     chosen = asked in view.filters
     fits = len(link) <= MOST_LINK_BYTES
-    shown = cut(words, VALUE_CHARS) or "blank"
+    shown = (cut(words, VALUE_CHARS) or message("blank")) if isinstance(words, str) else words
     return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
 
 
@@ -234,7 +235,7 @@ def _bar(view: RecordsView, group: ShownGroup, granularity: str, most: int) -> F
     after = (year + 1, 1) if granularity == "year" or month == 12 else (year, month + 1)
     until = f"{after[0]:04}-{after[1]:02}-01"
     link = replace(view, since=begin, until=until).link
-    words = str(year) if granularity == "year" else f"{MONTHS[month - 1]} {year}"
+    words = Date(date(year, month, 1), granularity)
     height = max(1, round(BAR_HEIGHT * group.count / most))
     chosen = (view.since, view.until) == (begin, until)
     ends = day_number(until) is not None  # no day follows the last year of the calendar

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 from urllib.parse import quote, urlencode
 
+from personal_server.console.texts import Minute, Text, date_of, message
 from personal_server.console.viewpoints import OWN, records_path
-from personal_server.console.words import cut, day_of, field_words, minute_of, said
+from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.declaration import Property, Stream
 from personal_server.domain.record import key_text
@@ -51,17 +52,17 @@ TEXTS: Mapping[str, str] = {
 }
 """Media types, each with that as which it is shown."""
 
-OPERATORS = {
-    "": "is",
-    "ne": "is not",
-    "contains": "contains",
-    "starts_with": "begins with",
-    "gte": "is at least",
-    "gt": "is more than",
-    "lte": "is at most",
-    "lt": "is less than",
-    "in": "is one of",
-    "exists": "is there:",
+OPERATORS: Mapping[str, Text] = {
+    "": message("is"),
+    "ne": message("is not"),
+    "contains": message("contains"),
+    "starts_with": message("begins with"),
+    "gte": message("is at least"),
+    "gt": message("is more than"),
+    "lte": message("is at most"),
+    "lt": message("is less than"),
+    "in": message("is one of"),
+    "exists": message("is there:"),
 }
 
 
@@ -161,27 +162,27 @@ def _day_ns(text: str | None, param: str) -> int | None:
 # Values.
 
 
-def brief(value: object, kind: ValueKind | None = None, limit: int = CELL_CHARS) -> str:
+def brief(value: object, kind: ValueKind | None = None, limit: int = CELL_CHARS) -> Text:
     """A value in one short line."""
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return message("yes") if value else message("no")
     if isinstance(value, str):
         return _moment(value, kind) or cut(value, limit)
     if isinstance(value, list):
         several = cast("list[object]", value)
-        shown = ", ".join(brief(each, None, limit) for each in several[:LISTED_VALUES])
+        shown = ", ".join(str(brief(each, None, limit)) for each in several[:LISTED_VALUES])
         return cut(shown + (", …" if len(several) > LISTED_VALUES else ""), limit)
     return cut(json.dumps(value, ensure_ascii=False), limit)
 
 
-def _moment(text: str, kind: ValueKind | None) -> str | None:
+def _moment(text: str, kind: ValueKind | None) -> Text | None:
     if kind is ValueKind.INSTANT:
         at_ns = instant_ns(text)
-        return None if at_ns is None else minute_of(at_ns)
+        return None if at_ns is None else Minute(at_ns)
     day = day_number(text) if kind is ValueKind.DATE else None
-    return None if day is None else day_of(day * DAY_NANOSECONDS)
+    return None if day is None else date_of(day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +248,8 @@ class Row:
     """
 
     link: str
-    name: str
-    cells: tuple[str, ...]
+    name: Text
+    cells: tuple[Text, ...]
     text: str = ""
 
 
@@ -285,7 +286,7 @@ class RecordField:
 
     name: str
     words: str
-    text: str
+    text: Text
     is_long: bool
     chars: int | None = None
     more: str | None = None
@@ -312,7 +313,7 @@ def record_fields(root: str, source: ReadableSource, key: str, data: Data) -> li
             same = view.having(FilterText(name, None, text))
             if len(urlencode(same.pairs)) <= MOST_LINK_BYTES:
                 field = replace(field, same=same.link)
-        left -= len(field.text)
+        left -= len(str(field.text))
         found.append(field)
     return found
 
@@ -327,7 +328,7 @@ def _field(declared: Property, place: str, value: object, limit: int) -> RecordF
     words, sensitive = field_words(name), declared.is_sensitive
     if declared.is_blob and isinstance(value, dict):
         reference = cast("dict[str, object]", value)
-        told = brief(reference.get("filename") or reference.get("mime_type") or "file")
+        told = brief(reference.get("filename") or reference.get("mime_type")) or message("file")
         file, kind = f"{place}/files/{named}", reference.get("mime_type")
         return RecordField(
             name,
@@ -363,7 +364,7 @@ def _field(declared: Property, place: str, value: object, limit: int) -> RecordF
 class RelatedLink:
     """What a record belongs with, as a link: a view of several, or the record with that `key`."""
 
-    words: str
+    words: Text
     view: RecordsView
     key: str | None = None
 
@@ -411,11 +412,11 @@ def related_to(
         whole = RecordsView(connection_id, source.stream, root=root)
         view = whole.having(FilterText(spoken, None, value))
         if len(urlencode(view.pairs)) <= MOST_LINK_BYTES:
-            found.append(RelatedLink("conversation", view))
+            found.append(RelatedLink(message("conversation"), view))
     return found
 
 
-def title_of(source: ReadableSource, key: str, data: Data) -> str:
+def title_of(source: ReadableSource, key: str, data: Data) -> Text:
     """What a record is called, else its key."""
     value = data.get(source.declared.title_field or "")
     return brief(value, limit=SHORT_CHARS) or cut(key, SHORT_CHARS)

@@ -22,6 +22,7 @@ from personal_server.console.record_view import (
     brief,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.texts import Text, message
 from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
 from personal_server.console.words import cut, said
 from personal_server.domain.authority import ReadAuthority
@@ -44,7 +45,7 @@ class Hit:
     link: str
     title: str
     where: str
-    at: str
+    at: Text
     author: str
     excerpt: tuple[tuple[str, bool], ...]
     alike: int
@@ -85,7 +86,11 @@ class SearchPages:
                 try:
                     answer = search(viewpoint.reads.ports, snapshot, authority, query)
                 except QueryTimeout:
-                    found = {"problem": "This took too long. Choose one kind, or a span of days."}
+                    found = {
+                        "problem": message(
+                            "This took too long. Choose one kind, or a span of days."
+                        )
+                    }
                 except InvalidRequest as error:
                     found = {"problem": cut(error.message, 2 * SHORT_CHARS)}
                 else:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Union
+from zoneinfo import ZoneInfo
 
 from personal_server.domain.values import NANOSECONDS, day_number, instant_ns
 
@@ -147,6 +148,12 @@ def day_of_text(text: str) -> Text:
 def date_of(day: int) -> Date:
     """A day counted from 1970."""
     return Date(_EPOCH + timedelta(days=day))
+
+
+def start_of_day(day: int, zone: ZoneInfo) -> int:
+    """When a day begins in a zone; where clocks skip midnight, with the first minute after."""
+    begun = datetime.combine(_EPOCH + timedelta(days=day), time(), zone)
+    return int(begun.timestamp()) * NANOSECONDS
 
 
 def moment_of(at_ns: int) -> datetime:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from personal_server.console.session import PageRequest
-from personal_server.console.words import cut
+from personal_server.console.texts import Text, message
+from personal_server.console.words import HELD_STATUSES, cut
 from personal_server.domain.record import key_segment
 from personal_server.errors import NotFound
 from personal_server.granting.decisions import Granting
@@ -51,7 +52,7 @@ class Viewpoint:
     root: str = OWN
     app: str = ""
     back: str = ""
-    nothing: str = ""
+    nothing: Text = ""
     is_asked: bool = False
 
 
@@ -88,7 +89,8 @@ class Viewpoints:
         reads = HolderReads(self.owner.ports, self.identify, self.open_state, holder)
         back = f"/owner/access/{_segment(held.id)}"
         gives = held.status in ("active", "waiting")  # what waits is read once it is collected
-        nothing = "" if gives else f"this access is {held.status}"
+        status = HELD_STATUSES.get(held.status, held.status)
+        nothing: Text = "" if gives else message("this access is %(status)s", status=status)
         return Viewpoint(reads, back, cut(held.title, NAME_CHARS), back, nothing)
 
     def _asked(self, request_id: str) -> Viewpoint:

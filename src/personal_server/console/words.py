@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from personal_server.console import texts
 from personal_server.console.texts import Text, message
 from personal_server.domain.values import NANOSECONDS, instant_ns
 
@@ -23,6 +24,15 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 PURPOSES = {
     "https://pdpp.dev/purpose/agent_context": "To give an AI agent context about you",
     "https://pdpp.dev/purpose/ai_training": "To train AI models",
+}
+
+HELD_STATUSES: Mapping[str, Text] = {
+    "active": message("active"),
+    "waiting": message("waiting"),
+    "paused": message("paused"),
+    "revoked": message("revoked"),
+    "expired": message("expired"),
+    "consumed": message("consumed"),
 }
 
 
@@ -194,17 +204,16 @@ def leads_to_host(uri: str | None, host: str) -> bool:
     return parts.scheme == "https" and parts.hostname == host
 
 
-_TRUST = {
-    "pre_registered": ("good", "Set up on this server"),
-    "client_id_metadata_document": ("good", "Domain {host} checked"),
-    "dynamic": ("warn", "Unverified app"),
-    "local": ("good", "Created on this computer"),
+_TRUST: Mapping[str, tuple[str, Text]] = {
+    "pre_registered": ("good", message("Set up on this server")),
+    "dynamic": ("warn", message("Unverified app")),
+    "local": ("good", message("Created on this computer")),
 }
 
 
 def trust_mark(
     registration: str | None, client_id: str, published_on: str | None = None
-) -> tuple[str, str]:
+) -> tuple[str, Text]:
     """How far an app is known: the look of the mark, and its words.
 
     `published_on` is the day of a document that could not be fetched.
@@ -212,6 +221,10 @@ def trust_mark(
     """
     host = urlsplit(client_id).hostname or ""
     if published_on is not None:
-        return "warn", f"As {host} published it on {published_on}, not fetched"
-    look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
-    return look, said.format(host=host)
+        day = texts.day_of_text(published_on)
+        return "warn", message(
+            "As %(host)s published it on %(day)s, not fetched", host=host, day=day
+        )
+    if registration == "client_id_metadata_document":
+        return "good", message("Domain %(host)s checked", host=host)
+    return _TRUST.get(registration or "", _TRUST["dynamic"])

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from gettext import NullTranslations
 from html import unescape
 from html.parser import HTMLParser
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -34,10 +35,18 @@ from personal_server.console.texts import (
     listed,
     message,
     plural,
+    start_of_day,
 )
+from personal_server.console.words import field_words
+from personal_server.domain.disclosure import AskedDetail
+from personal_server.domain.hosts import host_connections
 from personal_server.settings import OwnerLocale
-from tests.console.browsing import SECOND, Browser, Page, words
-from tests.console.household import Household
+from personal_server.sources.bank.reader import DECLARATION as BANK
+from personal_server.sources.mail.reader import DECLARATION as MAIL
+from personal_server.storage.authorization import CanaryRow, GrantRow, ReadingAlarmRow
+from tests.cli.test_disclosures import entry
+from tests.console.browsing import SECOND, Browser, Page, allow, words
+from tests.console.household import HOME, PEOPLE, SUBJECTS, Household, mail_request
 
 GERMAN = language_of("de", translations(catalogue("de")))
 ENGLISH = language_of("en")
@@ -186,17 +195,24 @@ class Shown(HTMLParser):
         self.unsaid = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.text += "" if tag == "mark" else "\n"
         self.unsaid += tag in self.UNSAID or ("class", "monogram") in attrs
         if tag != "time":
             self.attributes += [value or "" for name, value in attrs if name in self.READ_OUT]
 
     def handle_endtag(self, tag: str) -> None:
+        self.text += "" if tag == "mark" else "\n"
         if self.unsaid and tag in (*self.UNSAID, "span"):
             self.unsaid -= 1
 
     def handle_data(self, data: str) -> None:
         if not self.unsaid:
             self.text += data
+
+
+MOMENT = r"(\d{1,2} )?[A-Z][a-z]{2,3} \d{4}(, \d\d:\d\d)?( UTC)?"
+WRITTEN = r"Dear Ada|secret number \d+ stays between us\.|[\d.]+ [KM]?B|.*<?\w+@example\.org>?"
+"""Moments as a language writes them, and what mails say."""
 
 
 def unmarked(page: Page, *known: str) -> list[str]:
@@ -208,18 +224,33 @@ def unmarked(page: Page, *known: str) -> list[str]:
         depth, outside = 0, ""
         for character in unescape(text):
             depth += (character == "⟦") - (character == "⟧")
-            outside += character if not depth and character != "⟧" else "\n" * bool(depth)
+            outside += character if not depth and character != "⟧" else ""
         assert depth == 0
-        for data in sorted(known, key=len, reverse=True):
-            outside = outside.replace(data, " ")
-        found += re.findall(r"[^\W\d_]{2,}[^\n]*", outside)
-    return found
+        rest = re.split(r"[\n·,;:()]", re.sub(MOMENT, "", outside))
+        said = (each.strip(" ↓↑…–") for each in rest)
+        found += [each for each in said if re.search(r"[^\W\d_]{2}", each) and each not in known]
+    return [each for each in found if not re.fullmatch(WRITTEN, each)]
 
 
 DATA = ("Ada's server", "Notes app", "UTC", "English", "Deutsch")
 
 
-FROM = ("203.0.113.7", "python-httpx2/")
+def called(stream: Mapping[str, Any]) -> list[str]:
+    """The names that a declaration gives."""
+    related = [field_words(each["name"]).capitalize() for each in stream.get("relationships", ())]
+    fields = [field_words(name) for name in stream["schema"]["properties"]]
+    return [stream["name"], stream["display"]["label"], *related, *fields]
+
+
+NAMED = (
+    *PEOPLE,
+    *SUBJECTS,
+    *("Home mailbox", "Work mailbox", "Checking account", "E-mail", "E-Mail", "mail", HOME),
+    *("Re", "holiday plans", "lunch", "at most", "gone", "from name  Alan Turing", "XXXX-XXXX"),
+    *(word for raw in (MAIL, BANK) for stream in raw["streams"] for word in called(stream)),
+)
+"""What records, sources and apps are called, and what an app asked."""
+FROM = ("203.0.113.7", "python-httpx2/2.16.2")
 
 
 def marked_browser() -> tuple[Household, Browser]:
@@ -227,20 +258,89 @@ def marked_browser() -> tuple[Household, Browser]:
     return house, house.signed_in()
 
 
-def test_pages_say_nothing_that_no_catalogue_holds() -> None:
+def test_pages_before_and_after_sign_in_say_nothing_that_no_catalogue_holds() -> None:
     house, browser = marked_browser()
     house.ask(None)
-    hosts = re.findall(
-        r"<dt>(.*?)</dt><dd>(.*?)<pre.*?</pre>(.*?)</dd>", browser.get("/owner/").text
-    )
-    known = [*DATA, *(unescape(text) for host in hosts for text in host if text)]
     pages = {path: browser.get(path) for path in ("/owner/", "/owner/sign-ins")}
+    hosts = [each.host for each in host_connections(house.origin)]
     stranger = house.browser()
     pages |= {path: stranger.get(path) for path in ("/owner/login", "/owner/enter?t=x")}
     for path, page in pages.items():
-        assert unmarked(page, *known, *FROM) == [], path
+        assert unmarked(page, *DATA, *FROM, *hosts) == [], path
     places = browser.get("/owner/locale")
     assert unmarked(places, *DATA, *options(places)) == []
+
+
+def test_pages_of_records_access_and_apps_say_nothing_that_no_catalogue_holds() -> None:
+    house, browser = marked_browser()
+    allow(browser, house.ask(mail_request()))
+    house.collect()
+    (grant,) = house.rows(GrantRow)
+    detail = AskedDetail(b"s", "/v1/search?q=lunch&limit=1", ("m001", "gone"))
+    for number in (1, 2):
+        line = entry(
+            number,
+            client_id="cli_notes",
+            grant_id=grant.grant_id,
+            stream="messages",
+            connection_id=HOME,
+            request_id="req_1",
+            at_ns=house.clock.now_ns,
+            detail=detail,
+        )
+        house.disclosures.append_disclosures([line])
+    figures: dict[str, object] = {"empty": 9, "searches": 10}
+    alarm = ReadingAlarmRow(
+        alarm_id="alm_1",
+        held_id=grant.grant_id,
+        client_id="cli_notes",
+        rule="empty_searches",
+        at_ns=house.clock.now_ns,
+        detail=figures,
+        paused=True,
+    )
+    house.insert(alarm)
+    house.insert(
+        CanaryRow(
+            connection_id=HOME,
+            stream="messages",
+            key="m003",
+            planted_at_ns=house.clock.now_ns,
+        )
+    )
+    access = f"/owner/access/{grant.grant_id}"
+    messages = f"/owner/records/{HOME}/messages"
+    paths = (
+        "/owner/access",
+        "/owner/access/ended",
+        access,
+        f"{access}/records/{HOME}/messages/m001",
+        f"{access}/search?q=lunch",
+        "/owner/records",
+        messages,
+        f"{messages}?filter[from_name]=Alan+Turing&since=2026-01-01&until=2027-01-01&as=text",
+        f"{messages}/m001",
+        f"{messages}/m001/text/body",
+        "/owner/search",
+        "/owner/search?q=lunch",
+        "/owner/search?q=nowhere",
+        "/owner/disclosures",
+        "/owner/disclosures?client=cli_notes&stream=messages&day=2026-11-18&after=0",
+        "/owner/disclosures/1",
+        "/owner/clients",
+        "/owner/clients/others",
+        "/owner/passkeys",
+        "/owner/canaries",
+        "/device",
+    )
+    for path in paths:
+        page = browser.get(path)
+        assert page.status == 200, path
+        assert unmarked(page, *DATA, *NAMED) == [], path
+    for ending in ("pause", "revoke"):
+        browser.submit(browser.get(access), f"{access}/{ending}")
+        assert unmarked(browser.get(access), *DATA, *NAMED) == [], ending
+    assert unmarked(browser.get("/owner/access/ended"), *DATA, *NAMED) == []
 
 
 def options(page: Page) -> list[str]:
@@ -248,6 +348,32 @@ def options(page: Page) -> list[str]:
     return [unescape(one or two) for one, two in found]
 
 
+def test_a_day_of_the_log_is_the_owners_day() -> None:
+    house = Household()
+    house.locale.known = OwnerLocale("Europe/Berlin")
+    browser = house.signed_in()
+    for number, moment in enumerate(("2026-08-23T21:59:59", "2026-08-23T22:00:00"), start=1):
+        told = entry(number, at_ns=at(moment), stream=f"stream_{number}")
+        house.disclosures.append_disclosures([told])
+    seen = browser.get("/owner/disclosures?day=2026-08-24").text
+    lines = seen[seen.index('id="lines"') :]
+    assert "stream_2" in lines
+    assert "stream_1" not in lines
+
+
+@pytest.mark.parametrize(
+    ("day", "zone", "begins"),
+    [
+        (20_688, "Europe/Berlin", "2026-08-22T22:00:00"),
+        (20_688, "UTC", "2026-08-23T00:00:00"),
+        (20_751, "Europe/Berlin", "2026-10-24T22:00:00"),
+        (20_752, "Europe/Berlin", "2026-10-25T23:00:00"),
+    ],
+)
+def test_a_day_begins_when_it_does_where_the_owner_lives(day: int, zone: str, begins: str) -> None:
+    assert start_of_day(day, ZoneInfo(zone)) == at(begins)
+
+
 def test_a_text_without_a_mark_is_noticed() -> None:
     page = Page(200, Household().browser().get("/icon.svg").headers, "<p>⟦a ⟦b⟧⟧ lost <b>Data</b>")
-    assert unmarked(page, "Data") == ["lost  "]
+    assert unmarked(page, "Data") == ["lost"]

@@ -246,7 +246,16 @@ NAMED = (
     *PEOPLE,
     *SUBJECTS,
     *("Home mailbox", "Work mailbox", "Checking account", "E-mail", "E-Mail", "mail", HOME),
-    *("Re", "holiday plans", "lunch", "at most", "gone", "from name  Alan Turing", "XXXX-XXXX"),
+    *(
+        "Re",
+        "holiday plans",
+        "lunch",
+        "words",
+        "at most",
+        "gone",
+        "from name  Alan Turing",
+        "XXXX-XXXX",
+    ),
     *(word for raw in (MAIL, BANK) for stream in raw["streams"] for word in called(stream)),
 )
 """What records, sources and apps are called, and what an app asked."""

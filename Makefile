@@ -40,6 +40,7 @@ ifdef COMPARE
 	$(BIN)/python -m bench.beside .cache/compare/$(COMPARE) --records $(RECORDS)
 else
 	$(BIN)/python -m bench $(RECORDS) $(if $(STORE),--store $(STORE)) $(WRITE)
+	$(BIN)/python -m bench.owner_pages --grants 1000 --apps 1000 --lines 30000 $(if $(STORE),--store $(STORE))
 endif
 
 screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screenshots (needs Chromium)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -169,6 +170,16 @@ def test_a_reader_that_ends_without_a_word_failed_and_may_try_again(
     uploads.start(upload_id, None)
     assert ended(uploads, upload_id) is UploadState.FAILED
     assert uploads.one(upload_id).received_bytes == 10
+
+
+def test_what_nothing_reads_stays_until_it_is_removed(uploads: Uploads, reader: Reader) -> None:
+    upload_id = whole(uploads)
+    reader.said, reader.code = {"error": {"code": "export_not_recognized", "message": "m"}}, 65
+    uploads.start(upload_id, None)
+    for ending in [each for each in threading.enumerate() if each.name == upload_id]:
+        ending.join()
+    found = uploads.one(upload_id)
+    assert (found.state, found.received_bytes) == (UploadState.FAILED, 10)
 
 
 @pytest.mark.parametrize("upload_id", ["upl_0", "..", "upl_../..", "x"])

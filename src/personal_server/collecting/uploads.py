@@ -30,8 +30,6 @@ LOOKS, LOOK_SECONDS = 5, 0.02
 MOST_FILES, MOST_UPLOADS, MOST_NAME_BYTES = 20_000, 200, 200
 FREE_BYTES = 512 * 1024 * 1024
 """What an upload leaves of the disk."""
-READ_CODES = (0, 65)
-"""Exit codes of an import that stored what could be read."""
 UNCLEAR = "ambiguous_connection"
 
 
@@ -220,7 +218,9 @@ class Uploads:
                 pass_fds=[lock.fileno()],
                 start_new_session=True,
             )
-        threading.Thread(target=self._end, args=(process, place), daemon=True).start()
+        threading.Thread(
+            target=self._end, args=(process, place), name=upload_id, daemon=True
+        ).start()
 
     def remove(self, upload_id: str) -> None:
         """Raises: NotFound, InvalidState while it is read."""
@@ -230,7 +230,8 @@ class Uploads:
 
     def _end(self, process: subprocess.Popen[bytes], place: Path) -> None:
         """What was read lies in the records; its bytes are no longer kept here."""
-        if process.wait() in READ_CODES:
+        process.wait()
+        if _report(place / REPORT).get("imports"):
             shutil.rmtree(place / CONTENT, ignore_errors=True)
 
     def _read(self, place: Path) -> Upload:

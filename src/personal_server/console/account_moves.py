@@ -33,7 +33,6 @@ from personal_server.errors import (
 )
 from personal_server.granting.holdings import Holding, list_held
 from personal_server.reading.ports import ReadPorts
-from personal_server.settings import own_command
 from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
 
@@ -87,7 +86,7 @@ class AccountMovePages:
             "readers": [each for each in held[:HELD_READ] if _reads(each, ids[0])],
             "other_readers": [each for each in held[:HELD_READ] if _reads(each, ids[1])],
             "more_readers": len(held) > HELD_READ,
-            "command": f"{own_command(from_here=False)} {command}",
+            "command": command,
             "csrf": visit.owner().csrf,
         }
         return self.pages.show(visit, "account_move.html", values)

@@ -20,8 +20,10 @@ from personal_server.collecting.receipts import receipts_of
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
+from personal_server.console.texts import Text, day_of_text, message
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.source_item import Data
+from personal_server.domain.values import instant_ns
 from personal_server.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
 from personal_server.granting.holdings import list_held
 from personal_server.reading.ports import ReadPorts
@@ -32,10 +34,22 @@ from personal_server.storage.ports import RecordStore
 HELD_READ, REFUSED_SHOWN = 200, 20
 ROOT = "/owner/sources"
 BUTTONS = {
-    "pause": ("Take no more in", "Imports and programs can add nothing; apps read on."),
-    "resume": ("Take records in again", "Imports and programs can add to it again."),
-    "revoke": ("Close it to every app", "Nothing of it is given any more; you keep it."),
-    "reactivate": ("Open it again", "Apps that may read it can do so again."),
+    "pause": (
+        message("Take no more in"),
+        message("Imports and programs can add nothing; apps read on."),
+    ),
+    "resume": (
+        message("Take records in again"),
+        message("Imports and programs can add to it again."),
+    ),
+    "revoke": (
+        message("Close it to every app"),
+        message("Nothing of it is given any more; you keep it."),
+    ),
+    "reactivate": (
+        message("Open it again"),
+        message("Apps that may read it can do so again."),
+    ),
 }
 
 
@@ -43,12 +57,12 @@ BUTTONS = {
 class ImportLine:
     """One import of an account."""
 
-    at: str
+    at_ns: int | None
     name: str
     new: int
     updated: int
-    earliest: str | None
-    latest: str | None
+    earliest: Text | None
+    latest: Text | None
     skipped: Mapping[str, int]
 
     @property
@@ -155,11 +169,15 @@ def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
     for receipt in reversed(receipts_of(store, connection_id)):
         streams: list[Data] = list(receipt["streams"].values())
         yield ImportLine(
-            at=str(receipt["imported_at"])[:16].replace("T", " "),
+            at_ns=instant_ns(str(receipt["imported_at"])),
             name=str(receipt["name"]),
             new=sum(each["new"] for each in streams),
             updated=sum(each["updated"] for each in streams),
-            earliest=receipt["earliest"],
-            latest=receipt["latest"],
+            earliest=_day(receipt["earliest"]),
+            latest=_day(receipt["latest"]),
             skipped=receipt.get("skipped", {}),
         )
+
+
+def _day(told: str | None) -> Text | None:
+    return None if told is None else day_of_text(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from personal_server.console.texts import Text, message
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Adaptation, SourceDeclaration
 from personal_server.granting.holdings import Holding
@@ -12,10 +13,10 @@ from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports import Collection, CollectionRun, StoredStream
 
 STATUS_WORDS = {
-    ConnectionStatus.DRAFT: ("", "no records yet"),
-    ConnectionStatus.ACTIVE: ("good", "active"),
-    ConnectionStatus.PAUSED: ("warn", "paused"),
-    ConnectionStatus.REVOKED: ("bad", "closed to apps"),
+    ConnectionStatus.DRAFT: ("", message("no records yet")),
+    ConnectionStatus.ACTIVE: ("good", message("active")),
+    ConnectionStatus.PAUSED: ("warn", message("paused")),
+    ConnectionStatus.REVOKED: ("bad", message("closed to apps")),
 }
 
 
@@ -35,7 +36,7 @@ class AccountView:
     connection: Connection
     source: str
     status_kind: str
-    status: str
+    status: Text
     streams: tuple[StreamCount, ...]
     collected_at_ns: int | None
     last_run: CollectionRun | None

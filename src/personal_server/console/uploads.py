@@ -16,6 +16,7 @@ from personal_server.collecting.import_folders import FolderListing, ImportFolde
 from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.texts import Text, message
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.errors import InvalidRequest, InvalidState, NotFound
 from personal_server.storage.catalog import Catalogs
@@ -33,11 +34,11 @@ Recognized = Callable[[FolderListing], Mapping[str, str]]
 """What the files of a listing are, by name: empty where nothing reads one."""
 
 STATE_WORDS = {
-    UploadState.RECEIVING: ("warn", "not whole yet"),
-    UploadState.IMPORTING: ("", "being read"),
-    UploadState.UNCLEAR: ("warn", "asks you something"),
-    UploadState.IMPORTED: ("good", "imported"),
-    UploadState.FAILED: ("bad", "could not be read"),
+    UploadState.RECEIVING: ("warn", message("not whole yet")),
+    UploadState.IMPORTING: ("", message("being read")),
+    UploadState.UNCLEAR: ("warn", message("asks you something")),
+    UploadState.IMPORTED: ("good", message("imported")),
+    UploadState.FAILED: ("bad", message("could not be read")),
 }
 
 
@@ -47,7 +48,7 @@ class UploadView:
 
     upload: Upload
     kind: str
-    state: str
+    state: Text
 
     @property
     def percent(self) -> int:

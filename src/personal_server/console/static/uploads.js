@@ -63,7 +63,7 @@ async function send(form, files) {
       await sendFile(place, file, csrf, Number(form.dataset.chunk), (at) => {
         const percent = total ? Math.floor((before + at) * 100 / total) : 100;
         bar.value = percent;
-        said.textContent = `${percent} % sent`;
+        said.textContent = `${form.dataset.sent} ${percent} %`;
       });
       before += file.blob.size;
     }
@@ -76,7 +76,7 @@ async function send(form, files) {
     document.body.append(start);
     start.submit();
   } catch (stopped) {
-    problem.textContent = stopped.message || "It was cut off. Choose the same again to go on.";
+    problem.textContent = stopped.message || form.dataset.cut;
     problem.hidden = false;
     form.querySelector("button").disabled = false;
   }

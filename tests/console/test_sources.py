@@ -1,0 +1,96 @@
+"""The pages about sources and uploads say nothing that no language could say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from personal_server.collecting.import_folders import ImportFolders
+from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.uploads import Uploads
+from personal_server.sources.bank.reader import DECLARATION as BANK
+from personal_server.sources.mail.reader import DECLARATION as MAIL
+from personal_server.storage.ports import CollectionRun, RunStatus
+from tests.console.browsing import allow
+from tests.console.household import HOME, WORK, Household, mail_request
+from tests.console.test_languages import DATA, marking, unmarked
+from tests.console.uploads.test_sending import REPORT, ended
+
+NAMES = (
+    *(each["display"][name] for each in (MAIL, BANK) for name in ("name", "detail")),
+    *(stream["display"]["label"] for each in (MAIL, BANK) for stream in each["streams"]),
+    *(
+        "Home mailbox",
+        "Work mailbox",
+        "Checking account",
+        "Ask for it.",
+        "messages",
+        "transactions",
+    ),
+    *("holiday.mbox", "Maildir", "x.mbox", "<b>Home</b>", "notes.xyz", ": twice"),
+    *("It may be Home.", "Jan", "Feb", "Nov"),
+)
+
+
+def asks(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
+    """What imports, or asks where no account is told."""
+    del paths, within
+    error = {"error": {"code": "ambiguous_connection", "message": "It may be Home."}}
+    said = orjson.dumps(error if account is None else REPORT).decode()
+    return [sys.executable, "-c", f"print({said!r})"]
+
+
+def whole(uploads: Uploads) -> str:
+    made = uploads.begin("x.mbox", 4, uploads.random_bytes(4).hex())
+    uploads.append(made.upload_id, "x.mbox", 0, b"From")
+    return made.upload_id
+
+
+def test_every_text_of_these_pages_stands_in_the_catalogue(tmp_path: Path) -> None:
+    house = Household(languages=marking)
+    folder = tmp_path / "exports"
+    (folder / "Maildir").mkdir(parents=True)
+    (folder / "holiday.mbox").write_bytes(b"From x")
+    (folder / ".hidden").write_bytes(b"")
+    uploads = Uploads(tmp_path / "uploads", 1_000, asks, {}, house.clock, house.random_bytes)
+    house.uploads, house.folders = uploads, ImportFolders((folder,))
+    house.app = house.console()
+    owner = house.signed_in()
+    allow(owner, house.ask(mail_request()))
+    house.collect()
+    house.records.record_run(WORK, CollectionRun("run_2", RunStatus.FAILED, house.clock.now_ns))
+    receipt = {
+        "name": "x.mbox",
+        "imported_at": "2026-02-01T10:00:00Z",
+        "earliest": "2026-01-01",
+        "latest": None,
+        "streams": {"messages": {"new": 1, "updated": 0}},
+        "skipped": {"truncated": 1},
+    }
+    ImportMemory(house.records, HOME, "messages").finish("f", receipt, house.clock.now_ns)
+    cut = uploads.begin("x.mbox", 10, "cut").upload_id
+    asking, done = whole(uploads), whole(uploads)
+    uploads.start(asking, None)
+    uploads.start(done, HOME)
+    for upload_id in (asking, done):
+        ended(uploads, upload_id)
+    root, sources = "/owner/uploads", "/owner/sources"
+    shown = [
+        *(sources, f"{sources}/{HOME}", f"{sources}/{WORK}"),
+        *(f"{sources}/{HOME}/merge?other={WORK}", f"{sources}/{WORK}/split?other={HOME}"),
+        *(root, f"{root}/exports", f"{root}/folders", f"{root}/folders?folder=0&path=Maildir"),
+        *(f"{root}/{each}" for each in (cut, asking, done)),
+    ]
+    for path in shown:
+        assert unmarked(owner.get(path), *DATA, *NAMES) == [], path
+    for kind in ("split", "merge"):
+        place = f"{sources}/{HOME}/{kind}"
+        page = owner.submit(owner.get(f"{place}?other={WORK}"), place, confirm=HOME)
+        assert page.status == 200
+        assert unmarked(page, *DATA, *NAMES) == [], kind
+    secret = dict(owner.get(f"{sources}/{WORK}").form(f"{sources}/{WORK}/name"))["_csrf"]
+    erased = owner.post(f"{sources}/{WORK}/erase", [("_csrf", secret), ("confirm", WORK)])
+    assert unmarked(erased, *DATA, *NAMES) == []

@@ -44,7 +44,7 @@ else
 endif
 
 screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screenshots (needs Chromium)
-	PYTHONPATH=. $(BIN)/python -m pages.screenshots
+	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pages.screenshots
 
 docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 	PYTHONPATH=. $(BIN)/python pages/write.py

@@ -14,7 +14,16 @@ from typing import cast
 
 from personal_server.consent.successors import Gain, SourceStream
 from personal_server.console.consent_words import account_names, source_name
-from personal_server.console.words import counted, field_words, listed, number
+from personal_server.console.texts import (
+    Joined,
+    Text,
+    counted,
+    day_of_text,
+    listed,
+    message,
+    plural,
+)
+from personal_server.console.words import field_words
 from personal_server.granting.reviews import Review, facts_of
 
 
@@ -22,7 +31,7 @@ from personal_server.granting.reviews import Review, facts_of
 class Differences:
     """In words, and as what is to be marked."""
 
-    said: tuple[str, ...] = ()
+    said: tuple[Text, ...] = ()
     changed: frozenset[SourceStream] = frozenset()
 
 
@@ -38,36 +47,44 @@ def differences_of(review: Review) -> Differences:
     return Differences(tuple(said), changed_streams(row.shown, review.artifact))
 
 
-def fact_differences(before: str, after: str) -> list[str]:
+def fact_differences(before: str, after: str) -> list[Text]:
     """What changed underneath, between two canonical texts of facts."""
     old, new = json.loads(before), json.loads(after)
-    said: list[str] = []
+    said: list[Text] = []
     if old.get("replaces") != new.get("replaces"):
-        said.append("This access was changed elsewhere meanwhile. Your choices are still here.")
+        said.append(
+            message("This access was changed elsewhere meanwhile. Your choices are still here.")
+        )
     if old["client"] != new["client"]:
-        said.append("What is known of the app changed.")
+        said.append(message("What is known of the app changed."))
     sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
     for source_id in sorted(sources[0].keys() | sources[1].keys()):
         said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
     return said
 
 
-def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Text]:
     """What changed between two review artifacts, in words."""
-    said: list[str] = []
+    said: list[Text] = []
     if before.get("access_mode") != after.get("access_mode"):
         once = after.get("access_mode") == "single_use"
-        said.append(f"Access is now {'for one use' if once else 'standing'}.")
+        said.append(
+            message("Access is now for one use.") if once else message("Access is now standing.")
+        )
     if before.get("expires_at") != after.get("expires_at"):
         end = after.get("expires_at")
         said.append(
-            "Access now has no end." if end is None else f"Access now ends {str(end)[:10]}."
+            message("Access now has no end.")
+            if end is None
+            else message("Access now ends %(day)s.", day=day_of_text(str(end)))
         )
     if before.get("ends") != after.get("ends"):
-        said.append("What ends on approval changed.")
+        said.append(message("What ends on approval changed."))
     old, new = _streams(before), _streams(after)
-    said += [f"Added: {_place(place)}." for place in sorted(new.keys() - old.keys())]
-    said += [f"Left out: {_place(place)}." for place in sorted(old.keys() - new.keys())]
+    said += [message("Added: %(what)s.", what=_place(it)) for it in sorted(new.keys() - old.keys())]
+    said += [
+        message("Left out: %(what)s.", what=_place(it)) for it in sorted(old.keys() - new.keys())
+    ]
     for place in sorted(old.keys() & new.keys()):
         said += _stream_differences(place, old[place], new[place])
     return said
@@ -81,57 +98,79 @@ def changed_streams(
     return frozenset(place for place, stream in new.items() if old.get(place) != stream)
 
 
-def additions(review: Review) -> tuple[str, ...]:
+def additions(review: Review) -> tuple[Text, ...]:
     """One sentence for each purpose and kind of records that no grant of the app reaches yet."""
     offers = {entry.offer.selection.source_id: entry.offer for entry in review.terms.entries}
-    said: dict[SourceStream, list[str]] = {}
+    said: dict[SourceStream, list[Text]] = {}
+    places: dict[SourceStream, Text] = {}
     for gain in review.gains:
         offer = offers[gain.source_id]
-        place = f"{gain.stream} of {source_name(offer)}" if gain.stream else source_name(offer)
-        words = said.setdefault((gain.source_id, place), [])
+        at = (gain.source_id, gain.stream or "")
+        places[at] = _of(gain.stream, source_name(offer)) if gain.stream else source_name(offer)
+        words = said.setdefault(at, [])
         if gain.what != "stream":
             words.append(_gain_words(gain, account_names(offer)))
-    return tuple(place + (f": {', '.join(new)}" if new else "") for (_, place), new in said.items())
+    return tuple(
+        message("%(what)s: %(new)s", what=places[at], new=Joined(tuple(new))) if new else places[at]
+        for at, new in said.items()
+    )
 
 
 def _source_differences(
     source_id: str, old: Mapping[str, object] | None, new: Mapping[str, object] | None
-) -> list[str]:
+) -> list[Text]:
     name = _short(source_id)
     if new is None:
-        return [f"{name}: it can no longer be given."]
+        return [message("%(source)s: it can no longer be given.", source=name)]
     if old is None:
-        return [f"{name}: it can be given now."]
-    said: list[str] = []
+        return [message("%(source)s: it can be given now.", source=name)]
+    said: list[Text] = []
     if old["declaration"] != new["declaration"]:
-        said.append(f"{name}: the source describes its records anew.")
+        said.append(message("%(source)s: the source describes its records anew.", source=name))
     accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
     if gone := len(accounts[0] - accounts[1]):
-        said.append(f"{name}: {counted(gone, 'account')} can no longer be chosen.")
+        said.append(
+            plural(
+                "%(source)s: %(num)s account can no longer be chosen.",
+                "%(source)s: %(num)s accounts can no longer be chosen.",
+                gone,
+                source=name,
+            )
+        )
     if come := len(accounts[1] - accounts[0]):
-        said.append(f"{name}: {counted(come, 'account')} more to choose from.")
+        said.append(
+            plural(
+                "%(source)s: %(num)s account more to choose from.",
+                "%(source)s: %(num)s accounts more to choose from.",
+                come,
+                source=name,
+            )
+        )
     return said
 
 
 def _stream_differences(
     place: SourceStream, old: Mapping[str, object], new: Mapping[str, object]
-) -> list[str]:
-    said: list[str] = []
+) -> list[Text]:
+    said: list[Text] = []
+    what = _place(place)
     fields = [_names(stream, "fields") for stream in (old, new)]
-    if fields[1] - fields[0]:
-        said.append(f"{_place(place)}: now with {_fields(fields[1] - fields[0])}.")
-    if fields[0] - fields[1]:
-        said.append(f"{_place(place)}: now without {_fields(fields[0] - fields[1])}.")
+    if more := fields[1] - fields[0]:
+        said.append(message("%(what)s: now with %(fields)s.", what=what, fields=_fields(more)))
+    if fewer := fields[0] - fields[1]:
+        said.append(message("%(what)s: now without %(fields)s.", what=what, fields=_fields(fewer)))
     accounts = [_names(stream, "instance_ids") for stream in (old, new)]
     if accounts[0] != accounts[1]:
-        now, before = counted(len(accounts[1]), "account"), number(len(accounts[0]))
-        said.append(f"{_place(place)}: {now}, before {before}.")
+        now, before = counted(len(accounts[1]), "account"), len(accounts[0])
+        said.append(
+            message("%(what)s: %(now)s, before %(before)s.", what=what, now=now, before=before)
+        )
     if old.get("time_constraint") != new.get("time_constraint"):
-        said.append(f"{_place(place)}: another time window.")
+        said.append(message("%(what)s: another time window.", what=what))
     if old.get("resources") != new.get("resources"):
-        said.append(f"{_place(place)}: other named records.")
+        said.append(message("%(what)s: other named records.", what=what))
     if old.get("only") != new.get("only"):
-        said.append(f"{_place(place)}: limited to other values.")
+        said.append(message("%(what)s: limited to other values.", what=what))
     return said
 
 
@@ -139,12 +178,16 @@ def _names(stream: Mapping[str, object], member: str) -> set[str]:
     return set(cast("list[str]", stream.get(member) or []))
 
 
-def _fields(names: set[str]) -> str:
+def _fields(names: set[str]) -> Text:
     return listed(map(field_words, sorted(names)))
 
 
-def _place(place: SourceStream) -> str:
-    return f"{place[1]} of {_short(place[0])}"
+def _place(place: SourceStream) -> Text:
+    return _of(place[1], _short(place[0]))
+
+
+def _of(stream: str, source: str) -> Text:
+    return message("%(stream)s of %(source)s", stream=stream, source=source)
 
 
 def _short(source_id: str) -> str:
@@ -164,18 +207,19 @@ def _source_id(source: Mapping[str, object]) -> str:
     return str(cast("Mapping[str, object]", source["source"])["id"])
 
 
-_GAINED = {
-    "purpose": "another purpose",
-    "older": "older records",
-    "newer": "newer records",
-    "records": "records that were not named before",
-    "values": "records with other values than before",
+_GAINED: Mapping[str, Text] = {
+    "purpose": message("another purpose"),
+    "older": message("older records"),
+    "newer": message("newer records"),
+    "records": message("records that were not named before"),
+    "values": message("records with other values than before"),
 }
 
 
-def _gain_words(gain: Gain, accounts: Mapping[str, str]) -> str:
+def _gain_words(gain: Gain, accounts: Mapping[str, str]) -> Text:
     if gain.what == "fields":
-        return f"the fields {listed(map(field_words, gain.names))}"
+        return message("the fields %(fields)s", fields=listed(map(field_words, gain.names)))
     if gain.what == "accounts":
-        return f"the account {listed(accounts.get(one, one) for one in gain.names)}"
+        names = listed(accounts.get(one, one) for one in gain.names)
+        return message("the account %(accounts)s", accounts=names)
     return _GAINED[gain.what]

@@ -30,6 +30,7 @@ from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import DECIDING, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.texts import Text, message
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import (
     AiTrainingConsentRequired,
@@ -47,7 +48,11 @@ from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
 from personal_server.web.bodies import Form
 
-QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
+QUICK_DAYS: tuple[tuple[str, Text], ...] = (
+    ("30", message("Last 30 days")),
+    ("90", message("Last 90 days")),
+    ("365", message("Last year")),
+)
 SEVERAL = "several"
 NOTHING_DIFFERENT = Differences()
 Change = Callable[[StreamOffer, StreamChoice], StreamChoice]

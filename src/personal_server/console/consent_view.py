@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from personal_server.consent.bundles import bundle_fields, bundles_of
+from personal_server.consent.bundles import (
+    EVERYTHING,
+    OUTLINE,
+    TEXTS,
+    bundle_fields,
+    bundles_of,
+)
 from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
@@ -22,13 +28,18 @@ from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.content_limits import LimitView, limit_views, limits_said
-from personal_server.console.texts import Text
-from personal_server.console.words import (
+from personal_server.console.texts import (
+    Day,
+    Joined,
+    Minute,
+    Text,
     counted,
-    day_of,
-    field_words,
     listed,
-    minute_of,
+    message,
+    plural,
+)
+from personal_server.console.words import (
+    field_words,
     purpose_label,
     redirect_place,
 )
@@ -42,14 +53,19 @@ from personal_server.reading.preview import Evidence, HeldValue, Place
 
 SAMPLE_COLUMNS = 5
 OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
-LEVELS: Mapping[str, str] = {
-    OWN: "Set up here",
-    KNOWN: "Known app",
-    CHECKED: "Domain checked",
-    CLAIMED: "Name not proven",
-    UNKNOWN: "Unknown app",
+LEVELS: Mapping[str, Text] = {
+    OWN: message("Set up here"),
+    KNOWN: message("Known app"),
+    CHECKED: message("Domain checked"),
+    CLAIMED: message("Name not proven"),
+    UNKNOWN: message("Unknown app"),
 }
 """How far an app is known, from most to least; each has a look of its own."""
+BUNDLE_WORDS: Mapping[str, Text] = {
+    OUTLINE: message("Who, when and what about"),
+    TEXTS: message("With the text"),
+    EVERYTHING: message("Everything"),
+}
 HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
 
 
@@ -58,7 +74,7 @@ class RefusedBox:
     """A box that cannot be meant as it was `typed`; the `first` of them gets the focus."""
 
     typed: str
-    said: str
+    said: Text
     first: bool = False
 
 
@@ -85,17 +101,17 @@ class ConsentView:
     earlier: tuple[EarlierView, ...]
     trains: bool
     training_agreed: bool
-    missing: tuple[str, ...]
+    missing: tuple[Text, ...]
     revision: str | None
-    impossible: str | None
-    figures: tuple[tuple[str, str], ...]
-    adds: tuple[str, ...]
+    impossible: Text | None
+    figures: tuple[tuple[Text, Text], ...]
+    adds: tuple[Text, ...]
     refused: Mapping[str, RefusedBox]
     changes: ChangedView | None = None
     gives_nothing: bool = False
 
     @property
-    def ends(self) -> tuple[tuple[str, str], ...]:
+    def ends(self) -> tuple[tuple[str, Text], ...]:
         """The ends to choose from in this mode; what is changed may keep the one it has."""
         ends = consent_words.ends_of(self.mode)
         return ends if self.changes is None else ((AS_AGREED, self.changes.end), *ends)
@@ -111,7 +127,7 @@ class ChangedView:
     """The access that is changed; `end` is when it ends now, `further` that more is given."""
 
     held: Holding
-    end: str
+    end: Text
     further: bool
 
 
@@ -128,12 +144,12 @@ class WhoView:
     level: str
     trust: Text
     identity: str
-    leads_to: str | None
-    warnings: tuple[str, ...]
-    device: tuple[tuple[str, str], ...] = ()
+    leads_to: Text | None
+    warnings: tuple[Text, ...]
+    device: tuple[tuple[Text, Text], ...] = ()
 
     @property
-    def headline(self) -> str:
+    def headline(self) -> Text:
         """How far it is known, in a few words."""
         return LEVELS[self.level]
 
@@ -146,10 +162,10 @@ class PromiseView:
     """
 
     of: tuple[str, ...]
-    purpose: str | None
+    purpose: Text | None
     code: str
     description: str | None
-    retention: str | None
+    retention: Text | None
     trains: bool
 
 
@@ -167,10 +183,10 @@ class SourceView:
     choose_connections: bool = False
     streams: tuple[StreamView, ...] = ()
     unoffered: tuple[str, ...] = ()
-    refused: str | None = None
+    refused: Text | None = None
     commitments: tuple[str, ...] = ()
     bundles: tuple[BundleView, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[Text, ...] = ()
 
     @property
     def given(self) -> tuple[StreamView, ...]:
@@ -193,7 +209,7 @@ class BundleView:
     """A ready choice of fields; `chosen` is what is given now."""
 
     bundle: str
-    label: str
+    label: Text
     chosen: bool
 
 
@@ -224,22 +240,22 @@ class StreamView:
     fields: tuple[FieldView, ...]
     choose_fields: bool
     views: tuple[tuple[str, str], ...]
-    window: str
-    asked_window: str
+    window: Text
+    asked_window: Text
     time_field: str | None
     since: str
     until: str
     resources: tuple[tuple[str, bool], ...]
     limits: tuple[LimitView, ...]
-    limited: tuple[str, ...]
+    limited: tuple[Text, ...]
     accounts: tuple[str, ...]
-    count: str
-    kept: str
+    count: Text
+    kept: Text
     empty: bool
-    span: str | None
-    synced: str | None
+    span: Text | None
+    synced: Text | None
     sample_columns: tuple[str, ...]
-    samples: tuple[tuple[str, ...], ...]
+    samples: tuple[tuple[Text, ...], ...]
     changed: bool
     troubled: bool
 
@@ -249,12 +265,13 @@ class StreamView:
         return tuple(field for field in self.fields if field.chosen)
 
     @property
-    def sensitive(self) -> str:
+    def sensitive(self) -> Text | None:
         """The sensitive ones among them, in words."""
-        return listed(field.words for field in self.granted_fields if field.sensitive)
+        found = [field.words for field in self.granted_fields if field.sensitive]
+        return listed(found) if found else None
 
     @property
-    def in_short(self) -> str:
+    def in_short(self) -> Text:
         """The fields that are given, in a line."""
         told = [field.words for field in self.granted_fields if not field.fixed]
         return listed(told or [field.words for field in self.granted_fields])
@@ -355,7 +372,9 @@ def _changed(review: Review) -> ChangedView | None:
     if held is None:
         return None
     end_ns = held.expires_at_ns
-    end = "as agreed: no end" if end_ns is None else f"as agreed: {day_of(end_ns)}"
+    end = message("as agreed: no end")
+    if end_ns is not None:
+        end = message("as agreed: %(day)s", day=Day(end_ns))
     return ChangedView(held, end, review.reaches_further)
 
 
@@ -388,42 +407,48 @@ def _level(review: Review, host: str) -> str:
     return KNOWN if client.client_id in PUBLISHED else CHECKED
 
 
-def _warnings(review: Review, host: str) -> tuple[str, ...]:
+def _warnings(review: Review, host: str) -> tuple[Text, ...]:
     client, redirect = review.asked.client, review.asked.redirect_uri
-    found: list[str] = []
+    found: list[Text] = []
     if client.registration == DYNAMIC:
-        found.append("Nobody has checked who this app is. Allow it only if you started this.")
+        found.append(
+            message("Nobody has checked who this app is. Allow it only if you started this.")
+        )
     if client.registration == DOCUMENT:
         redirect_host = urlsplit(redirect or "").hostname
         if redirect_host in words.LOOPBACK_NAMES:
             found.append(
-                "Any program on this computer may call itself so, and would receive this access."
-                " Allow it only if you started this."
+                message(
+                    "Any program on this computer may call itself so, and would receive this"
+                    " access. Allow it only if you started this."
+                )
             )
         elif redirect_host and redirect_host != host:
-            found.append("The answer goes to another domain than the one that was checked.")
+            found.append(
+                message("The answer goes to another domain than the one that was checked.")
+            )
     return tuple(found)
 
 
-def _device(review: Review) -> tuple[tuple[str, str], ...]:
+def _device(review: Review) -> tuple[tuple[Text, Text], ...]:
     row = review.request
     if row is None or row.flow in ("code", CHANGE):
         return ()
     return (
-        ("Asked from", row.address or "an unknown address"),
-        ("With", row.user_agent or "an unknown program"),
-        ("At", minute_of(row.created_at_ns)),
+        (message("Asked from"), row.address or message("an unknown address")),
+        (message("With"), row.user_agent or message("an unknown program")),
+        (message("At"), Minute(row.created_at_ns)),
     )
 
 
 def _promises(review: Review) -> tuple[PromiseView, ...]:
     """What the app declares; entries that declare the same share one."""
-    groups: dict[tuple[str, str | None, str | None], list[str]] = {}
+    groups: dict[tuple[str, str | None, str], tuple[Text | None, list[str]]] = {}
     for offer in review.offers:
         selection = offer.selection
         retention = consent_words.retention(selection.retention)
-        key = (selection.purpose_code, selection.purpose_description, retention)
-        groups.setdefault(key, []).append(source_name(offer))
+        key = (selection.purpose_code, selection.purpose_description, str(retention))
+        groups.setdefault(key, (retention, []))[1].append(source_name(offer))
     return tuple(
         PromiseView(
             of=tuple(names) if len(groups) > 1 else (),
@@ -433,7 +458,7 @@ def _promises(review: Review) -> tuple[PromiseView, ...]:
             retention=retention,
             trains=code == AI_TRAINING,
         )
-        for (code, description, retention), names in groups.items()
+        for (code, description, _), (retention, names) in groups.items()
     )
 
 
@@ -453,7 +478,7 @@ def _source(
             kept=False,
             choosable=False,
             refused=consent_words.UNGRANTABLE.get(
-                offer.refusal.reason or "", "It cannot be given."
+                offer.refusal.reason or "", message("It cannot be given.")
             ),
         )
     choice = review.choices.entry(offer.index)
@@ -503,10 +528,10 @@ def _bundles(review: Review, offer: EntryOffer) -> tuple[BundleView, ...]:
     return tuple(
         BundleView(
             bundle=bundle,
-            label=label,
+            label=BUNDLE_WORDS[bundle],
             chosen=bool(given) and all(f == bundle_fields(s, bundle) for s, f in given),
         )
-        for bundle, label in bundles_of(offer)
+        for bundle, _ in bundles_of(offer)
     )
 
 
@@ -616,13 +641,13 @@ def _columns(stream: StreamOffer, terms: StreamGrant | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*shown, *rest, *terms.fields]))[:SAMPLE_COLUMNS]
 
 
-def _masked(row: Mapping[str, object], declared: Property) -> str:
+def _masked(row: Mapping[str, object], declared: Property) -> Text:
     return mask(row[declared.name], declared.kind) if declared.name in row else "–"
 
 
-def _synced(found: list[Evidence]) -> str | None:
+def _synced(found: list[Evidence]) -> Text | None:
     at = max((e.synced_at_ns for e in found if e.synced_at_ns is not None), default=None)
-    return None if at is None else day_of(at)
+    return None if at is None else Day(at)
 
 
 def _earlier(review: Review, held: Holding) -> EarlierView:
@@ -638,21 +663,24 @@ def _earlier(review: Review, held: Holding) -> EarlierView:
 
 def _figures(
     sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[tuple[Text, Text], ...]:
     """The page at a glance: (figure, what it counts)."""
     shown = [stream for source in sources if source.kept for stream in source.streams]
     given = [stream for stream in shown if stream.given]
     if not given:
         return ()
     fields = sum(len(stream.granted_fields) for stream in given)
-    kinds = ", ".join(stream.name for stream in given[:3]) + ("…" if len(given) > 3 else "")
+    names = Joined(tuple(stream.name for stream in given[:3]))
     return (
-        (consent_words.count(evidence.values()), kinds),
+        (consent_words.count(evidence.values()), names if len(given) < 4 else Joined((names, "…"))),
         (
-            f"{fields} fields",
-            f"of {len(given)} {'kind' if len(given) == 1 else 'kinds'} of records",
+            counted(fields, "field"),
+            plural("of one kind of records", "of %(num)s kinds of records", len(given)),
         ),
-        (consent_words.span(evidence.values()) or "no dates", "oldest to newest"),
+        (
+            consent_words.span(evidence.values()) or message("no dates"),
+            message("oldest to newest"),
+        ),
     )
 
 
@@ -660,7 +688,7 @@ def _offer_of(review: Review, index: int) -> EntryOffer | None:
     return next((o for o in review.offers if isinstance(o, EntryOffer) and o.index == index), None)
 
 
-def _impossible(review: Review) -> str | None:
+def _impossible(review: Review) -> Text | None:
     refusal = review.impossible
     if refusal is None:
         return None

@@ -4,44 +4,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import SINGLE_USE, TimeRange
 from personal_server.consent.terms import Missing
-from personal_server.console.words import counted, day_of, day_of_text, field_words, shown, span_of
+from personal_server.console.texts import (
+    CatalogueText,
+    Joined,
+    Minute,
+    Text,
+    counted,
+    date_of,
+    day_of_text,
+    message,
+)
+from personal_server.console.words import field_words, shown
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.values import ValueKind, day_number, instant_ns
+from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
 from personal_server.reading.preview import Evidence
 
-CONTINUOUS_ENDS = (
-    ("30d", "30 days"),
-    ("90d", "90 days"),
-    ("1y", "1 year"),
-    ("none", "no end, until you end it"),
+CONTINUOUS_ENDS: tuple[tuple[str, Text], ...] = (
+    ("30d", counted(30, "day")),
+    ("90d", counted(90, "day")),
+    ("1y", counted(1, "year")),
+    ("none", message("no end, until you end it")),
 )
-SINGLE_ENDS = (("1h", "1 hour"), ("24h", "24 hours"))
-UNGRANTABLE = {
-    "source_unknown": "This server keeps no such source.",
-    "no_connection": "No account of this source is connected here.",
-    "connection_unknown": "The account it names is not one that can be given.",
-    "source_kind_mismatch": "The app asked for a source of another kind.",
-    "unknown_stream": "The source has no such kind of records.",
-    "unknown_view": "The source has no such view.",
-    "unknown_field": "The source has no such field.",
-    "unknown_preset": "The source has no such preset.",
-    "unsupported_selection": "The source cannot be limited in the way the app asked.",
-    "invalid_resource": "The app named records that cannot exist.",
-    "invalid_limit": "The app named values that the records cannot have.",
+SINGLE_ENDS: tuple[tuple[str, Text], ...] = (
+    ("1h", counted(1, "hour")),
+    ("24h", counted(24, "hour")),
+)
+UNGRANTABLE: Mapping[str, Text] = {
+    "source_unknown": message("This server keeps no such source."),
+    "no_connection": message("No account of this source is connected here."),
+    "connection_unknown": message("The account it names is not one that can be given."),
+    "source_kind_mismatch": message("The app asked for a source of another kind."),
+    "unknown_stream": message("The source has no such kind of records."),
+    "unknown_view": message("The source has no such view."),
+    "unknown_field": message("The source has no such field."),
+    "unknown_preset": message("The source has no such preset."),
+    "unsupported_selection": message("The source cannot be limited in the way the app asked."),
+    "invalid_resource": message("The app named records that cannot exist."),
+    "invalid_limit": message("The app named values that the records cannot have."),
 }
 HIDDEN = "•••"
 _KEPT_CHARS = 2
 _DURATION = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z"
 )
-_UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+_UNITS: tuple[CatalogueText, ...] = (
+    counted(0, "year"),
+    counted(0, "month"),
+    counted(0, "week"),
+    counted(0, "day"),
+    counted(0, "hour"),
+    counted(0, "minute"),
+    counted(0, "second"),
+)
 
 
-def ends_of(mode: str) -> tuple[tuple[str, str], ...]:
+def ends_of(mode: str) -> tuple[tuple[str, Text], ...]:
     """The ends to choose from in a mode, with their words."""
     return SINGLE_ENDS if mode == SINGLE_USE else CONTINUOUS_ENDS
 
@@ -58,82 +80,114 @@ def account_names(offer: EntryOffer) -> dict[str, str]:
     return {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
 
 
-def window(bound: TimeConstraint | None, stream: StreamOffer) -> str:
+def window(bound: TimeConstraint | None, stream: StreamOffer) -> Text:
     """The time window in words of its field."""
     time_field = stream.stream.consent_time_field
     if time_field is None:
-        return "Of any age: these records carry no time to limit them by."
+        return message("Of any age: these records carry no time to limit them by.")
     if bound is None:
-        return "Of any age."
-    name = field_words(bound.field)
+        return message("Of any age.")
+    field = field_words(bound.field)
+    since, until = (_bound(bound.since_ns or 0), _bound(bound.until_ns or 0))
     if bound.until_ns is None:
-        return f"Only those “{name}” {day_of(bound.since_ns or 0)} or later."
+        return message("Only those “%(field)s” %(since)s or later.", field=field, since=since)
     if bound.since_ns is None:
-        return f"Only those “{name}” before {day_of(bound.until_ns)}."
-    return f"Only those “{name}” from {day_of(bound.since_ns)} until {day_of(bound.until_ns)}."
+        return message("Only those “%(field)s” before %(until)s.", field=field, until=until)
+    return message(
+        "Only those “%(field)s” from %(since)s until %(until)s.",
+        field=field,
+        since=since,
+        until=until,
+    )
 
 
-def asked_window(asked: TimeRange | None) -> str:
+def asked_window(asked: TimeRange | None) -> Text:
     """What the app asked for, beside the controls that narrow it."""
     if asked is None:
-        return "The app asked for records of any age."
-    since = f" from {day_of(asked.since_ns)}" if asked.since_ns is not None else ""
-    until = f" until {day_of(asked.until_ns)}" if asked.until_ns is not None else ""
-    return f"The app asked for records{since}{until}."
+        return message("The app asked for records of any age.")
+    since, until = (_bound(asked.since_ns or 0), _bound(asked.until_ns or 0))
+    if asked.until_ns is None:
+        return message("The app asked for records from %(since)s.", since=since)
+    if asked.since_ns is None:
+        return message("The app asked for records until %(until)s.", until=until)
+    return message(
+        "The app asked for records from %(since)s until %(until)s.", since=since, until=until
+    )
 
 
-def count(found: Iterable[Evidence]) -> str:
+def _bound(ns: int) -> Text:
+    """A day is a bound by the calendar of UTC, and so the same for every reader."""
+    return date_of(ns // DAY_NANOSECONDS) if ns % DAY_NANOSECONDS == 0 else Minute(ns)
+
+
+def count(found: Iterable[Evidence]) -> Text:
     """`412 records`, `at least 100 records`."""
     each = list(found)
-    total = sum(evidence.count for evidence in each)
+    total = counted(sum(evidence.count for evidence in each), "record")
     if any(evidence.at_least for evidence in each):
-        return f"at least {counted(total, 'record')}"
-    return counted(total, "record")
+        return message("at least %(records)s", records=total)
+    return total
 
 
-def span(found: Iterable[Evidence]) -> str | None:
+def span(found: Iterable[Evidence]) -> Text | None:
     """From the oldest record to the newest, if they carry dates."""
     each = list(found)
     earliest = min((evidence.earliest for evidence in each if evidence.earliest), default=None)
     latest = max((evidence.latest for evidence in each if evidence.latest), default=None)
-    return None if earliest is None or latest is None else span_of(earliest, latest)
+    if earliest is None or latest is None:
+        return None
+    days = tuple(dict.fromkeys((_day(earliest), _day(latest))))
+    return Joined(days, " – ")
 
 
-def retention(promised: Mapping[str, object] | None) -> str | None:
+def _day(stored: str) -> Text:
+    said = day_of_text(stored)
+    return shown(said, 40) if isinstance(said, str) else said
+
+
+def retention(promised: Mapping[str, object] | None) -> Text | None:
     """The promise about keeping data, in words."""
     if promised is None:
         return None
-    duration = str(promised.get("max_duration", ""))
-    then = "made anonymous" if promised.get("on_expiry") == "anonymize" else "deleted"
-    return f"The app promises that after {duration_words(duration)} your data is {then}."
+    duration = duration_words(str(promised.get("max_duration", "")))
+    if promised.get("on_expiry") == "anonymize":
+        return message(
+            "The app promises that after %(duration)s your data is made anonymous.",
+            duration=duration,
+        )
+    return message(
+        "The app promises that after %(duration)s your data is deleted.", duration=duration
+    )
 
 
-def duration_words(duration: str) -> str:
+def duration_words(duration: str) -> Text:
     """`P30D` → `30 days`; what is not understood stays as it is."""
     match = _DURATION.match(duration)
     parts = [
-        counted(int(amount), unit)
+        replace(unit, values={"num": int(amount)})
         for amount, unit in zip(match.groups() if match else (), _UNITS, strict=False)
         if amount
     ]
-    return " ".join(parts) or duration
+    return Joined(tuple(parts), " ") if parts else shown(duration, 80)
 
 
-def missing(found: Missing, offer: EntryOffer | None) -> str:
+def missing(found: Missing, offer: EntryOffer | None) -> Text:
     """What must still be chosen."""
-    source = "" if offer is None else f" of {offer.declaration.display_name}"
+    source = "" if offer is None else offer.declaration.display_name
     match found.what:
         case "entry":
-            return "Choose at least one source."
+            return message("Choose at least one source.")
         case "stream":
-            return f"Choose at least one kind of records{source}."
+            return message("Choose at least one kind of records of %(source)s.", source=source)
         case "connection":
-            return f"Choose which accounts{source} the app may read."
+            return message("Choose which accounts of %(source)s the app may read.", source=source)
         case _:
-            return f"Choose at least one record{source}, or leave that kind out."
+            return message(
+                "Choose at least one record of %(source)s, or leave that kind out.", source=source
+            )
 
 
-def mask(value: object, kind: ValueKind | None) -> str:
+def mask(value: object, kind: ValueKind | None) -> Text:
     """A value as a sample shows it: its kind can be recognised, the value not read.
 
     A string keeps two characters, a short one at most half; a number one leading digit, a time the
@@ -142,17 +196,17 @@ def mask(value: object, kind: ValueKind | None) -> str:
     """
     match value:
         case None:
-            return "empty"
+            return message("empty")
         case bool():
-            return "yes or no"
+            return message("yes or no")
         case int() | float():
             return _number(value)
         case str():
             return _text(value, kind)
         case list():
-            return "a list"
+            return message("a list")
         case _:
-            return "an object"
+            return message("an object")
 
 
 def _number(value: float) -> str:
@@ -160,11 +214,11 @@ def _number(value: float) -> str:
     return f"{'−' if value < 0 else ''}{digit}{HIDDEN}"
 
 
-def _text(value: str, kind: ValueKind | None) -> str:
+def _text(value: str, kind: ValueKind | None) -> Text:
     timely = kind in (ValueKind.DATE, ValueKind.INSTANT)
     if timely and (instant_ns(value) is not None or day_number(value) is not None):
         return day_of_text(value)
     readable = shown(value, 80)
     if not readable:
-        return "empty"
+        return message("empty")
     return readable[: min(_KEPT_CHARS, len(readable) // 2)] + HIDDEN

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from personal_server.consent.choices import StreamChoice
 from personal_server.consent.offers import StreamOffer
-from personal_server.console.words import field_words, listed
+from personal_server.console.texts import Joined, Text, message
+from personal_server.console.words import field_words
 from personal_server.domain.declaration import Stream
 from personal_server.domain.grant import ContentLimit, value_text
 from personal_server.domain.values import ValueKind
@@ -97,12 +98,15 @@ def _box(
     )
 
 
-def limits_said(limits: Iterable[ContentLimit]) -> tuple[str, ...]:
+def limits_said(limits: Iterable[ContentLimit]) -> tuple[Text, ...]:
     """Each limit in words; of many values the first few."""
-    return tuple(f"only {field_words(each.field)}: {_values_said(each)}" for each in limits)
+    return tuple(
+        message("only %(field)s: %(values)s", field=field_words(each.field), values=_said(each))
+        for each in limits
+    )
 
 
-def _values_said(limit: ContentLimit) -> str:
-    texts = [value_text(value)[:VALUE_CHARS] or "blank" for value in limit.values]
-    more = len(texts) - SAID_VALUES
-    return listed(texts) if more <= 0 else f"{', '.join(texts[:SAID_VALUES])} and {more} more"
+def _said(limit: ContentLimit) -> Text:
+    texts = [value_text(value)[:VALUE_CHARS] or message("blank") for value in limit.values]
+    few, more = Joined(tuple(texts[:SAID_VALUES])), len(texts) - SAID_VALUES
+    return few if more <= 0 else message("%(names)s and %(num)s more", names=few, num=more)

@@ -21,9 +21,9 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
-PURPOSES = {
-    "https://pdpp.dev/purpose/agent_context": "To give an AI agent context about you",
-    "https://pdpp.dev/purpose/ai_training": "To train AI models",
+PURPOSES: dict[str, Text] = {
+    "https://pdpp.dev/purpose/agent_context": message("To give an AI agent context about you"),
+    "https://pdpp.dev/purpose/ai_training": message("To train AI models"),
 }
 
 HELD_STATUSES: Mapping[str, Text] = {
@@ -140,7 +140,7 @@ def size(value: int) -> str:
     return f"{amount:.1f} GB"
 
 
-def purpose_label(code: str) -> str | None:
+def purpose_label(code: str) -> Text | None:
     """What a known purpose means, in words; `None` for a URI we do not know."""
     return PURPOSES.get(code)
 
@@ -186,15 +186,15 @@ def browser_name(user_agent: str | None) -> Text:
     return message("%(browser)s on %(system)s", browser=browser, system=system)
 
 
-def redirect_place(uri: str | None) -> str:
+def redirect_place(uri: str | None) -> Text:
     """Where a redirect leads, for people.  Source: docs/contract/authorization-server.md 7.1."""
     if uri is None:
-        return "another device"
+        return message("another device")
     parts = urlsplit(uri)
     if parts.scheme not in ("http", "https"):
-        return "another app on this device"
+        return message("another app on this device")
     if parts.hostname in LOOPBACK_NAMES:
-        return "an app on this computer"
+        return message("an app on this computer")
     return shown(parts.hostname or "", 255)
 
 

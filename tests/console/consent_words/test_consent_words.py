@@ -16,7 +16,7 @@ from personal_server.console import consent_words
     ],
 )
 def test_durations_are_words(duration: str, words: str) -> None:
-    assert consent_words.duration_words(duration) == words
+    assert str(consent_words.duration_words(duration)) == words
 
 
 def test_a_promise_says_what_happens_to_the_data() -> None:

@@ -33,7 +33,7 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from tests.browser.site import Owner, Site
-from tests.console.household import DAY, HOME, bank_request, mail_request
+from tests.console.household import DAY, HOME, WORK, bank_request, mail_request
 
 OWNER = Acting("owner", "req_visit", "127.0.0.1")
 PAGES = (
@@ -52,7 +52,9 @@ PAGES = (
     "asked",
     "sources",
     "account",
+    "merge",
     "uploads",
+    "folders",
     "upload",
     "exports",
     "records",
@@ -140,7 +142,7 @@ def _erase_an_account(owner: Owner) -> None:
     declaration = records.declaration("mail", None)
     made = create_connection(records, declaration, "Old job", time.time_ns(), secrets.token_bytes)
     owner.open(f"{site.origin}/owner/sources/{made.connection_id}")
-    owner.press(owner.find("details > summary"))
+    owner.press(owner.find("details:has(input[name=confirm]) > summary"))
     owner.press(owner.find('input[name="confirm"]'))
     owner.press(owner.find("button.danger"))
 
@@ -186,7 +188,9 @@ def prepare(site: Site) -> dict[str, str]:
         "asked": f"/owner/requests/ar_{first}_consent/records",
         "sources": "/owner/sources",
         "account": f"/owner/sources/{HOME}",
+        "merge": f"/owner/sources/{WORK}/merge?other={HOME}",
         "uploads": "/owner/uploads",
+        "folders": "/owner/uploads/folders",
         "upload": f"/owner/uploads/{_upload(site)}",
         "exports": "/owner/uploads/exports",
         "records": "/owner/records",

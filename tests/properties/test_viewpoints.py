@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from personal_server.consent.credentials import secret_hash
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.console.browse import ROWS_SHOWN
+from personal_server.console.languages import PageReader, language_of
 from personal_server.console.record_figures import VALUES_SHOWN
 from personal_server.console.record_view import brief
 from personal_server.console.search import HITS_SHOWN
@@ -217,6 +219,9 @@ SAID = re.compile(r'<div class="card said">(.*?)</div>', re.DOTALL)
 COLUMN = re.compile(r'<th scope="col"[^>]*>(?:<a[^>]*>)?([^<]*?)(?: [↓↑])?<')
 
 
+READER = PageReader(language_of("en"), ZoneInfo("UTC"))
+
+
 def columns_of(page: Page, source: ReadableSource) -> list[str]:
     """The fields of a table by name."""
     named = {field_words(name): name for name in source.fields}
@@ -231,7 +236,7 @@ def table_of(page: Page, source: ReadableSource) -> list[list[str]]:
             unescape(name),
             *map(unescape, re.findall("<td>(.*?)</td>", rest, re.DOTALL)),
         ]
-        for link, name, rest in ROW.findall(page.text)
+        for link, name, rest in ROW.findall(re.sub("</?time[^>]*>", "", page.text))
     ]
     assert all(len(row) == 1 + len(columns_of(page, source)) for row in rows)
     return rows
@@ -240,7 +245,7 @@ def table_of(page: Page, source: ReadableSource) -> list[list[str]]:
 def row_of(place: str, source: ReadableSource, page: Page, record: Json) -> list[str]:
     """The same of a record that was read."""
     cells = [
-        brief(record["data"].get(name), source.declared.properties[name].kind)
+        READER.text(brief(record["data"].get(name), source.declared.properties[name].kind))
         for name in columns_of(page, source)
     ]
     return [f"{place}/{key_segment(record['id'])}", cells[0] or record["id"], *cells[1:]]

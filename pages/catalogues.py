@@ -15,7 +15,9 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import nodes
 
+from personal_server import errors
 from personal_server.consent.unusual_reading import SENTENCES
+from personal_server.console.application import NO_SUCH_PAGE
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
 from personal_server.console.pages import environment
 from personal_server.console.texts import counted_texts
@@ -23,6 +25,11 @@ from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_con
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
+REFUSING = [
+    SOURCE / "granting" / f"{name}.py"
+    for name in ("decisions", "grant_changes", "owner_sessions", "passkeys", "pending_requests")
+]
+"""Modules of other rooms whose refusals a page shows."""
 Found = tuple[str, ...]
 """An English text, with that for several where it counts."""
 
@@ -52,8 +59,22 @@ def of_code(text: str) -> Iterator[Found]:
                 yield tuple(texts)
 
 
+def of_refusals(text: str) -> Iterator[Found]:
+    """What code says when it refuses: the message of an error and its next step."""
+    for each in ast.walk(ast.parse(text)):
+        if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
+            continue
+        if not hasattr(errors, each.func.id):
+            continue
+        steps = (named.value for named in each.keywords if named.arg == "next_step")
+        for given in (*each.args[:1], *steps):
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                yield (given.value,)
+
+
 def of_other_rooms() -> Iterator[Found]:
     """What rooms below the pages say in English alone, and pages look up as it stands."""
+    yield (NO_SUCH_PAGE,)
     yield from ((sentence,) for sentence in SENTENCES.values())
     yield from ((question,) for question in (FIRST_OF_ALL, *FIRST_QUESTIONS.values()))
     for origin in ("http://localhost", "https://example.org"):
@@ -73,6 +94,9 @@ def extracted() -> dict[str, Found]:
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:
                 raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
+    for path in (*sorted((SOURCE / "console").glob("*.py")), *REFUSING):
+        for texts in of_refusals(path.read_text(encoding="utf-8")):
+            found.setdefault(texts[0], texts)
     return found | {texts[0]: texts for texts in of_other_rooms()}
 
 

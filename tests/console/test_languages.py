@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -168,6 +169,18 @@ def test_the_owners_language_goes_before_that_of_the_browser() -> None:
     assert "Sign in" in words(house.browser().get("/owner/login", accept_language="en"))
 
 
+def test_a_refusal_is_said_in_the_readers_language_with_its_code() -> None:
+    house, browser = marked_browser()
+    for path in ("/owner/nothing", "/owner/access/gone", "/consent/ar_x", "/owner/login?x=1"):
+        page = browser.get(path)
+        assert page.error is not None
+        assert unmarked(page, *DATA) == [], path
+    house.sign_in.set_password("a long enough password")
+    wrong = house.browser()
+    refused = wrong.submit(wrong.get("/owner/login"), "/owner/login", password="no")
+    assert (refused.status, unmarked(refused, *DATA)) == (401, [])
+
+
 class Marked(NullTranslations):
     """A language that says every text between marks."""
 
@@ -265,6 +278,15 @@ FROM = ("203.0.113.7", "python-httpx2/2.16.2")
 def marked_browser() -> tuple[Household, Browser]:
     house = Household(languages=marking)
     return house, house.signed_in()
+
+
+def test_json_stays_english() -> None:
+    page = (
+        Household()
+        .signed_in()
+        .get("/owner/nothing", accept_language="de", accept="application/json")
+    )
+    assert json.loads(page.text)["error"]["message"] == "There is no such page."
 
 
 def test_pages_before_and_after_sign_in_say_nothing_that_no_catalogue_holds() -> None:

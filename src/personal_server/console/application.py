@@ -79,6 +79,7 @@ from personal_server.web.routing import RouteTable
 # thread, after session, query and form secret were judged here.
 
 
+NO_SUCH_PAGE = "There is no such page."
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg", "~"})
 
 
@@ -86,7 +87,7 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
     """The application of the pages."""
 
     def __init__(self, sign_in: OwnerSignIn, pages: Templates, routes: Sequence[PageRoute]) -> None:
-        super().__init__(RouteTable(routes, "There is no such page."))
+        super().__init__(RouteTable(routes, NO_SUCH_PAGE))
         self._sign_in = sign_in
         self._pages = pages
 

@@ -33,6 +33,7 @@ ASSERTED_FORMATS = frozenset({"date", "date-time"})
 MEMBERS = frozenset({"key", "data", "emitted_at", "op", "stream", "connection_id", "type"})
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _DATA_BEARING = frozenset({"const", "enum", "default", "examples"})
+_type_of: Callable[[object], object] = type
 # A line as bytes, or as the object that it would hold.
 Line = bytes | Mapping[str, object]
 LineCode = Literal[
@@ -313,14 +314,15 @@ def _is_wide(value: Any) -> bool:
 
     The parser makes doubles of integers beyond 64 bits, so the text of the line decides.
     """
-    if isinstance(value, int | float):
-        return abs(value) > MAX_INTEGER
-    if isinstance(value, dict):
-        return any(
-            _is_wide(e) for e in cast("dict[str, Any]", value).values() if type(e) is not str
-        )
-    if isinstance(value, list):
-        return any(_is_wide(each) for each in cast("list[Any]", value) if type(each) is not str)
+    waiting = [value]
+    for each in waiting:
+        kind = _type_of(each)
+        if kind is dict:
+            waiting += each.values()
+        elif kind is list:
+            waiting += each
+        elif (kind is int or kind is float) and not -MAX_INTEGER <= each <= MAX_INTEGER:
+            return True
     return False
 
 

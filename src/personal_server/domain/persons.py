@@ -182,8 +182,12 @@ def _written(text: str) -> tuple[Identity | None, str | None]:
 def shown_name(text: str) -> str | None:
     """A name on one line, `None` for what is none: nothing, an address or a number."""
     name = " ".join(text.split())[:MAX_NAME_CODE_POINTS]
-    is_name = name and address_of(name) is None and number_of(name) is None
-    return name if is_name else None
+    return name if name and _is_name(name) else None
+
+
+@lru_cache(maxsize=4_096)
+def _is_name(name: str) -> bool:
+    return address_of(name) is None and number_of(name) is None
 
 
 @dataclass(frozen=True, slots=True)

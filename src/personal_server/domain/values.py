@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import Any
 
 NANOSECONDS = 1_000_000_000
 DAY_NANOSECONDS = 86_400 * NANOSECONDS
@@ -84,22 +85,17 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
         ordering looks at their first 256 code points only; the rest is itself.
     Source: docs/contract/resource-server.md 2.8.
     """
-    match kind:
-        case ValueKind.STRING:
-            return without_nul(value) if isinstance(value, str) else None
-        case ValueKind.INSTANT:
-            return instant_ns(value) if isinstance(value, str) else None
-        case ValueKind.DATE:
-            return day_number(value) if isinstance(value, str) else None
-        case ValueKind.BOOLEAN:
-            return value if isinstance(value, bool) else None
-        case ValueKind.INTEGER | ValueKind.NUMBER:
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                return None
-            if kind is ValueKind.INTEGER and isinstance(value, float) and value.is_integer():
-                return int(value)
-            # not every database tells -0.0 from 0.0
-            return value + 0.0 if isinstance(value, float) else value
+    kinds, found = _COMPARABLE[kind]
+    return found(value) if type(value) in kinds else None
+
+
+def _integral(value: int | float) -> Comparable:
+    return int(value) if isinstance(value, float) and value.is_integer() else _number(value)
+
+
+def _number(value: int | float) -> Comparable:
+    """Not every database tells -0.0 from 0.0."""
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def without_nul(text: str) -> str:
@@ -108,6 +104,17 @@ def without_nul(text: str) -> str:
     Source: docs/contract/resource-server.md 2.8.
     """
     return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+# The types of JSON that a kind has comparables of, and which.
+_COMPARABLE: Mapping[ValueKind, tuple[Collection[type], Callable[[Any], Comparable | None]]] = {
+    ValueKind.STRING: ((str,), without_nul),
+    ValueKind.INSTANT: ((str,), instant_ns),
+    ValueKind.DATE: ((str,), day_number),
+    ValueKind.BOOLEAN: ((bool,), bool),
+    ValueKind.INTEGER: ((int, float), _integral),
+    ValueKind.NUMBER: ((int, float), _number),
+}
 
 
 def order_key(value: Comparable) -> Comparable:

@@ -93,6 +93,11 @@ class Layout:
         return {column.field: column for column in self.columns}
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """Where a field stands among the columns."""
+        return {column.field: place for place, column in enumerate(self.columns)}
+
+    @cached_property
     def limiting(self) -> dict[str, Column]:
         """By field what limits of grants are compared with: folded, where case is ignored."""
         indexed = [each for each in self.columns if each.indexed and each.kind in LIMITING_KINDS]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from zlib import crc32
 
 import orjson
@@ -18,7 +19,6 @@ from personal_server.domain.values import (
     ValueKind,
     bound,
     comparable,
-    without_nul,
 )
 from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
@@ -44,9 +44,8 @@ _TIMELESS = -5 * 10**18
 FIRST_IN_TIME = -3 * 10**18
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """One write.  `text` `None`: a delete.
+class Prepared(NamedTuple):
+    """One write, a tuple as all that there is for each record.  `text` `None`: a delete.
 
     Shapes: `values` by the layout's columns, then its folded ones; `words` and `word_counts` as the
         word index takes them; `placed_ns` and `consent_at` are the instants that place it in time
@@ -124,9 +123,8 @@ def value_in(value: object, kind: ValueKind) -> Value:
     """What a column of that kind holds of a JSON value."""
     if value is None:
         return None
-    if kind is ValueKind.STRING:
-        return without_nul(value[:COMPARED_CODE_POINTS]) if isinstance(value, str) else None
-    return bound(comparable(value, kind))
+    found = comparable(value, kind)
+    return found[:COMPARED_CODE_POINTS] if isinstance(found, str) else bound(found)
 
 
 def _folded(value: object) -> Value:
@@ -138,7 +136,7 @@ def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Valu
     column = layout.column(field)
     if column is None:
         return None
-    value = values[layout.columns.index(column)]
+    value = values[layout.places[column.field]]
     if column.kind is ValueKind.DATE and isinstance(value, int):
         return value * DAY_NANOSECONDS
     return value

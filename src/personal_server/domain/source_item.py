@@ -138,6 +138,9 @@ def blob_of_stream(
     return SourceBlob(json_path, mime_type, digest.hexdigest(), size, filename, opener)
 
 
+_IN_BYTES = (bytes, memoryview)
+
+
 def stable_id(prefix: str, *parts: str | bytes | memoryview | int | None) -> str:
     """A short id over the parts, the same on every machine and in every year.
 
@@ -145,8 +148,10 @@ def stable_id(prefix: str, *parts: str | bytes | memoryview | int | None) -> str
     """
     digest = hashlib.sha256()
     for part in parts:
-        is_bytes = isinstance(part, bytes | memoryview)
-        content = part if is_bytes else str(part).encode("utf-8", "surrogatepass")
-        digest.update(len(content).to_bytes(8, "big"))
-        digest.update(content)
+        if isinstance(part, _IN_BYTES):  # may be long, and is not copied
+            digest.update(len(part).to_bytes(8, "big"))
+            digest.update(part)
+        else:
+            content = str(part).encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "big") + content)
     return f"{prefix}_{digest.hexdigest()[:24]}"

@@ -28,6 +28,7 @@ _PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
 _LARGE_BYTES = 4 * 1024 * 1024
 _BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
 _LONG_BYTES = 256 * 1024
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LONGEST_NUMBER = 18
 _SIGNATURE = "-- "
@@ -148,7 +149,7 @@ def _instant(value: str) -> datetime | None:
 
 def _unescaped(value: str) -> str:
     """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
-    unfolded = re.sub(r"\r?\n(?=[ \t])", "", value)
+    unfolded = _FOLD.sub("", value) if "\n" in value else value
     return unfolded if value.isascii() else _decoded_raw(unfolded)
 
 
@@ -293,10 +294,17 @@ def _unflowed(text: str, part: Message) -> str:
 
 
 def _parameter(part: Message, name: str) -> str:
+    if not _has_word(part, "content-type", name):
+        return ""
     try:
         return str(part.get_param(name, "")).lower()
     except (LookupError, ValueError, TypeError):
         return ""
+
+
+def _has_word(part: Message, header: str, word: str) -> bool:
+    """Whether a header can have a parameter of that name: most have none."""
+    return word in str(part.get(header, "")).lower()
 
 
 def ends_early(raw: bytes) -> bool:
@@ -329,6 +337,8 @@ def _as_bytes(message: Message) -> bytes:
 
 
 def _charset(part: Message) -> str | None:
+    if not _has_word(part, "content-type", "charset"):
+        return None
     try:
         return part.get_content_charset()
     except (LookupError, ValueError):
@@ -336,6 +346,9 @@ def _charset(part: Message) -> str | None:
 
 
 def _filename(part: Message) -> str | None:
+    named = (("content-disposition", "filename"), ("content-type", "name"))
+    if not any(_has_word(part, *each) for each in named):
+        return None
     _give_raw_bytes_a_meaning(part)
     try:
         name = part.get_filename()

@@ -67,13 +67,12 @@ def _with_topic(
     subject, is_answer = topic_of(headers.text("subject"))
     if not subject:
         return links
-    circles = [_mark("topic", subject, *each) for each in _circles(headers, mailbox)]
-    people = [_mark("topic", subject, *each) for each in _pairs(headers)]
     asks = is_answer and not names_parent
+    circles = [_mark("topic", subject, *each) for each in _circles(headers, mailbox)]
+    people = [_mark("topic", subject, *each) for each in _pairs(headers)] if asks else []
     at = int(sent_at.timestamp())
     span = (at - MONTH_SECONDS, at + MONTH_SECONDS)
-    sought = [*circles, *people] if asks else circles
-    looked = tuple(("any " if asks else "answer ") + each for each in sought)
+    looked = tuple(("any " if asks else "answer ") + each for each in [*circles, *people])
     left = tuple("any " + each for each in circles)
     if asks:
         left += tuple("answer " + each for each in [*circles, *people])
@@ -100,10 +99,11 @@ def _circles(headers: Headers, mailbox: str) -> Iterator[tuple[str, ...]]:
     if found:
         inner = _IN_ANGLES.search(found)
         yield ("list", (inner.group(1) if inner else found).strip().lower())
-    elif not _receivers(headers):
+    receivers = _receivers(headers)
+    if not found and not receivers:
         yield ("mailbox", mailbox)
     for sender in _addresses(headers, "from")[:1]:
-        for receiver in _receivers(headers):
+        for receiver in receivers:
             yield ("people", *sorted((sender, receiver)))
 
 

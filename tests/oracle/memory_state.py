@@ -160,7 +160,8 @@ class State:
         if before is not None:
             self.replaced.append((place, before))
         connection_id, stream = place
-        limiting = self.limiting[self.connections[connection_id].connector_key, stream]
+        kind = self.connections[connection_id].connector_key, stream
+        limiting = self.limiting.get(kind, frozenset())  # of a stream that nothing declares: none
         written = (write.emitted_at_ns, now_ns)
         happened = Happened(self.sequence, place, write.key, before, after, *written, limiting)
         self.history = (*self.history, happened)

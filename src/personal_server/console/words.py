@@ -1,4 +1,4 @@
-"""Words for people: dates, counts, and foreign text made safe to show.  Pure.
+"""Words for people: foreign text made safe to show, names of purposes, apps and browsers.  Pure.
 
 Rule: foreign text reaches a page only through `shown`, which takes away what can mislead the eye;
 escaping is the template's.
@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from personal_server.console import texts
 from personal_server.console.texts import Text, message
-from personal_server.domain.values import NANOSECONDS, instant_ns
 
-LISTED = 5
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 PURPOSES: dict[str, Text] = {
@@ -74,70 +70,6 @@ def laid_open(text: str) -> str:
         else json.dumps(character).strip('"')
         for character in text
     )
-
-
-def day_of(ns: int) -> str:
-    """A calendar day in UTC: `23 Aug 2026`."""
-    moment = datetime.fromtimestamp(ns // NANOSECONDS, UTC)
-    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
-
-
-def minute_of(ns: int) -> str:
-    """A minute in UTC: `23 Aug 2026, 14:05 UTC`."""
-    moment = datetime.fromtimestamp(ns // NANOSECONDS, UTC)
-    return f"{day_of(ns)}, {moment:%H:%M} UTC"
-
-
-def day_of_text(text: str) -> str:
-    """The day of a stored time or date; other text as it is."""
-    ns = instant_ns(text if len(text) > len("YYYY-MM-DD") else f"{text}T00:00:00Z")
-    return shown(text, 40) if ns is None else day_of(ns)
-
-
-def span_of(earliest: str, latest: str) -> str:
-    """Two stored times as a span of days, the year once: `7 May – 18 Nov 2026`."""
-    first, last = day_of_text(earliest), day_of_text(latest)
-    if first == last:
-        return first
-    year = f" {last.rsplit(' ', 1)[-1]}"
-    return f"{first.removesuffix(year)} – {last}"
-
-
-def number(value: int) -> str:
-    """With thin groups of three: `12,345`."""
-    return f"{value:,}"
-
-
-EXACT = 10_000
-
-
-def bounded(value: int) -> str:
-    """A count that is told exactly up to a point: `9,999`, `10,000+`."""
-    return number(value) if value <= EXACT else f"{number(EXACT)}+"
-
-
-def counted(value: int, one: str, many: str | None = None) -> str:
-    """`1 record`, `2,000 records`."""
-    return f"{number(value)} {one if value == 1 else many or one + 's'}"
-
-
-def listed(names: Iterable[str]) -> str:
-    """A few names, and how many more: `a, b, c, d, e and 2 more`."""
-    each = list(names)
-    more = len(each) - LISTED
-    return ", ".join(each[:LISTED]) + (f" and {number(more)} more" if more > 0 else "")
-
-
-def size(value: int) -> str:
-    """Bytes in the unit that reads best: `3.4 KB`."""
-    amount = float(value)
-    for unit in ("B", "KB", "MB"):
-        if amount < 1_000:
-            return (
-                f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
-            )
-        amount /= 1_000
-    return f"{amount:.1f} GB"
 
 
 def purpose_label(code: str) -> Text | None:

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from personal_server.console.texts import Day, Minute, counted, day_of_text, listed
+
+
+def test_days_and_counts_are_written_for_people() -> None:
+    assert str(Day(1_787_443_200_000_000_000)) == "23 Aug 2026"
+    assert str(Minute(1_787_493_900_000_000_000)) == "23 Aug 2026, 14:05 UTC"
+    assert str(day_of_text("2026-08-23T01:00:00+02:00")) == "22 Aug 2026"
+    assert str(day_of_text("2026-08-23")) == "23 Aug 2026"
+    assert str(day_of_text("unclear")) == "unclear"
+    assert str(counted(1, "record")) == "1 record"
+    assert str(counted(12_345, "record")) == "12,345 records"
+    assert str(counted(0, "entry", "entries")) == "0 entries"
+
+
+def test_a_long_list_names_a_few_and_counts_the_rest() -> None:
+    assert str(listed("abc")) == "a, b, c"
+    assert str(listed("abcdefg")) == "a, b, c, d, e and 2 more"

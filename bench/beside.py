@@ -126,8 +126,10 @@ def _side(checkout: Path, folder: Path, records: int, stack: ExitStack, console:
 def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> list[Pair]:
     found: list[Pair] = []
     both = list(zip(reads, sides, strict=True))
-    rest = [read.over_rest(RestCaller(side.site.origin, side.token)) for read, side in both]
-    found.append(_timed(reads[0].name, "REST", rest, sides, rounds))
+    for door, encoding in (("REST", "identity"), ("REST, gzip", "gzip")):
+        callers = [RestCaller(side.site.origin, side.token, encoding) for side in sides]
+        rest = [read.over_rest(caller) for read, caller in zip(reads, callers, strict=True)]
+        found.append(_timed(reads[0].name, door, rest, sides, rounds))
     if reads[0].tool is not None:
         hosted = [read.over_tool(HostedCaller(side.site.origin, side.token)) for read, side in both]
         found.append(_timed(reads[0].name, "hosted MCP", hosted, sides, rounds))

@@ -6,13 +6,13 @@ whole or as a stream of chunks read in worker threads, and a caller who hangs up
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import anyio
+from isal import isal_zlib
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import Message, Receive, Send
@@ -25,6 +25,7 @@ from personal_server.web.requests import PDPP_VERSION, weights
 from personal_server.web.workers import Workers
 
 COMPRESSED_FROM_BYTES = 1_024
+_GZIP = 16 + 15  # the largest window
 
 
 class ChunkedResponse(Response):
@@ -95,7 +96,7 @@ def compress(response: Response, accept_encoding: str) -> None:
     Source: docs/contract/resource-server.md 1.4.
     """
     if len(response.body) >= COMPRESSED_FROM_BYTES and accepts_gzip(accept_encoding):
-        response.body = gzip.compress(response.body, compresslevel=1, mtime=0)
+        response.body = isal_zlib.compress(response.body, level=1, wbits=_GZIP)
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(response.body))
 

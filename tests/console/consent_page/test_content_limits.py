@@ -41,6 +41,20 @@ def test_what_is_ticked_and_typed_is_granted_and_shown(house: Household, browser
     assert "only from address: grace@example.org, ALAN@example.org" in words(held)
 
 
+def test_a_kind_that_the_limit_of_another_does_not_hold_for_says_so(
+    house: Household, browser: Browser
+) -> None:
+    file = {"id": "a1", "message_id": "m1", "sent_at": "2026-11-01T00:00:00Z", "filename": "a.pdf"}
+    house.fill(HOME, "attachments", [file])
+    (asked,) = mail_request()
+    both = [{"name": name, "instance_ids": [HOME]} for name in ("messages", "attachments")]
+    path = house.ask([{**asked, "streams": both}])
+    page = browser.get(path)
+    assert "Not held to the limit of" not in words(page)
+    page = press(browser, page, path, "preview", **{f"only.{SENDER}": "grace@example.org"})
+    assert words(page).count("Not held to the limit of: Your e-mails") == 1
+
+
 def test_a_value_that_nobody_has_says_0_records_before_it_is_allowed(
     house: Household, browser: Browser
 ) -> None:

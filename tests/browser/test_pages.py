@@ -27,7 +27,7 @@ CONTROLS = {
     "DisclosureTriangle",
 }
 CONSENTS = {"consent", "package", "picker", "training", "change", "changed", "limited"}
-SCRIPTED = {"disclosures", "uploads", *CONSENTS}
+SCRIPTED = {"disclosures", "locale", "uploads", *CONSENTS}
 OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 

@@ -53,6 +53,7 @@ PAGES = (
     "sources",
     "account",
     "merge",
+    "split",
     "uploads",
     "folders",
     "upload",
@@ -66,13 +67,23 @@ PAGES = (
     "disclosure",
     "apps",
     "sign-ins",
+    "locale",
     "not-found",
     "front",
     "docs",
 )
 
 
-STATES = ("changed", "limited", "impossible", "expired", "allowed", "wrong-code", "erased")
+STATES = (
+    "changed",
+    "limited",
+    "impossible",
+    "expired",
+    "allowed",
+    "wrong-code",
+    "merged",
+    "erased",
+)
 
 
 def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
@@ -87,6 +98,7 @@ def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
         "expired": _come_too_late,
         "allowed": _allow_a_device,
         "wrong-code": _type_a_wrong_code,
+        "merged": _merge_accounts,
         "erased": _erase_an_account,
     }
     act[name](owner)
@@ -135,13 +147,24 @@ def _type_a_wrong_code(owner: Owner) -> None:
     owner.find("button.primary").click()
 
 
-def _erase_an_account(owner: Owner) -> None:
+def _merge_accounts(owner: Owner) -> None:
+    owner.open(f"{_another_mailbox(owner)}/merge?other={HOME}")
+    owner.press(owner.find('input[name="confirm"]'))
+    owner.press(owner.find("button.danger"))
+
+
+def _another_mailbox(owner: Owner) -> str:
+    """The page of a new account without records."""
     site = owner.site
     assert isinstance(site, Site), "its rows are written beside the server"
     records = site.server.stores.records
     declaration = records.declaration("mail", None)
     made = create_connection(records, declaration, "Old job", time.time_ns(), secrets.token_bytes)
-    owner.open(f"{site.origin}/owner/sources/{made.connection_id}")
+    return f"{site.origin}/owner/sources/{made.connection_id}"
+
+
+def _erase_an_account(owner: Owner) -> None:
+    owner.open(_another_mailbox(owner))
     owner.press(owner.find("details:has(input[name=confirm]) > summary"))
     owner.press(owner.find('input[name="confirm"]'))
     owner.press(owner.find("button.danger"))
@@ -189,6 +212,7 @@ def prepare(site: Site) -> dict[str, str]:
         "sources": "/owner/sources",
         "account": f"/owner/sources/{HOME}",
         "merge": f"/owner/sources/{WORK}/merge?other={HOME}",
+        "split": f"/owner/sources/{HOME}/split?other={WORK}",
         "uploads": "/owner/uploads",
         "folders": "/owner/uploads/folders",
         "upload": f"/owner/uploads/{_upload(site)}",
@@ -202,6 +226,7 @@ def prepare(site: Site) -> dict[str, str]:
         "disclosure": "/owner/disclosures/35",
         "apps": "/owner/clients",
         "sign-ins": "/owner/sign-ins",
+        "locale": "/owner/locale",
         "device": "/device?user_code=WDJB-MJHT",
         "not-found": "/owner/nothing",
         "front": "/",

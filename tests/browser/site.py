@@ -80,7 +80,7 @@ def site(
     """A server on a free port, with two mailboxes and a bank account."""
     port = free_port()
     downloads = folder / DOWNLOADS
-    downloads.mkdir()
+    downloads.mkdir(parents=True)
     (downloads / "Archive.mbox").write_bytes(ARCHIVE)
     settings = Settings(
         public_url=f"http://127.0.0.1:{port}",

@@ -240,7 +240,7 @@ def unmarked(page: Page, *known: str) -> list[str]:
             outside += character if not depth and character != "⟧" else ""
         assert depth == 0
         rest = re.split(r"[\n·,;:()]", re.sub(MOMENT, "", outside))
-        said = (each.strip(" ↓↑…–") for each in rest)
+        said = (each.strip(" ←↓↑…–") for each in rest)
         found += [each for each in said if re.search(r"[^\W\d_]{2}", each) and each not in known]
     return [each for each in found if not re.fullmatch(WRITTEN, each)]
 

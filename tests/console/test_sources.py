@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,12 @@ from tests.console.test_languages import DATA, marking, unmarked
 from tests.console.uploads.test_sending import REPORT, ended
 
 NAMES = (
-    *(each["display"][name] for each in (MAIL, BANK) for name in ("name", "detail")),
+    *(each["display"]["name"] for each in (MAIL, BANK)),
+    *(
+        part.strip()
+        for each in (MAIL, BANK)
+        for part in re.split("[,;]", each["display"]["detail"])
+    ),
     *(stream["display"]["label"] for each in (MAIL, BANK) for stream in each["streams"]),
     *(
         "Home mailbox",
@@ -30,7 +36,7 @@ NAMES = (
         "messages",
         "transactions",
     ),
-    *("holiday.mbox", "Maildir", "x.mbox", "<b>Home</b>", "notes.xyz", ": twice"),
+    *("holiday.mbox", "Maildir", "x.mbox", "<b>Home</b>", "notes.xyz", "twice"),
     *("It may be Home.", "Jan", "Feb", "Nov"),
 )
 

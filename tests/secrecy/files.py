@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ MAGIC = b"SQLite format 3\x00"
 DIGEST_BYTES = 32
 VALUE_CHARS = 8
 _RECORDS = re.compile(r"h[0-9]+\Z")
+_RUN = re.compile(r"\w+")
 _WORD = re.compile(r"[A-Za-z]{8,}")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CREDENTIALS = re.compile(r"/(clients|owners)/[^/]+\.json\Z")
@@ -31,26 +32,29 @@ _CREDENTIALS = re.compile(r"/(clients|owners)/[^/]+\.json\Z")
 def look_at_files(folder: Path, watch: Watch) -> list[str]:
     """Look through every file below a folder; where record values stand that may not."""
     found: list[str] = []
+    held: dict[str, str] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
         place = path.relative_to(folder).as_posix()
         if _CREDENTIALS.search(f"/{place}"):
             continue
         raw = path.read_bytes()
         if raw.startswith(MAGIC):
-            found += look_at_database(path, place, watch)
+            values, trail = look_at_database(path, place, watch)
+            found += _misplaced(values, trail, "the audit trail")
+            held = values | held
         watch.hear(raw, place)
-    return found
+    return found + _misplaced(held, "\n".join(watch.logged), "the log")
 
 
-def look_at_database(path: Path, place: str, watch: Watch) -> list[str]:
-    """Dump every table; learn the digests; where record values stand that may not."""
+def look_at_database(path: Path, place: str, watch: Watch) -> tuple[dict[str, str], str]:
+    """Dump every table; learn the digests; its record values, each at its place, and its trail."""
     try:
         return _look_at_tables(path, place, watch)
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError, json.JSONDecodeError):
-        return []  # broken on purpose; its bytes were read all the same
+        return {}, ""  # broken on purpose; its bytes were read all the same
 
 
-def _look_at_tables(path: Path, place: str, watch: Watch) -> list[str]:
+def _look_at_tables(path: Path, place: str, watch: Watch) -> tuple[dict[str, str], str]:
     database = SqliteSession(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
     tables = database.rows(_TABLES)
     for (table,) in tables:
@@ -65,16 +69,17 @@ def _look_at_tables(path: Path, place: str, watch: Watch) -> list[str]:
             if _RECORDS.match(table):
                 values |= _record_values(database, table)
     database.driver.close()
-    return _misplaced(values, trail, place, watch)
+    return dict.fromkeys(values, place), trail
 
 
-def _misplaced(values: set[str], trail: str, place: str, watch: Watch) -> list[str]:
-    logged = "\n".join(watch.logged)
+def _misplaced(values: Mapping[str, str], text: str, where: str) -> list[str]:
+    words = set(_RUN.findall(text))
     return [
-        f"{place}: a record value stands in {where}: {value!r}"
-        for where, text in (("the audit trail", trail), ("the log", logged))
+        f"{values[value]}: a record value stands in {where}: {value!r}"
         for value in sorted(values)
-        if value in text and _stands_alone(value, text) and value not in _own_words()
+        # what stands alone begins and ends with whole words, and few values have words of a log
+        if words.issuperset(_RUN.findall(value)) and value in text and _stands_alone(value, text)
+        if value not in _own_words()
     ]
 
 

@@ -39,6 +39,8 @@ _PREFIXES = (
 )
 _PREFIXED = re.compile(f"(?:{'|'.join(_PREFIXES)})[A-Za-z0-9_-]{{{RANDOM_CHARS}}}".encode())
 _RUN = re.compile(rb"[A-Za-z0-9_-]{43,}")
+_ANY = re.compile(rb"[A-Za-z0-9_:-]{%d,}" % USER_CODE_LENGTH)
+"""Every form of a secret lies within one of these; a database has few different ones."""
 _HALF = f"[{USER_CODE_ALPHABET}]{{{USER_CODE_LENGTH // 2}}}"
 _USER_CODE = re.compile(f"(?=({_HALF})-?({_HALF}))".encode())
 
@@ -49,13 +51,14 @@ def candidates(text: bytes) -> Iterator[bytes]:
     A secret without prefix (a cookie) is looked for at every place of a word of up to
     `WINDOWED_CHARS`; longer words are encoded data, where only prefixes are looked for.
     """
-    yield from _PREFIXED.findall(text)
-    for run in set(_RUN.findall(text)):
-        if len(run) <= WINDOWED_CHARS:
-            for start in range(len(run) - RANDOM_CHARS + 1):
-                yield run[start : start + RANDOM_CHARS]
-    for first, second in set(_USER_CODE.findall(text)):
-        yield first + second
+    for word in set(_ANY.findall(text)):
+        yield from _PREFIXED.findall(word)
+        for run in _RUN.findall(word):
+            if len(run) <= WINDOWED_CHARS:
+                for start in range(len(run) - RANDOM_CHARS + 1):
+                    yield run[start : start + RANDOM_CHARS]
+        for first, second in _USER_CODE.findall(word):
+            yield first + second
 
 
 @dataclass

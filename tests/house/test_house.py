@@ -3,7 +3,8 @@
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,26 +32,25 @@ NOT_MIRRORED = {
 }
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules() -> tuple[tuple[Path, ast.Module], ...]:
+    paths = sorted(SOURCE.rglob("*.py"))
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
-def callers_of(name: str) -> set[str]:
-    return {
-        path.relative_to(SOURCE).as_posix()
-        for path, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and (
-            (isinstance(node.func, ast.Name) and node.func.id == name)
-            or (isinstance(node.func, ast.Attribute) and node.func.attr == name)
-        )
-    }
+@cache
+def callers() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+                called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+                found[called].add(path.relative_to(SOURCE).as_posix())
+    return found
 
 
 def test_only_authorize_makes_an_authorized_read() -> None:
-    assert callers_of("AuthorizedRead") == {"enforcement/authorize.py"}
+    assert callers()["AuthorizedRead"] == {"enforcement/authorize.py"}
 
 
 def test_plans_are_made_of_what_was_authorized() -> None:
@@ -59,7 +59,7 @@ def test_plans_are_made_of_what_was_authorized() -> None:
     asked = [name for name in names if name.endswith("Plan")]
     assert len(asked) == 11
     for name in (*asked, "Scope", "TimedScope"):
-        assert callers_of(name) <= {"enforcement/authorize.py", "enforcement/plans.py"}, name
+        assert callers()[name] <= {"enforcement/authorize.py", "enforcement/plans.py"}, name
 
 
 def test_only_the_settings_module_reads_the_environment() -> None:

@@ -299,8 +299,7 @@ def _grouped(source: Source, sides: list[Side], rows: list[Row], sent: dict[str,
         by.setdefault(tuple(side.point(row) for side in sides), []).append(row)
     metric, name = sent["metric"], sent.get("field")
     ranks = {points: _rank(source, members, metric, name) for points, members in by.items()}
-    cyclic = any(side.param == "turn" for side in sides)
-    wide = len(sides) > 1 or cyclic or "bin" in sent
+    wide = len(sides) > 1 or "group_by_time" in sent or "bin" in sent
     limit = int(sent.get("limit", 100 if wide else 10))
     kept = _kept(sides, ranks, sent, limit)
     rest = [points for points in by if points not in kept]

@@ -116,8 +116,7 @@ def limit_of(query: AggregateQuery) -> int:
     """How many groups are returned."""
     if query.limit is not None:
         return query.limit
-    cyclic = query.granularity in [each for each in Granularity if each.is_cyclic]
-    is_wide = query.then_by or query.bin or cyclic or (query.group_by and query.group_by_time)
+    is_wide = query.then_by or query.bin or query.group_by_time
     return MAX_GROUPS if is_wide else DEFAULT_GROUPS
 
 

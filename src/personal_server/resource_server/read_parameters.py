@@ -176,7 +176,7 @@ AGGREGATE = (
     ),
     Parameter(
         "limit",
-        f"Groups returned: {DEFAULT_GROUPS} unless told, {MAX_GROUPS} where groups have two sides.",
+        f"Groups returned: {DEFAULT_GROUPS} unless told, {MAX_GROUPS} of times, steps or pairs.",
         kind=Kind.INTEGER,
         minimum=1,
         maximum=MAX_GROUPS,

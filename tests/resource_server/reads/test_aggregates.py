@@ -74,6 +74,14 @@ def test_the_newest_buckets_are_kept_in_ascending_order(door: Door) -> None:
     assert (body["group_count"], body["other_count"]) == (4, 3)
 
 
+@pytest.mark.parametrize(
+    ("grouping", "limit"),
+    [("group_by=pinned", 10), ("group_by_time=created_at&granularity=month", 100)],
+)
+def test_a_year_of_months_is_whole_without_a_limit(door: Door, grouping: str, limit: int) -> None:
+    assert door.get(f"{PLACE}?metric=count&{grouping}", client()).body["limit"] == limit
+
+
 def test_a_repeated_hour_gives_two_buckets() -> None:
     door = Door(furnished())
     moments = ("2026-10-25T00:10:00Z", "2026-10-25T00:50:00Z", "2026-10-25T01:30:00Z")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.reads import expectation, mended_time, next_call
+from personal_server.mcp_adapter.reads import expectation, mended_time, next_call, span_of
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer, error_answer
 from tests.mcp_adapter.legality import insist_on_legal
@@ -13,12 +13,30 @@ from tests.mcp_adapter.seed import world
 Json = dict[str, Any]
 query: Json = {"stream": "messages", "limit": 5}
 described: Json = {"tool": "schema", "arguments": {"stream": "messages"}}
+of_source: Json = {
+    "tool": "schema",
+    "arguments": {"stream": "messages", "connection_id": "cin_a"},
+}
 index: Json = {"tool": "schema", "arguments": {}}
 page_one: Json = {"tool": "query_records", "arguments": query}
 rows: list[tuple[str, int, Json, Json, Json | None]] = [
     ("unknown_field", 400, {"param": "fields"}, query, described),
     ("invalid_sort", 400, {"param": "sort"}, {**query, "sort": "body"}, described),
     ("invalid_filter", 400, {"param": "filter[a]"}, {**query, "filter": {"a": "b"}}, described),
+    (
+        "invalid_filter",
+        400,
+        {"param": "filter[at]"},
+        {**query, "filter": {"at": "2026-10-11", "from": "a"}},
+        {
+            "tool": "query_records",
+            "arguments": {
+                **query,
+                "filter": {"at": {"gte": "2026-10-11", "lt": "2026-10-12"}, "from": "a"},
+            },
+        },
+    ),
+    ("unknown_field", 400, {}, {**query, "connection_id": "cin_a"}, of_source),
     ("invalid_request", 400, {"param": "view"}, {**query, "view": "x"}, described),
     ("invalid_request", 400, {"param": "sort"}, {**query, "sort": "a", "order": "asc"}, page_one),
     ("invalid_request", 400, {"param": "count"}, {**query, "count": "exact"}, page_one),
@@ -59,11 +77,33 @@ def test_each_refusal_has_its_own_way_on(
         insist_on_legal(wanted)
 
 
-@pytest.mark.parametrize("id", ["cin_a/messages:m1", "messages:m1"])
-def test_the_stream_of_an_id_is_where_to_look(id: str) -> None:
+@pytest.mark.parametrize(
+    ("id", "wanted"), [("cin_a/messages:m1", of_source), ("messages:m1", described)]
+)
+def test_the_stream_of_an_id_is_where_to_look(id: str, wanted: Json) -> None:
     found = next_call("fetch", {"code": "unknown_field"}, 400, {"id": id, "fields": ["x"]})
     assert found is not None
-    assert found.as_json() == described
+    assert found.as_json() == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "after"),
+    [
+        ("2026-10-11", "2026-10-11", "2026-10-12"),
+        ("2026/2/28", "2026-02-28", "2026-03-01"),
+        ("2026-12", "2026-12-01", "2027-01-01"),
+        ("2024", "2024-01-01", "2025-01-01"),
+    ],
+)
+def test_a_day_a_month_and_a_year_are_spans(text: str, first: str, after: str) -> None:
+    span = span_of(text)
+    assert span is not None
+    assert tuple(map(str, span)) == (first, after)
+
+
+@pytest.mark.parametrize("text", ["2026-02-30", "2026-13", "0000", "9999", "yesterday", ""])
+def test_what_is_no_day_is_no_span(text: str) -> None:
+    assert span_of(text) is None
 
 
 def test_one_searched_stream_is_where_to_look_and_several_are_the_index() -> None:

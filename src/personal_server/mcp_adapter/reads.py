@@ -6,7 +6,7 @@ call is complete and legal and never asks for more than was asked for.
 """
 
 import re
-from datetime import date
+from datetime import date, timedelta
 
 import anyio
 
@@ -193,16 +193,17 @@ def _stream_scope(arguments: Arguments) -> Arguments:
 
 
 def _described_stream(arguments: Arguments) -> Arguments:
-    """The stream a call is about, by name, by id, or as the only one searched."""
+    """The stream a call is about, by name, by id, or as the only one searched; of its source."""
+    connection = as_text(arguments.get("connection_id"))
     streams = as_list(arguments.get("streams"))
-    if len(streams) == 1:
-        return {"stream": streams[0]}
-    if "id" not in arguments:
-        return _stream_scope(arguments)
-    try:
-        return {"stream": parse_id(str(arguments["id"])).stream}
-    except ToolError:
-        return {}
+    scope = {"stream": streams[0]} if len(streams) == 1 else _stream_scope(arguments)
+    if "id" in arguments:
+        try:
+            record = parse_id(str(arguments["id"]))
+        except ToolError:
+            return {}
+        scope, connection = {"stream": record.stream}, record.connection_id or connection
+    return {**scope, "connection_id": connection} if scope and connection else scope
 
 
 def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCall | None:
@@ -216,10 +217,38 @@ def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCa
     if code == "invalid_request" and param in TIMES:
         mended = mended_time(str(param), str(arguments.get(str(param))))
         return NextCall(tool, {**arguments, str(param): mended}) if mended else None
+    if code == "invalid_filter" and (ranged := _as_range(str(param), arguments)) is not None:
+        return legal_call(tool, {**arguments, "filter": ranged})
     if code == "invalid_request" and param in DROPPABLE and param in arguments:
         names = ORDER_NAMES if param in ORDER_NAMES else (param,)
         return NextCall(tool, without(arguments, *names))
     return None
+
+
+def _as_range(param: str, arguments: Arguments) -> Json | None:
+    """The filter with the day, month or year that a moment was to equal as the range it is."""
+    conditions = as_object(arguments.get("filter"))
+    name = param.removeprefix("filter[").removesuffix("]")
+    span = span_of(str(conditions.get(name)))
+    if span is None:
+        return None
+    return {**conditions, name: {"gte": span[0].isoformat(), "lt": span[1].isoformat()}}
+
+
+def span_of(text: str) -> tuple[date, date] | None:
+    """The first day of a day, month or year, and the first one after it."""
+    found = A_DAY.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        first = date(int(year or 0), month or 1, day or 1)
+        if day is not None:
+            return first, first + timedelta(days=1)
+        after = (first.year, first.month + 1) if month not in (None, 12) else (first.year + 1, 1)
+        return first, date(*after, 1)
+    except (ValueError, OverflowError):
+        return None
 
 
 def mended_time(name: str, text: str) -> str | None:

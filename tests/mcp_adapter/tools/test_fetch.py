@@ -120,6 +120,29 @@ async def test_a_thread_is_who_wrote_when_and_how_each_begins() -> None:
     assert len(said[1]["line"]) == 120
     assert [row["line"] for row in said[2:]] == [None, None]
     assert "next" not in thread
+    assert not any("url" in row for row in thread["data"])
+
+
+@pytest.mark.anyio
+async def test_a_related_file_is_called_by_its_name_and_has_the_address_that_it_names() -> None:
+    rs = world()
+    file = {"subject": "Offer", "filename": "offer.pdf", "source_url": "https://a.example/offer"}
+    child = {"record_id": "f1", "stream": "attachments", "connection_id": "cin_a", "data": file}
+    page = {"object": "list", "data": [child], "has_more": False}
+    row = {"record_id": "m8", "stream": "messages", "connection_id": "cin_a", "data": {"body": "x"}}
+    rs.script = lambda request: (
+        Answer(200, {**row, "expanded": {"attachments": page}})
+        if request.path[-1] == "m8"
+        else None
+    )
+    document = (await ask(rs, "fetch", {**asked, "expand": ["attachments"]})).structured
+    assert document["metadata"]["expanded"]["attachments"]["data"] == [
+        {
+            "id": "cin_a/attachments:f1",
+            "title": "offer.pdf",
+            "url": "https://a.example/offer",
+        }
+    ]
 
 
 @pytest.mark.anyio

@@ -187,6 +187,20 @@ async def test_an_unknown_stream_is_no_row_and_leads_to_the_index() -> None:
     assert outcome.text.endswith("\nnext: schema {}")
 
 
+@pytest.mark.parametrize(("kind", "told"), [("mcp_package", True), ("client", False)])
+async def test_the_index_of_a_package_says_that_reads_name_a_connection(
+    kind: str, told: bool
+) -> None:
+    rows = [
+        {"name": name, "granted_connections": [{"connection_id": f"cin_{name}"}]} for name in "ab"
+    ]
+    catalog = {"bearer": {"token_kind": kind}, "connectors": [{"streams": rows}]}
+    rs = world()
+    rs.script = lambda _: Answer(200, {"detail": "compact", **catalog})
+    (use,) = [line for line in (await ask(rs, "schema", {})).text.split("\n") if "use: " in line]
+    assert ("connection_id" in use) is told
+
+
 async def test_several_views_are_one_value() -> None:
     rs = world()
     row = {"name": "messages", "views": [{"id": "headers"}, {"id": "traffic"}]}

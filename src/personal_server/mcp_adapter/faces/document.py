@@ -19,6 +19,7 @@ from personal_server.mcp_adapter.faces.record_identity import (
     author,
     event_time,
     holder_of,
+    own_address,
     payload_of,
     record_address,
     record_title,
@@ -280,11 +281,11 @@ class _Children:
         scope = RecordPlace(as_text(row.get("stream")) or relation, self._connection)
         holder = holder_of(self.call, row, scope)
         payload = payload_of(row)
-        address = record_address(self.call.provider_url, row, payload, holder.record)
         title = record_title(row, payload, holder.record, holder.id)
-        found: Json = {"id": holder.id, "title": title, "url": address or holder.id}
+        found: Json = {"id": holder.id, "title": title}
         line = self._line(payload)
         said = {
+            "url": own_address(payload),
             "by": author(payload),
             "at": event_time({}, payload),
             "line": line if line != title else None,

@@ -1,15 +1,17 @@
-"""Why a result holds nothing, and which visible values are near one that a filter asked for.
+"""Why a result holds nothing, which visible values are near, and what was plainly meant.
 
 Rule: near values are record text: in the structured face they stand in `near`, in the text face
 inside the fence; calls name them by number and hold the caller's own words only.
 Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
 """
 
+import re
 from itertools import takewhile
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments, without
 from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.reads import span_of
 from personal_server.mcp_adapter.safe_text import clean_json, label
 from personal_server.rs_client.answers import meta_of
 from personal_server.rs_client.json_values import (
@@ -23,6 +25,8 @@ from personal_server.rs_client.json_values import (
 
 NEAR_POINTER = "/near/*/value"
 SHORTEST_PART = 3
+PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
+SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 LONGEST_PART = 256
 
 
@@ -67,6 +71,31 @@ def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCa
             kept = without(arguments, "cursor")
             changed = {**kept, "filter": {**conditions, field: wider}}
             return [NextCall(tool, changed, f"matches near {listed}")]
+    return []
+
+
+def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
+    """The call that was plainly meant where nothing matches: in the caller's own words.
+
+    A day as both bounds is that whole day; words of a strict search may stand anywhere; a word that
+    no value is may be a part of one.
+    """
+    if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
+        return []
+    kept = without(arguments, "cursor")
+    day = span_of(str(arguments.get("until")))
+    if day is not None and arguments.get("since") == arguments.get("until"):
+        return [NextCall(tool, {**kept, "until": day[1].isoformat()}, "all of that day")]
+    asked = str(arguments.get("query", arguments.get("q", "")))
+    words = " ".join(SEARCH_SIGNS.sub(" ", asked).split())
+    if tool == "search" and any(map(str.isalnum, words)):
+        loose = {**without(kept, "q", "exact"), "query": words}
+        return [NextCall(tool, loose, "these words anywhere")] if loose != kept else []
+    conditions = as_object(arguments.get("filter"))
+    for name, sought in conditions.items():
+        if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
+            wider = {**conditions, name: {"contains": sought}}
+            return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
     return []
 
 

@@ -21,7 +21,7 @@ from personal_server.mcp_adapter.safe_text import has_steering, has_white_space,
 from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
 from personal_server.rs_client.json_values import Json, as_text, first_text, is_object
 
-TITLE_NAMES = ("title", "name", "subject", "summary")
+TITLE_NAMES = ("title", "name", "filename", "subject", "summary")
 URL_NAMES = ("url", "source_url", "href")
 TIME_NAMES = (
     "sent_at",
@@ -144,7 +144,7 @@ def record_address(
     origin: str, wrapper: Json, payload: Json, record: RecordRef | None
 ) -> str | None:
     """The first usable address: the payload's own, the server's, one built from the parts."""
-    own = next((url for name in URL_NAMES if (url := safe_url(payload.get(name)))), None)
+    own = own_address(payload)
     if own:
         return own
     connection = record.connection_id if record else None
@@ -155,6 +155,11 @@ def record_address(
         return None
     built = record_url(origin, record)
     return built if len(built) <= LONGEST_URL or not origin else record_uri(record)
+
+
+def own_address(payload: Json) -> str | None:
+    """The address that a record names itself, where it is a plain one."""
+    return next((url for name in URL_NAMES if (url := safe_url(payload.get(name)))), None)
 
 
 def safe_url(value: object) -> str | None:

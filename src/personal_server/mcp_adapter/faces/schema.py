@@ -34,6 +34,7 @@ USE_LINE = (
     "use: schema with one stream for fields, filters, sort, count, expand, search modes and"
     " aggregations"
 )
+OF_A_PACKAGE = "; query_records and aggregate of a stream need its connection_id"
 UNSTATED = "not stated"
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LEAST_ROW_CHARS = 700
@@ -54,12 +55,17 @@ def index_text(catalog: Json, closing: Sequence[str]) -> str:
             shown,
             text.unavailable_lines(unavailable_in(catalog)),
             text.warning_lines(text.server_warnings(catalog)),
-            [USE_LINE],
+            [_use_line(catalog)],
             closing,
         )
         if len(bare) <= aim:
             return bare
     return bare
+
+
+def _use_line(catalog: Json) -> str:
+    package = as_object(catalog.get("bearer")).get("token_kind") == "mcp_package"
+    return USE_LINE + (OF_A_PACKAGE if package and len(all_connections(catalog)) > 1 else "")
 
 
 def _index_head(catalog: Json) -> str:

@@ -24,6 +24,7 @@ from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
+    meant_calls,
     near_calls,
     near_in,
     near_lines,
@@ -201,6 +202,9 @@ def _faces(
         return text.joined(beginning, fence, text.next_lines(following))
 
     near, calls = _near_that_fits(arguments, near_in(body), face)
+    if not near and not calls:
+        meant = meant_calls("aggregate", arguments, body)
+        calls = meant if len(face([], meant)) <= contract.SHORT_TEXT else []
     following = [*_next_calls(arguments, body, limit), *calls]
     structured: Json = {"data": without_near(body), "warnings": warnings}
     structured["next"] = [item.as_json() for item in following]

@@ -22,6 +22,7 @@ from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of, without_twin
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
+    meant_calls,
     near_calls,
     near_lines,
     without_near,
@@ -134,7 +135,11 @@ def check_shape(arguments: Arguments) -> Query:
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     near = page.near
-    following = _next_calls(arguments, page) or near_calls("query_records", arguments, near)
+    following = (
+        _next_calls(arguments, page)
+        or near_calls("query_records", arguments, near)
+        or ([] if near else meant_calls("query_records", arguments, page.body))
+    )
     stream = arguments.get("stream")
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]

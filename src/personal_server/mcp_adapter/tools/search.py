@@ -26,6 +26,7 @@ from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.hits import HitItem
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
+    meant_calls,
     near_calls,
     near_lines,
     without_near,
@@ -122,6 +123,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         following.append(text.next_page("search", arguments, page.cursor))
     near = page.near
     following += near_calls("search", arguments, near)
+    following = following or meant_calls("search", arguments, page.body)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from personal_server.reading.empty_answers import MAX_NEAR, nearest
+from personal_server.reading.empty_answers import MAX_NEAR, few, nearest
 
 PAYEES = {
     "Netflix": 12,
@@ -37,6 +37,11 @@ def test_near_is_what_differs_by_signs_by_its_rest_or_by_letters(
     sought: str, found: list[str]
 ) -> None:
     assert nearest([sought], PAYEES) == found
+
+
+def test_where_there_are_few_all_are_named_the_frequent_first() -> None:
+    assert few({"in": 2, "out": 7}) == ["out", "in"]
+    assert few({str(number): 1 for number in range(MAX_NEAR + 1)}) == []
 
 
 def test_few_are_named_and_the_frequent_first() -> None:

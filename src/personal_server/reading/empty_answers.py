@@ -107,7 +107,7 @@ def _near_values(
         values = _visible_values(snapshot, sources, condition, others)
         sought = [str(each) for each in condition.values]
         if not values.keys() & set(sought):
-            near = nearest(sought, values)
+            near = nearest(sought, values) or few(values)
             found += [NearValue(condition.field, each, values[each]) for each in near]
     return found[:MAX_NEAR]
 
@@ -137,6 +137,13 @@ def _visible_values(
         for key in group.keys
         if isinstance(key, str) and 0 < len(key) <= MAX_VALUE_CHARS
     }
+
+
+def few(values: Mapping[str, int]) -> list[str]:
+    """All values where there are few: `debit` is like neither `in` nor `out`, and means one."""
+    if len(values) > MAX_NEAR:
+        return []
+    return sorted(values, key=lambda value: (-values[value], value))
 
 
 def nearest(sought: Iterable[str], values: Mapping[str, int]) -> list[str]:

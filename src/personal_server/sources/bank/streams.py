@@ -78,7 +78,7 @@ TRANSACTIONS = StreamForm(
         word("direction", "in or out"),
         number("fee", "What of the amount was a fee, where it is said", summed=True),
         number("balance_after", "What the account held after it, where it is said"),
-        word("category", "What the owner or a budget program filed it under"),
+        caseless(word("category", "What the owner or a budget program filed it under")),
         word("kind", "credit, debit, check, atm, fee, interest …"),
         day("initiated_on", "Day the owner made it, where the bank says so"),
         day("available_on", "Day the money can be used, where the bank says so"),

@@ -20,8 +20,8 @@ from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.application import NO_SUCH_PAGE
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
 from personal_server.console.pages import environment
-from personal_server.console.texts import counted_texts
 from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_connections
+from personal_server.domain.texts import counted_texts
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
@@ -89,7 +89,7 @@ def extracted() -> dict[str, Found]:
     for path in files:
         text = path.read_text(encoding="utf-8")
         read = of_template if path.suffix == ".html" else of_code
-        if path.suffix == ".py" and "console.texts import" not in text:
+        if path.suffix == ".py" and "domain.texts import" not in text:
             continue
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:

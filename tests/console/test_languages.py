@@ -24,7 +24,10 @@ from personal_server.console.languages import (
     negotiated,
     translations,
 )
-from personal_server.console.texts import (
+from personal_server.console.words import field_words
+from personal_server.domain.disclosure import AskedDetail
+from personal_server.domain.hosts import host_connections
+from personal_server.domain.texts import (
     Date,
     Day,
     Joined,
@@ -38,9 +41,6 @@ from personal_server.console.texts import (
     plural,
     start_of_day,
 )
-from personal_server.console.words import field_words
-from personal_server.domain.disclosure import AskedDetail
-from personal_server.domain.hosts import host_connections
 from personal_server.settings import OwnerLocale
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL

@@ -23,7 +23,6 @@ from personal_server.console.places import (
     render_place,
 )
 from personal_server.console.session import PageRequest, PageRoute, acting
-from personal_server.console.texts import Day, Joined, Text, message
 from personal_server.console.words import HELD_STATUSES, field_words, laid_open, trust_mark
 from personal_server.delivery.subscriptions import (
     forget,
@@ -36,6 +35,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
 from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
+from personal_server.domain.texts import Day, Joined, Text, message
 from personal_server.errors import InvalidRequest, NotFound
 from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges, rename_access
 from personal_server.granting.holdings import (

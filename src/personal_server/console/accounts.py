@@ -20,9 +20,9 @@ from personal_server.collecting.receipts import receipts_of
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
-from personal_server.console.texts import Text, day_of_text, message
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.source_item import Data
+from personal_server.domain.texts import Text, day_of_text, message
 from personal_server.domain.values import instant_ns
 from personal_server.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
 from personal_server.granting.holdings import list_held

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from personal_server.console.pages import Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_place, render_place
 from personal_server.console.session import PageRequest, PageRoute, acting
-from personal_server.console.texts import Joined, Text, message
 from personal_server.console.words import trust_mark
+from personal_server.domain.texts import Joined, Text, message
 from personal_server.errors import NotFound
 from personal_server.granting.audit import METADATA_CHANGED
 from personal_server.granting.revocations import block_client, end_client_access, unblock_client

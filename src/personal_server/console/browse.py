@@ -50,7 +50,6 @@ from personal_server.console.record_view import (
     told_columns,
 )
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.texts import Joined, Text, message
 from personal_server.console.viewpoints import (
     OWN,
     ROOTS,
@@ -60,6 +59,7 @@ from personal_server.console.viewpoints import (
 )
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.texts import Joined, Text, message
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.queries import (

@@ -14,7 +14,8 @@ from typing import cast
 
 from personal_server.consent.successors import Gain, SourceStream
 from personal_server.console.consent_words import account_names, source_name
-from personal_server.console.texts import (
+from personal_server.console.words import field_words
+from personal_server.domain.texts import (
     Joined,
     Text,
     counted,
@@ -23,7 +24,6 @@ from personal_server.console.texts import (
     message,
     plural,
 )
-from personal_server.console.words import field_words
 from personal_server.granting.reviews import Review, facts_of
 
 

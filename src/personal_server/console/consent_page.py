@@ -30,7 +30,7 @@ from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import DECIDING, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
-from personal_server.console.texts import Text, message
+from personal_server.domain.texts import Text, message
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import (
     AiTrainingConsentRequired,

@@ -28,7 +28,15 @@ from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.content_limits import LimitView, limit_views, limits_said
-from personal_server.console.texts import (
+from personal_server.console.words import (
+    field_words,
+    purpose_label,
+    redirect_place,
+)
+from personal_server.domain.declaration import Property
+from personal_server.domain.grant import StreamGrant
+from personal_server.domain.hosts import PUBLISHED
+from personal_server.domain.texts import (
     Day,
     Joined,
     Minute,
@@ -38,14 +46,6 @@ from personal_server.console.texts import (
     message,
     plural,
 )
-from personal_server.console.words import (
-    field_words,
-    purpose_label,
-    redirect_place,
-)
-from personal_server.domain.declaration import Property
-from personal_server.domain.grant import StreamGrant
-from personal_server.domain.hosts import PUBLISHED
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review

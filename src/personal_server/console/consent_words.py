@@ -9,7 +9,9 @@ from dataclasses import replace
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import SINGLE_USE, TimeRange
 from personal_server.consent.terms import Missing
-from personal_server.console.texts import (
+from personal_server.console.words import field_words, shown
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.texts import (
     CatalogueText,
     Joined,
     Minute,
@@ -19,8 +21,6 @@ from personal_server.console.texts import (
     day_of_text,
     message,
 )
-from personal_server.console.words import field_words, shown
-from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
 from personal_server.reading.preview import Evidence
 

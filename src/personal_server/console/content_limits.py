@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from personal_server.consent.choices import StreamChoice
 from personal_server.consent.offers import StreamOffer
-from personal_server.console.texts import Joined, Text, message
 from personal_server.console.words import field_words
 from personal_server.domain.declaration import Stream
 from personal_server.domain.grant import ContentLimit, value_text
+from personal_server.domain.texts import Joined, Text, message
 from personal_server.domain.values import ValueKind
 from personal_server.reading.preview import HeldValue
 

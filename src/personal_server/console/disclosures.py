@@ -20,7 +20,12 @@ from personal_server.console.places import PAGE_LINES, list_page, parse_number
 from personal_server.console.record_view import columns_of, table_row
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
-from personal_server.console.texts import (
+from personal_server.console.viewpoints import OWN
+from personal_server.console.words import cut, field_words
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.disclosure import DENIED, DisclosureEntry
+from personal_server.domain.reading_history import held_id
+from personal_server.domain.texts import (
     CatalogueText,
     Date,
     Joined,
@@ -28,11 +33,6 @@ from personal_server.console.texts import (
     date_of,
     message,
 )
-from personal_server.console.viewpoints import OWN
-from personal_server.console.words import cut, field_words
-from personal_server.domain.authority import ReadableSource
-from personal_server.domain.disclosure import DENIED, DisclosureEntry
-from personal_server.domain.reading_history import held_id
 from personal_server.domain.values import DAY_NANOSECONDS, day_number
 from personal_server.enforcement.queries import FieldSelection, RecordQuery, Selectors
 from personal_server.errors import DamagedRecord, InvalidRequest, NotFound

@@ -12,8 +12,8 @@ from personal_server.consent.selections import parse_stored
 from personal_server.console.access import alarm_view
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.texts import Joined, Text, message
 from personal_server.domain.hosts import first_question, host_connections
+from personal_server.domain.texts import Joined, Text, message
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import client_names, uncollected_count

@@ -25,7 +25,7 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
-from personal_server.console.texts import (
+from personal_server.domain.texts import (
     CatalogueText,
     Date,
     Day,

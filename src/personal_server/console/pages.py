@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from personal_server.console import words
 from personal_server.console.languages import Language, PageReader, languages, negotiated
 from personal_server.console.session import PageRequest
-from personal_server.console.texts import (
+from personal_server.domain.texts import (
     RENDERED,
     Day,
     Joined,

@@ -22,9 +22,9 @@ from personal_server.console.record_view import (
     brief,
     joining_fields,
 )
-from personal_server.console.texts import Date, Text, message
 from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.texts import Date, Text, message
 from personal_server.domain.values import ValueKind, day_number
 from personal_server.enforcement.queries import (
     AggregateQuery,

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import cast
 from urllib.parse import quote, urlencode
 
-from personal_server.console.texts import Minute, Text, date_of, message
 from personal_server.console.viewpoints import OWN, records_path
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.declaration import Property, Stream
 from personal_server.domain.record import key_text
+from personal_server.domain.texts import Minute, Text, date_of, message
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
 from personal_server.enforcement.queries import ALWAYS, FilterText, Times
 from personal_server.enforcement.timeline import time_field

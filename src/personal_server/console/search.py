@@ -22,11 +22,11 @@ from personal_server.console.record_view import (
     brief,
 )
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.texts import Text, message
 from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
 from personal_server.console.words import cut, said
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import HitOrder
+from personal_server.domain.texts import Text, message
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.errors import InvalidRequest, QueryTimeout

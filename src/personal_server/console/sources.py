@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from personal_server.console.texts import Text, message
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Adaptation, SourceDeclaration
+from personal_server.domain.texts import Text, message
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports import Collection, CollectionRun, StoredStream

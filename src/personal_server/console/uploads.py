@@ -16,8 +16,8 @@ from personal_server.collecting.import_folders import FolderListing, ImportFolde
 from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.texts import Text, message
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.texts import Text, message
 from personal_server.errors import InvalidRequest, InvalidState, NotFound
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.bodies import take_files

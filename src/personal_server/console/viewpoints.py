@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from personal_server.console.session import PageRequest
-from personal_server.console.texts import Text, message
 from personal_server.console.words import HELD_STATUSES, cut
 from personal_server.domain.record import key_segment
+from personal_server.domain.texts import Text, message
 from personal_server.errors import NotFound
 from personal_server.granting.decisions import Granting
 from personal_server.granting.holdings import show_held

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from personal_server.console import texts
-from personal_server.console.texts import Text, message
+from personal_server.domain.texts import Text, day_of_text, message
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -153,7 +152,7 @@ def trust_mark(
     """
     host = urlsplit(client_id).hostname or ""
     if published_on is not None:
-        day = texts.day_of_text(published_on)
+        day = day_of_text(published_on)
         return "warn", message(
             "As %(host)s published it on %(day)s, not fetched", host=host, day=day
         )

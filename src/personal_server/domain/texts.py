@@ -1,7 +1,7 @@
 """Texts of the owner's pages before they have a language: messages, moments, counts.  Pure.
 
-Rule: a view returns these; a page renders them once, for whoever reads it (`languages.py`).  `str`
-of one is what stands in the source: English, times in UTC.
+Rule: a view returns these, and a refusal may hold one; a page renders them once, for whoever reads
+it (`console/languages.py`).  `str` of one is what stands in the source: English, times in UTC.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from personal_server.console.texts import Day, Minute, counted, day_of_text, listed
+from personal_server.domain.texts import Day, Minute, counted, day_of_text, listed
 
 
 def test_days_and_counts_are_written_for_people() -> None:

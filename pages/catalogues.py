@@ -25,11 +25,11 @@ from personal_server.domain.texts import counted_texts
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
-REFUSING = [
-    SOURCE / "granting" / f"{name}.py"
-    for name in ("decisions", "grant_changes", "owner_sessions", "passkeys", "pending_requests")
-]
-"""Modules of other rooms whose refusals a page shows."""
+REFUSING = (
+    *("authorization_server", "collecting", "consent", "console", "domain", "enforcement"),
+    *("granting", "reading", "storage", "upkeep", "web"),
+)
+"""Rooms whose refusals a page shows."""
 Found = tuple[str, ...]
 """An English text, with that for several where it counts."""
 
@@ -60,7 +60,7 @@ def of_code(text: str) -> Iterator[Found]:
 
 
 def of_refusals(text: str) -> Iterator[Found]:
-    """What code says when it refuses: the message of an error and its next step."""
+    """What code says when it refuses, where no value stands in it."""
     for each in ast.walk(ast.parse(text)):
         if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
             continue
@@ -68,7 +68,7 @@ def of_refusals(text: str) -> Iterator[Found]:
             continue
         steps = (named.value for named in each.keywords if named.arg == "next_step")
         for given in (*each.args[:1], *steps):
-            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+            if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value:
                 yield (given.value,)
 
 
@@ -94,9 +94,10 @@ def extracted() -> dict[str, Found]:
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:
                 raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
-    for path in (*sorted((SOURCE / "console").glob("*.py")), *REFUSING):
-        for texts in of_refusals(path.read_text(encoding="utf-8")):
-            found.setdefault(texts[0], texts)
+    for room in REFUSING:
+        for path in sorted((SOURCE / room).rglob("*.py")):
+            for texts in of_refusals(path.read_text(encoding="utf-8")):
+                found.setdefault(texts[0], texts)
     return found | {texts[0]: texts for texts in of_other_rooms()}
 
 

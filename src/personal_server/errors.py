@@ -32,8 +32,10 @@ TYPE_OF_STATUS: Mapping[int, str] = {
 class PersonalServerError(Exception):
     """The root of everything we raise on purpose.
 
-    `message` is English prose for people; `param` names the argument at fault; `members` are the
-    further members of the wire error (`allowed_values`, `retry_with`, `recovery` …), JSON values.
+    `message` is English prose for people, `text` the same with the values that it was made with,
+    for pages in another language (`domain/texts.py`); `param` names the argument at fault;
+    `members` are the further members of the wire error (`allowed_values`, `retry_with`, `recovery`
+    …), JSON values.
     """
 
     code: ClassVar[str] = "internal_error"
@@ -41,7 +43,8 @@ class PersonalServerError(Exception):
 
     def __init__(self, message: str, *, param: str | None = None, **members: object) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)
+        self.text = message
         self.param = param
         self.members: dict[str, object] = {k: v for k, v in members.items() if v is not None}
 
@@ -361,12 +364,6 @@ class MisdirectedRequest(PersonalServerError):
     """The request names a host that this server does not answer for."""
 
     code, status = "misdirected_request", 421
-
-
-MEND_RECORDS = (
-    "Stored bytes are damaged. The owner finds what is with pdpp doctor --data (--repair makes"
-    " anew what is made from records), and imports its source again or restores a backup."
-)
 
 
 class DamagedRecord(PersonalServerError):

@@ -41,6 +41,7 @@ from personal_server.domain.texts import (
     plural,
     start_of_day,
 )
+from personal_server.errors import InvalidFilter
 from personal_server.settings import OwnerLocale
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
@@ -181,11 +182,16 @@ def test_a_refusal_is_said_in_the_readers_language_with_its_code() -> None:
     assert (refused.status, unmarked(refused, *DATA)) == (401, [])
 
 
+CATALOGUED = frozenset(
+    str(each.id if isinstance(each.id, str) else each.id[0]) for each in catalogue("de")
+)
+
+
 class Marked(NullTranslations):
-    """A language that says every text between marks."""
+    """A language that says every text of the catalogue between marks, and no other."""
 
     def gettext(self, message: str) -> str:
-        return f"⟦{message}⟧"
+        return f"⟦{message}⟧" if message in CATALOGUED else message
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
         return f"⟦{msgid1 if n == 1 else msgid2}⟧"
@@ -287,6 +293,99 @@ def test_json_stays_english() -> None:
         .get("/owner/nothing", accept_language="de", accept="application/json")
     )
     assert json.loads(page.text)["error"]["message"] == "There is no such page."
+    path = f"/owner/records/{HOME}/messages?filter[from_name][like]=x"
+    refused = Household().signed_in().get(path, accept_language="de", accept="application/json")
+    assert json.loads(refused.text)["error"]["message"] == (
+        "'from_name' does not take the operator 'like'. For example: filter[from_name]=text"
+    )
+
+
+def test_a_refusal_with_values_is_said_in_both_ways_alike() -> None:
+    refused = InvalidFilter(message("At most %(most)s conditions.", most=32), param="filter")
+    assert type(refused.message) is str
+    assert refused.message == str(refused) == "At most 32 conditions."
+    assert BERLIN.text(BERLIN.known(refused.text)) == "Höchstens 32 Bedingungen."
+    unheld = InvalidFilter("100 % of this is in no catalogue.")
+    assert BERLIN.text(BERLIN.known(unheld.text)) == unheld.message
+
+
+def test_a_value_in_a_refusal_stays_as_it_is_and_is_escaped() -> None:
+    refused = message("No connection here has a stream '%(stream)s'.", stream="<b>nothing</b>%s")
+    assert BERLIN.html(refused) == ("Kein Konto hier hat eine Art „&lt;b&gt;nothing&lt;/b&gt;%s“.")
+
+
+MESSAGES = f"/owner/records/{HOME}/messages"
+REFUSED_READS = (
+    f"{MESSAGES}?filter[nothing]=x",
+    f"{MESSAGES}?filter[from_name][like]=x",
+    f"{MESSAGES}?filter[sent_at][gte]=x",
+    f"{MESSAGES}?filter[from_name][contains]=",
+    f"{MESSAGES}?filter[to_addresses]=x",
+    f"{MESSAGES}?filter[from_name][exists]=perhaps",
+    f"{MESSAGES}?sort=body",
+    f"{MESSAGES}?since=yesterday",
+    f"{MESSAGES}?cursor=x",
+    f"{MESSAGES}?as=x",
+    f"{MESSAGES}?unknown=1",
+    f"{MESSAGES}/m999",
+    f"{MESSAGES}/m001/text/nothing",
+    f"{MESSAGES}/m001/files/subject",
+    "/owner/records/cin_gone/messages",
+    "/owner/search?q=-",
+    "/owner/search?q=" + "a" * 1_100,
+    "/owner/search?q=" + "+".join(f"w{number}" for number in range(100)),
+    "/owner/search?q=lunch&cursor=x",
+    "/owner/search?q=lunch&sort=x",
+    "/owner/search?q=lunch&stream=nothing",
+    "/owner/search?q=lunch&since=x",
+    "/oauth/nothing",
+)
+
+
+@pytest.mark.parametrize("path", REFUSED_READS)
+def test_a_refused_read_is_said_in_the_readers_language(path: str) -> None:
+    page = marked_browser()[1].get(path)
+    assert page.error is not None or 'class="problem"' in page.text
+    assert unmarked(page, *DATA, *NAMED) == []
+
+
+def test_refused_changes_of_an_access_are_said_in_the_readers_language() -> None:
+    house, browser = marked_browser()
+    allow(browser, house.ask(mail_request()))
+    (grant,) = house.rows(GrantRow)
+    access = f"/owner/access/{grant.grant_id}"
+    shown = browser.get(access)
+    refused = {
+        "too long a name": browser.submit(shown, f"{access}/name", name="a" * 2_000),
+        "too long results": browser.submit(shown, f"{access}/limits", result_chars="5"),
+        "no number": browser.submit(shown, f"{access}/limits", records_per_day="many"),
+        "no form": browser.post(f"{access}/pause", [], **{"content-type": "text/plain"}),
+        "no such way": browser.send("PUT", access),
+        "another page": browser.post(f"{access}/pause", [("_csrf", "x")]),
+        "too much": browser.post(f"{access}/name", [("name", "a" * 2_000_000)]),
+    }
+    for why, page in refused.items():
+        assert page.error is not None, why
+        assert unmarked(page, *DATA, *NAMED) == [], why
+
+
+def test_refused_sign_ins_and_requests_are_said_in_the_readers_language() -> None:
+    house, browser = marked_browser()
+    path = house.ask(mail_request())
+    shown = browser.get(path)
+    browser.submit(shown, path, action="deny")
+    refused = {"decided": browser.submit(shown, path, action="deny"), "closed": browser.get(path)}
+    house.sign_in.set_password("a long enough password")
+    stranger = house.browser()
+    for number in range(6):
+        login = stranger.get("/owner/login")
+        refused[f"wrong {number}"] = stranger.submit(login, "/owner/login", password="no")
+    assert refused["wrong 5"].status == 429
+    device = house.signed_in()
+    code = device.submit(device.get("/device"), "/device", user_code="XXXX-XXXX")
+    for why, page in {**refused, "code": code}.items():
+        assert page.error is not None, why
+        assert unmarked(page, *DATA, *NAMED) == [], why
 
 
 def test_pages_before_and_after_sign_in_say_nothing_that_no_catalogue_holds() -> None:

@@ -100,3 +100,46 @@ def test_every_text_of_these_pages_stands_in_the_catalogue(tmp_path: Path) -> No
     secret = dict(owner.get(f"{sources}/{WORK}").form(f"{sources}/{WORK}/name"))["_csrf"]
     erased = owner.post(f"{sources}/{WORK}/erase", [("_csrf", secret), ("confirm", WORK)])
     assert unmarked(erased, *DATA, *NAMES) == []
+
+
+def test_refused_uploads_folders_and_accounts_are_said_in_the_readers_language(
+    tmp_path: Path,
+) -> None:
+    house = Household(languages=marking)
+    folder, closed = tmp_path / "exports", tmp_path / "gone"
+    folder.mkdir()
+    uploads = Uploads(tmp_path / "uploads", 1_000, asks, {}, house.clock, house.random_bytes)
+    house.uploads, house.folders = uploads, ImportFolders((folder, closed))
+    house.app = house.console()
+    owner = house.signed_in()
+    root, sources = "/owner/uploads", "/owner/sources"
+    cut = uploads.begin("x.mbox", 10, "cut").upload_id
+    secret = ("_csrf", dict(owner.get(root).form(f"{root}/form"))["_csrf"])
+    form = {"content-type": "multipart/form-data; boundary=x"}
+    refused = {
+        "no form with files": owner.request(
+            "POST", f"{root}/form", b"", {"origin": owner.origin, **form}
+        ),
+        "no such upload": owner.get(f"{root}/upl_gone"),
+        "not whole": owner.post(f"{root}/{cut}/import", [secret]),
+        "no name": owner.post(f"{root}/{cut}/import", [secret, ("account", "new")]),
+        "too large": owner.post(root, [secret, ("name", "x"), ("size", "999999")]),
+        "no size": owner.post(root, [secret, ("name", "x"), ("size", "much")]),
+        "no such name": owner.post(root, [secret, ("name", ".."), ("size", "1")]),
+        "no such folder": owner.get(f"{root}/folders?folder=7"),
+        "nothing there": owner.get(f"{root}/folders?folder=0&path=gone"),
+        "nothing to read": owner.post(
+            f"{root}/folders", [secret, ("folder", "0"), ("path", "gone")]
+        ),
+        "too long a name": owner.post(f"{sources}/{HOME}/name", [secret, ("name", "a" * 300)]),
+        "no such step": owner.post(f"{sources}/{HOME}/status", [secret, ("action", "resume")]),
+        "not confirmed": owner.post(f"{sources}/{HOME}/erase", [secret]),
+        "no such account": owner.get(f"{sources}/cin_gone"),
+        "not of one source": owner.get(f"{sources}/{HOME}/merge?other=cin_bank"),
+        "made-up beside others": owner.post("/owner/sample", [secret]),
+        "planted nowhere": owner.post("/owner/canaries", [secret, ("place", f"{HOME}/nothing")]),
+    }
+    for why, page in refused.items():
+        assert page.error is not None, why
+        assert unmarked(page, *DATA, *NAMES) == [], why
+    assert unmarked(owner.get(f"{root}/folders"), *DATA, *NAMES) == []

@@ -66,7 +66,6 @@ from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
-    MEND_RECORDS,
     DamagedRecord,
     GrantPaused,
     StorageReadOnly,
@@ -119,7 +118,7 @@ from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SECONDS
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
-from personal_server.storage.damage import DamageNotes
+from personal_server.storage.damage import MEND_RECORDS, DamageNotes
 from personal_server.storage.ports import PastBudget
 from personal_server.storage.writability import DISK_LOW
 from personal_server.upkeep.clock import ClockWatch

@@ -128,8 +128,8 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
 def _of_oauth(error: PersonalServerError) -> PersonalServerError:
     """A body that is too large or of another type is `invalid_request` here."""
     if isinstance(error, BodyTooLarge):
-        return RequestTooLarge(error.message)
-    return BadRequest(error.message) if isinstance(error, UnsupportedMediaType) else error
+        return RequestTooLarge(error.text)
+    return BadRequest(error.text) if isinstance(error, UnsupportedMediaType) else error
 
 
 def no_owner_session(request: IncomingRequest) -> bool:

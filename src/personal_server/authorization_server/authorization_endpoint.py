@@ -140,7 +140,7 @@ class Authorizing:
                 self._requesting.ask_for_code, asking, request, redirect_uri, call.acting()
             )
         except RateLimitExceeded as full:
-            raise TemporarilyUnavailable(full.message) from None
+            raise TemporarilyUnavailable(full.text) from None
 
     async def _bound(self, call: EndpointRequest, request: CodeRequest) -> CodeRequest:
         """The request, bound to the key of a proof that came with it.  Source: RFC 9449 10.1."""

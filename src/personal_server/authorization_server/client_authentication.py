@@ -98,7 +98,7 @@ class Clients:
             return await self._with_assertion(client_id, assertion, call, stale=stale)
         except InvalidClient as refused:
             await self._note_refusal(client_id, refused, call.acting())
-            raise InvalidClient(refused.message, param=refused.param) from None
+            raise InvalidClient(refused.text, param=refused.param) from None
 
     async def _without_assertion(
         self, client_id: str, call: EndpointRequest, *, stale: bool

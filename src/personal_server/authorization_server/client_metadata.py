@@ -27,6 +27,7 @@ from personal_server.consent.client_documents import (
 )
 from personal_server.domain.hosts import DOCUMENT_DAYS, PUBLISHED
 from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.texts import message
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.errors import InvalidClient, RateLimitExceeded
 from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
@@ -188,7 +189,10 @@ def _day(ns: int) -> date:
 
 def _out_of_reach(url: str) -> InvalidClient:
     return InvalidClient(
-        f"This server cannot fetch what {urlsplit(url).hostname} says of the app.",
+        message(
+            "This server cannot fetch what %(host)s says of the app.",
+            host=str(urlsplit(url).hostname),
+        ),
         reason=UNREACHABLE,
         next_step="Connect once more from the app: where this server has no internet, it then asks"
         " apps to register instead. Codex is told so with --oauth-client-registration dcr.",

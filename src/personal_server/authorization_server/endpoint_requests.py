@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from personal_server.domain.texts import message
 from personal_server.errors import BadRequest
 from personal_server.granting.audit import Acting
 from personal_server.web.bodies import form_fields
@@ -65,7 +66,7 @@ class EndpointRequest:
         """A parameter that must be there.  Raises: BadRequest."""
         value = self.parameters.get(name)
         if value is None:
-            raise BadRequest(f"The parameter {name} is missing.", param=name)
+            raise BadRequest(message("The parameter %(name)s is missing.", name=name), param=name)
         return value
 
 
@@ -97,5 +98,7 @@ def parse_form(body: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
     parameters, resources, repeated = parse_query(body)
     if repeated:
         name = min(repeated)
-        raise BadRequest(f"The parameter {name[:64]} is given twice.", param=name[:64])
+        raise BadRequest(
+            message("The parameter %(name)s is given twice.", name=name[:64]), param=name[:64]
+        )
     return parameters, resources

@@ -19,7 +19,7 @@ from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import words
-from personal_server.errors import MEND_RECORDS, ConnectionNotFound, NotFound
+from personal_server.errors import ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
@@ -29,6 +29,7 @@ from personal_server.reading.export import (
     extent_of,
     stored_grants,
 )
+from personal_server.storage.damage import MEND_RECORDS
 
 Form = Literal["ndjson", "tar", "zip"]
 FORMS: Mapping[str, Form] = {

@@ -14,6 +14,7 @@ import msgspec
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.envelope import AvailableConnection
+from personal_server.domain.texts import message
 from personal_server.errors import (
     AmbiguousConnection,
     ConnectionNotFound,
@@ -115,9 +116,14 @@ def move_connection(
 def _moved(connection: Connection, action: str, now_ns: int) -> Connection:
     status = TRANSITIONS.get((action, connection.status))
     if status is None:
-        possible = ", ".join(possible_actions(connection.status)) or "nothing"
+        possible = ", ".join(possible_actions(connection.status))
         raise InvalidState(
-            f"A connection that is {connection.status.value} cannot {action}; possible: {possible}."
+            message(
+                "A connection that is %(status)s cannot %(action)s; possible: %(possible)s.",
+                status=connection.status.value,
+                action=action,
+                possible=possible or message("nothing"),
+            )
         )
     revoked_at = now_ns if status is ConnectionStatus.REVOKED else None
     return replace(connection, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at)
@@ -135,7 +141,7 @@ def _checked_name(display_name: str | None) -> str | None:
     name = display_name.strip()
     if not 1 <= len(name) <= MAX_NAME_CODE_POINTS:
         raise InvalidRequest(
-            f"A name has 1 to {MAX_NAME_CODE_POINTS} characters, or is null.",
+            message("A name has 1 to %(most)s characters, or is null.", most=MAX_NAME_CODE_POINTS),
             param="display_name",
         )
     return name

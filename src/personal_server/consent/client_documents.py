@@ -16,6 +16,7 @@ import orjson
 
 from personal_server.consent.client_registration import DISPLAY_MEMBERS, DPOP_BOUND
 from personal_server.consent.redirects import MAX_URIS, is_usable
+from personal_server.domain.texts import CatalogueText, message
 from personal_server.errors import InvalidClient
 
 MAX_URL = 2_048
@@ -98,12 +99,12 @@ def parse_client_document(url: str, body: bytes, schemes: Collection[str]) -> Cl
     """The client that a document describes.  Raises: InvalidClient."""
     document = parse_json(body)
     if document.get("client_id") != url:
-        raise _unusable("it names another client id")
+        raise _unusable(message("it names another client id"))
     redirects = _texts(document, "redirect_uris")
     if not 1 <= len(redirects) <= MAX_URIS:
-        raise _unusable("it needs 1 to 20 redirect URIs")
+        raise _unusable(message("it needs 1 to 20 redirect URIs"))
     if not all(is_usable(uri, schemes) for uri in redirects):
-        raise _unusable("a redirect URI is not usable")
+        raise _unusable(message("a redirect URI is not usable"))
     addresses = {ours: document.get(theirs) for theirs, ours in DISPLAY_MEMBERS.items()}
     keys, jwks_uri = _keys(document)
     return ClientDocument(
@@ -133,13 +134,13 @@ def check_public_keys(keys: Mapping[str, object]) -> Mapping[str, object]:
     """A key set that holds public asymmetric keys only.  Raises: InvalidClient."""
     found = keys.get("keys")
     if not isinstance(found, list) or not found:
-        raise _unusable("its key set is empty")
+        raise _unusable(message("its key set is empty"))
     for key in cast("list[object]", found):
         if not isinstance(key, dict):
-            raise _unusable("its key set is malformed")
+            raise _unusable(message("its key set is malformed"))
         members = cast("dict[str, object]", key)
         if members.get("kty") == "oct" or _PRIVATE_MEMBERS & members.keys():
-            raise _unusable("its key set holds a private or symmetric key")
+            raise _unusable(message("its key set holds a private or symmetric key"))
     return keys
 
 
@@ -148,9 +149,9 @@ def _auth_method(document: Mapping[str, object], publishes_keys: bool) -> str:
     if method == NONE:
         return NONE
     if method != PRIVATE_KEY_JWT:
-        raise _unusable("its authentication method is not none or private_key_jwt")
+        raise _unusable(message("its authentication method is not none or private_key_jwt"))
     if not publishes_keys:
-        raise _unusable("it publishes no keys")
+        raise _unusable(message("it publishes no keys"))
     plural = _texts(document, "token_endpoint_auth_methods_supported")
     return NONE if NONE in plural else PRIVATE_KEY_JWT
 
@@ -159,7 +160,7 @@ def _keys(document: Mapping[str, object]) -> tuple[Mapping[str, object] | None, 
     jwks, jwks_uri = document.get("jwks"), _text(document, "jwks_uri")
     if jwks is not None:
         if not isinstance(jwks, dict):
-            raise _unusable("its key set is malformed")
+            raise _unusable(message("its key set is malformed"))
         return check_public_keys(cast("dict[str, object]", jwks)), None
     return None, jwks_uri
 
@@ -168,14 +169,14 @@ def _text(document: Mapping[str, object], name: str) -> str | None:
     value = document.get(name)
     if value is None or isinstance(value, str):
         return value or None
-    raise _unusable(f"{name} has a wrong type")
+    raise _unusable(message("%(member)s has a wrong type", member=name))
 
 
 def _flag(document: Mapping[str, object], name: str) -> bool:
     value = document.get(name)
     if value is None or isinstance(value, bool):
         return value is True
-    raise _unusable(f"{name} has a wrong type")
+    raise _unusable(message("%(member)s has a wrong type", member=name))
 
 
 def _texts(document: Mapping[str, object], name: str) -> Sequence[str]:
@@ -184,7 +185,7 @@ def _texts(document: Mapping[str, object], name: str) -> Sequence[str]:
         return ()
     if isinstance(value, list) and all(isinstance(i, str) for i in cast("list[object]", value)):
         return cast("list[str]", value)
-    raise _unusable(f"{name} has a wrong type")
+    raise _unusable(message("%(member)s has a wrong type", member=name))
 
 
 def _depth(value: object) -> int:
@@ -195,5 +196,5 @@ def _depth(value: object) -> int:
     return 0
 
 
-def _unusable(why: str) -> InvalidClient:
-    return InvalidClient(f"The client's document cannot be used: {why}.")
+def _unusable(why: CatalogueText) -> InvalidClient:
+    return InvalidClient(message("The client's document cannot be used: %(why)s.", why=why))

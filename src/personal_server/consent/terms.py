@@ -32,6 +32,7 @@ from personal_server.domain.grant import (
     is_limit_value,
     told_stream_grant,
 )
+from personal_server.domain.texts import message
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.errors import NotANarrowing
 
@@ -108,7 +109,9 @@ def narrow(
             streams = _entry_streams(offer, choices.entry(offer.index), missing)
             kept.append(EntryTerms(offer, streams))
     if len(kept) > MAX_KEPT:
-        raise NotANarrowing(f"At most {MAX_KEPT} sources can be allowed at once.")
+        raise NotANarrowing(
+            message("At most %(most)s sources can be allowed at once.", most=MAX_KEPT)
+        )
     if not kept:
         missing.append(Missing("entry", 0))
     mode = _mode(offers, choices, agreed)
@@ -259,21 +262,29 @@ def _limits(index: int, offer: StreamOffer, choice: StreamChoice) -> tuple[Conte
     found = asked | chosen
     if len(found) > MOST_LIMITS:
         last = boxes[next(reversed(chosen))]
-        raise NotANarrowing(f"At most {MOST_LIMITS} fields limit a kind of record.", param=last)
+        raise NotANarrowing(
+            message("At most %(most)s fields limit a kind of record.", most=MOST_LIMITS), param=last
+        )
     return tuple(found[name] for name in offer.stream.properties if name in found)
 
 
 def _chosen(stream: Stream, field: str, texts: tuple[str, ...], box: str) -> ContentLimit:
     declared = stream.properties.get(field)
     if declared is None or field not in stream.limiting:
-        named = ", ".join(stream.limiting) or "nothing"
-        raise NotANarrowing(f"This kind of record can be limited by {named}.")
+        named = ", ".join(stream.limiting) or message("nothing")
+        raise NotANarrowing(
+            message("This kind of record can be limited by %(fields)s.", fields=named)
+        )
     values = dict.fromkeys(declared.limit_value(text) for text in texts)
     known = tuple(value for value in values if value is not None and is_limit_value(value))
     if len(known) < len(values) or len(known) > MOST_VALUES:
         raise NotANarrowing(
-            f"A limit names at most {MOST_VALUES} values of the field's kind, at most"
-            f" {VALUE_CHARS} characters each.",
+            message(
+                "A limit names at most %(most)s values of the field's kind, at most %(chars)s"
+                " characters each.",
+                most=str(MOST_VALUES),
+                chars=VALUE_CHARS,
+            ),
             param=box,
         )
     return ContentLimit(field, known)
@@ -345,7 +356,7 @@ def _end(mode: str, choices: Choices, opened_at_ns: int, agreed: AgreedTerms | N
     if mode == SINGLE_USE and expiry in _ENDS[CONTINUOUS]:
         expiry = DEFAULT_EXPIRY[mode]
     if expiry not in allowed:
-        raise NotANarrowing(f"The end is one of {', '.join(allowed)}.")
+        raise NotANarrowing(message("The end is one of %(ends)s.", ends=", ".join(allowed)))
     duration = allowed[expiry]
     whole_second = opened_at_ns - opened_at_ns % NANOSECONDS
     return None if duration is None else whole_second + duration

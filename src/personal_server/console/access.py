@@ -570,7 +570,11 @@ def _result_chars(visit: PageRequest) -> int | None:
     chars = _most(visit, "result_chars")
     if chars is not None and not RESULT_CHARS <= chars <= MOST_RESULT_CHARS:
         raise InvalidRequest(
-            f"A result has {RESULT_CHARS:,} to {MOST_RESULT_CHARS:,} characters.",
+            message(
+                "A result has %(least)s to %(most)s characters.",
+                least=RESULT_CHARS,
+                most=MOST_RESULT_CHARS,
+            ),
             param="result_chars",
         )
     return chars

@@ -88,7 +88,7 @@ class CanaryPages:
         try:
             plant(records, catalog, stream, connection_id, note, forget, chance, now_ns)
         except (NotFound, InvalidState) as error:
-            raise InvalidRequest(error.message, param="place") from None
+            raise InvalidRequest(error.text, param="place") from None
         return self.pages.go(visit, "/owner/canaries")
 
     def remove(self, visit: PageRequest) -> Response:

@@ -126,7 +126,7 @@ class ConsentPages:
                 if len(rest) == len(form):
                     return self.granting.view(handle, acting(visit)), {}
                 typed = "\n".join(value for name, value in visit.form if name == box)
-                refused[box] = RefusedBox(typed, error.message, first=not refused)
+                refused[box] = RefusedBox(typed, error.text, first=not refused)
                 form = rest
             else:
                 return review, refused
@@ -252,7 +252,7 @@ class ConsentPages:
 
 
 def _note(error: PersonalServerError, different: Differences = NOTHING_DIFFERENT) -> Note:
-    return Note(error.status, error.code, error.message, different)
+    return Note(error.status, error.code, error.text, different)
 
 
 def posted_choices(form: Form) -> Choices:

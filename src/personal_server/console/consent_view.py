@@ -477,9 +477,7 @@ def _source(
             publisher=None,
             kept=False,
             choosable=False,
-            refused=consent_words.UNGRANTABLE.get(
-                offer.refusal.reason or "", message("It cannot be given.")
-            ),
+            refused=consent_words.ungrantable(offer.refusal),
         )
     choice = review.choices.entry(offer.index)
     kept = choice.keep or not several
@@ -690,6 +688,4 @@ def _offer_of(review: Review, index: int) -> EntryOffer | None:
 
 def _impossible(review: Review) -> Text | None:
     refusal = review.impossible
-    if refusal is None:
-        return None
-    return consent_words.UNGRANTABLE.get(refusal.reason or "", refusal.message)
+    return None if refusal is None else consent_words.ungrantable(refusal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import SINGLE_USE, TimeRange
@@ -22,6 +21,7 @@ from personal_server.domain.texts import (
     message,
 )
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
+from personal_server.errors import InvalidAuthorizationDetails
 from personal_server.reading.preview import Evidence
 
 CONTINUOUS_ENDS: tuple[tuple[str, Text], ...] = (
@@ -34,7 +34,7 @@ SINGLE_ENDS: tuple[tuple[str, Text], ...] = (
     ("1h", counted(1, "hour")),
     ("24h", counted(24, "hour")),
 )
-UNGRANTABLE: Mapping[str, Text] = {
+_UNGRANTABLE: Mapping[str, Text] = {
     "source_unknown": message("This server keeps no such source."),
     "no_connection": message("No account of this source is connected here."),
     "connection_unknown": message("The account it names is not one that can be given."),
@@ -66,6 +66,11 @@ _UNITS: tuple[CatalogueText, ...] = (
 def ends_of(mode: str) -> tuple[tuple[str, Text], ...]:
     """The ends to choose from in a mode, with their words."""
     return SINGLE_ENDS if mode == SINGLE_USE else CONTINUOUS_ENDS
+
+
+def ungrantable(refusal: InvalidAuthorizationDetails) -> Text:
+    """Why something cannot be given."""
+    return _UNGRANTABLE.get(refusal.reason or "", message("It cannot be given."))
 
 
 def source_name(offer: EntryOffer | Ungrantable) -> str:
@@ -164,7 +169,7 @@ def duration_words(duration: str) -> Text:
     """`P30D` → `30 days`; what is not understood stays as it is."""
     match = _DURATION.match(duration)
     parts = [
-        replace(unit, values={"num": int(amount)})
+        CatalogueText(unit.text, {"num": int(amount)}, unit.plural)
         for amount, unit in zip(match.groups() if match else (), _UNITS, strict=False)
         if amount
     ]

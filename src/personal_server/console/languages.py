@@ -168,6 +168,10 @@ class PageReader:
             case _:
                 return value if isinstance(value, Markup) else escape(self.text(value))
 
+    def known(self, value: Text) -> Text:
+        """A text of another room, which the catalogue holds as it stands or with its values."""
+        return self.said(value) if type(value) is str else value
+
     def _said(self, value: CatalogueText) -> str:
         num = value.values.get("num")
         return self.said(value.text, value.plural, num if isinstance(num, int) else 0)

@@ -121,7 +121,7 @@ def _templates(language: Language, zone: str) -> Environment:
     found = environment()
     found.filters.update(filters)
     found.finalize = _finalize(reader)
-    spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "known": reader.said}
+    spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "known": reader.known}
     spoken["language"] = language.tag
     # A command that a page names can be typed as it stands, in any folder.
     spoken["own_command"] = partial(own_command, from_here=False)
@@ -285,7 +285,7 @@ class Templates:
             {
                 "title": TITLES.get(error.status, message("Something went wrong")),
                 "code": error.code,
-                "message": error.message,
+                "message": error.text,
                 "wait": _wait(error.members.get("retry_after_seconds")),
                 "next_step": error.members.get("next_step") or NEXT_STEPS.get(error.code),
                 "back_to_app": back_to_app,

@@ -221,7 +221,7 @@ def _facet_value(
     link = view.having(asked).link
     chosen = asked in view.filters
     fits = len(link) <= MOST_LINK_BYTES
-    shown = (cut(words, VALUE_CHARS) or message("blank")) if isinstance(words, str) else words
+    shown = (cut(words, VALUE_CHARS) or message("blank")) if type(words) is str else words
     return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
 
 

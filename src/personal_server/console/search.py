@@ -92,7 +92,7 @@ class SearchPages:
                         )
                     }
                 except InvalidRequest as error:
-                    found = {"problem": cut(error.message, 2 * SHORT_CHARS)}
+                    found = {"problem": error.text}
                 else:
                     more = answer.next_cursor
                     found = {

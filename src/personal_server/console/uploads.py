@@ -187,8 +187,8 @@ class UploadPages:
             if path:
                 raise
             name = str(self.parts.folders.folders[number])
-            why = str(error.message)
-            return FolderView(number, name, None, why, str(error.members.get("next_step") or ""))
+            step = str(error.members.get("next_step") or "")
+            return FolderView(number, name, None, error.text, step)
         name = str(listing.folder / listing.path)
         return FolderView(number, name, listing, kinds=self.parts.recognized(listing))
 

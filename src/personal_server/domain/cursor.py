@@ -17,6 +17,7 @@ import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.texts import message
 from personal_server.errors import CursorExpired, InvalidCursor
 
 REQUEST_DIGEST_BYTES = 16
@@ -89,7 +90,11 @@ def open_place(
     content = sealer.open(use, request, token) if len(token) <= MAX_TOKEN_CHARS else None
     if content is None:
         raise InvalidCursor(
-            f"'{param}' is not a token of this server for this request; start again without it.",
+            message(
+                "'%(param)s' is not a token of this server for this request;"
+                " start again without it.",
+                param=param,
+            ),
             param=param,
         )
     return unpacked_place(request, content)

@@ -1,4 +1,4 @@
-"""Texts of the owner's pages before they have a language: messages, moments, counts.  Pure.
+"""Texts before they have a language: messages, moments, counts.  Pure.
 
 Rule: a view returns these, and a refusal may hold one; a page renders them once, for whoever reads
 it (`console/languages.py`).  `str` of one is what stands in the source: English, times in UTC.
@@ -7,9 +7,9 @@ it (`console/languages.py`).  `str` of one is what stands in the source: English
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Union
+from typing import Self, Union
 from zoneinfo import ZoneInfo
 
 from personal_server.domain.values import NANOSECONDS, day_number, instant_ns
@@ -19,21 +19,30 @@ EXACT = 10_000
 _EPOCH = date(1970, 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogueText:
-    """A text of the catalogue, by its English, with the values that stand in it as `%(name)s`.
+class CatalogueText(str):
+    """The English of a text of the catalogue, which keeps what it was made of.
 
-    Shapes: `plural` is the English for several; `num` of the values decides then.
+    Shapes: `text` has its `values` as `%(name)s`; `plural` is the English for several, where `num`
+        of the values decides.
     """
 
+    __slots__ = ("plural", "text", "values")
     text: str
-    values: Mapping[str, Text] = field(default_factory=dict[str, "Text"])
-    plural: str | None = None
+    values: Mapping[str, Text]
+    plural: str | None
 
-    def __str__(self) -> str:
-        one = self.plural is None or self.values.get("num") == 1
-        shown = {name: figure(value) for name, value in self.values.items()}
-        return (self.text if one else self.plural or "") % shown
+    def __new__(
+        cls, text: str, values: Mapping[str, Text] | None = None, plural: str | None = None
+    ) -> Self:
+        """What a wire says: the English, whole."""
+        given = values or {}
+        one = plural is None or given.get("num") == 1
+        made = super().__new__(
+            cls,
+            (text if one else plural or "") % {name: figure(each) for name, each in given.items()},
+        )
+        made.text, made.values, made.plural = text, given, plural
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from personal_server.domain.authority import ReadableSource, TimeConstraint
 from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.declaration import Property
 from personal_server.domain.envelope import Warning
+from personal_server.domain.texts import Text, message
 from personal_server.domain.values import (
     DAY_NANOSECONDS,
     MAX_INTEGER,
@@ -48,13 +49,15 @@ def require_field(sources: Sources, name: str, param: str) -> Property:
     declared = sources[0].declared.properties.get(name)
     if declared is None:
         raise UnknownField(
-            f"'{sources[0].stream}' declares no field '{name}'.",
+            message(
+                "'%(stream)s' declares no field '%(name)s'.", stream=sources[0].stream, name=name
+            ),
             param=param,
             **granted_here(name, granted_names(sources)),
         )
     if not all(name in source.fields for source in sources):
         raise FieldNotGranted(
-            f"Field '{name}' is not part of this grant.",
+            message("Field '%(name)s' is not part of this grant.", name=name),
             param=param,
             **granted_here(name, granted_names(sources)),
         )
@@ -142,7 +145,9 @@ def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Co
     Raises: UnknownField, FieldNotGranted, InvalidFilter.
     """
     if len(filters) > MAX_CONDITIONS:
-        raise InvalidFilter(f"At most {MAX_CONDITIONS} conditions.", param=filters[-1].param)
+        raise InvalidFilter(
+            message("At most %(most)s conditions.", most=MAX_CONDITIONS), param=filters[-1].param
+        )
     return tuple(_condition(sources, text) for text in filters)
 
 
@@ -236,7 +241,11 @@ def _asked_order(sources: Sources, sort: str, order: str | None) -> Order:
     if name not in sources[0].declared.sortable or declared.kind is None:
         granted = granted_names(sources)
         raise InvalidSort(
-            f"Lists of '{sources[0].stream}' are not sorted by '{name}'.",
+            message(
+                "Lists of '%(stream)s' are not sorted by '%(name)s'.",
+                stream=sources[0].stream,
+                name=name,
+            ),
             param="sort",
             allowed_values=[n for n in sources[0].declared.sortable if n in granted],
         )
@@ -253,7 +262,10 @@ def _condition(sources: Sources, text: FilterText) -> Condition:
     declared = require_field(sources, text.field, text.param)
     if declared.kind is None:
         raise InvalidFilter(
-            f"'{text.field}' holds no single value; filters take scalar fields.", param=text.param
+            message(
+                "'%(field)s' holds no single value; filters take scalar fields.", field=text.field
+            ),
+            param=text.param,
         )
     if text.operator is None:
         return _exact(declared, declared.kind, Operator.EQ, text)
@@ -263,7 +275,12 @@ def _condition(sources: Sources, text: FilterText) -> Condition:
     allowed = (*ranges, *declared.operators)
     if text.operator not in ranges:
         raise InvalidFilter(
-            f"'{text.field}' does not take the operator '{text.operator}'. {_example(declared)}",
+            message(
+                "'%(field)s' does not take the operator '%(operator)s'. %(example)s",
+                field=text.field,
+                operator=text.operator,
+                example=_example(declared),
+            ),
             param=text.param,
             allowed_values=list(allowed),
         )
@@ -295,7 +312,12 @@ def _beyond_ranges(
             part = _string(text.text)
             if not part or len(part) > MAX_MATCH_CHARS:
                 raise InvalidFilter(
-                    f"'{operator}' takes 1 to {MAX_MATCH_CHARS} characters.", param=text.param
+                    message(
+                        "'%(operator)s' takes 1 to %(most)s characters.",
+                        operator=operator,
+                        most=MAX_MATCH_CHARS,
+                    ),
+                    param=text.param,
                 )
             return Condition(text.field, kind, operator, part)
 
@@ -358,11 +380,16 @@ def parsed_value(kind: ValueKind, text: str) -> Comparable | None:
 
 def _wrong_type(declared: Property, text: FilterText) -> InvalidFilter:
     return InvalidFilter(
-        f"'{declared.name}' takes a value of type {declared.kind}. {_example(declared)}",
+        message(
+            "'%(field)s' takes a value of type %(kind)s. %(example)s",
+            field=declared.name,
+            kind=str(declared.kind),
+            example=_example(declared),
+        ),
         param=text.param,
     )
 
 
-def _example(declared: Property) -> str:
+def _example(declared: Property) -> Text:
     value = _EXAMPLES[declared.kind] if declared.kind else "text"
-    return f"For example: filter[{declared.name}]={value}"
+    return message("For example: filter[%(field)s]=%(value)s", field=declared.name, value=value)

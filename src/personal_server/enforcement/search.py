@@ -15,6 +15,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority, Toke
 from personal_server.domain.criteria import Condition, HitOrder, WordQuery
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.domain.search_words import parse_words
+from personal_server.domain.texts import message
 from personal_server.enforcement.authority import stream_not_granted
 from personal_server.enforcement.fields import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
@@ -45,12 +46,14 @@ def searchable_fields(source: ReadableSource) -> tuple[str, ...]:
 def checked_words(text: str) -> WordQuery:
     """What a query means.  Raises: InvalidRequest."""
     if not text.strip() or len(text) > MAX_QUERY_CHARS:
-        raise InvalidRequest(f"'q' has 1 to {MAX_QUERY_CHARS} characters.", param="q")
+        raise InvalidRequest(
+            message("'q' has 1 to %(most)s characters.", most=str(MAX_QUERY_CHARS)), param="q"
+        )
     words = parse_words(text)
     if not words.terms:
         raise InvalidRequest("'q' needs a letter or a digit.", param="q")
     if sum(len(term.alternatives) for term in (*words.terms, *words.excluded)) > MAX_TERMS:
-        raise InvalidRequest(f"'q' has at most {MAX_TERMS} terms.", param="q")
+        raise InvalidRequest(message("'q' has at most %(most)s terms.", most=MAX_TERMS), param="q")
     return words
 
 
@@ -98,7 +101,9 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
     if name in authority.granted_streams or any(s.stream == name for s in authority.sources):
         return
     if authority.kind is TokenKind.OWNER:
-        raise NotFound(f"No connection here has a stream '{name}'.", param="streams")
+        raise NotFound(
+            message("No connection here has a stream '%(stream)s'.", stream=name), param="streams"
+        )
     raise stream_not_granted(authority, name, "streams")
 
 

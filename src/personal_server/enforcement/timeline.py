@@ -13,6 +13,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.criteria import Condition, Operator
 from personal_server.domain.declaration import Property
 from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, Warning, skipped
+from personal_server.domain.texts import message
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.enforcement.queries import ALWAYS, Times
 from personal_server.errors import InvalidRequest
@@ -52,7 +53,10 @@ def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[
     field = time_field(*sources)
     if field is None:
         raise InvalidRequest(
-            f"'{sources[0].stream}' has no time here that may be seen; leave the range out.",
+            message(
+                "'%(stream)s' has no time here that may be seen; leave the range out.",
+                stream=sources[0].stream,
+            ),
             param="until" if times.since_ns is None else "since",
         )
     return conditions_in(times, field)

@@ -520,6 +520,5 @@ def _check(review: Review, row: RequestRow, revision: str) -> None:
 
 
 def _expired(row: RequestRow) -> RequestClosed:
-    closed = RequestClosed("This request is too old. Start again from the app.")
     back = refused_redirect(row, AccessDenied("The request expired."))
-    return closed if back is None else RequestClosed(closed.message, back_to_app=back)
+    return RequestClosed("This request is too old. Start again from the app.", back_to_app=back)

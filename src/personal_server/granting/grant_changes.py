@@ -18,6 +18,7 @@ from personal_server.consent import lifecycle
 from personal_server.consent.credentials import REQUEST, RandomBytes, new_id
 from personal_server.consent.selections import Selection
 from personal_server.consent.successors import change_selections
+from personal_server.domain.texts import message
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, NotFound, RequestClosed
 from personal_server.granting.audit import Acting, Subject, audit
@@ -204,7 +205,9 @@ def rename_access(
         return False
     given = name.strip() or None
     if len(given or "") > MOST_NAME_CHARS:
-        raise InvalidRequest(f"A name has at most {MOST_NAME_CHARS} characters.", param="name")
+        raise InvalidRequest(
+            message("A name has at most %(most)s characters.", most=MOST_NAME_CHARS), param="name"
+        )
     if held.kind == "mcp_package":
         writer.change(
             PackageRow, [PackageRow.name.to(given)], PackageRow.package_id.equals(held_id)

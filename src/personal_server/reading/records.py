@@ -42,10 +42,11 @@ from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
 from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Children, Position, RowPage
-from personal_server.errors import MEND_RECORDS, DamagedRecord, NotFound
+from personal_server.errors import DamagedRecord, NotFound
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
+from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports import ReadSnapshot
 
 # Expanding: the related records of a page, read through their own sources.

@@ -19,7 +19,6 @@ from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.queries import BlobQuery
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
-    MEND_RECORDS,
     AmbiguousConnection,
     BlobNotFound,
     ConnectionNotFound,
@@ -42,6 +41,7 @@ from personal_server.resource_server.writes import (
     target_of,
 )
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 from personal_server.web.parameters import SELECTORS, Parameter
 from personal_server.web.requests import Request

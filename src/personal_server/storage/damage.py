@@ -19,7 +19,13 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from zlib import crc32
 
+from personal_server.domain.texts import message
+
 _log = logging.getLogger(__name__)
+MEND_RECORDS = message(
+    "Stored bytes are damaged. The owner finds what is with pdpp doctor --data (--repair makes"
+    " anew what is made from records), and imports its source again or restores a backup."
+)
 # More are not remembered one by one; that there is damage is.
 MOST_NOTED = 1_000
 _LINE_BITS = 31  # with the 32 of the text they are an integer of the database

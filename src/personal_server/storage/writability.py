@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from personal_server.domain.texts import message
 from personal_server.errors import StorageReadOnly
 
 DISK_FULL, READ_ONLY, WRITE_FAILED, DISK_LOW = "disk_full", "read_only", "write_failed", "disk_low"
@@ -27,13 +28,19 @@ REASON_OF_ERRNO = {
     errno.EIO: WRITE_FAILED,
 }
 SENTENCES = {
-    DISK_FULL: "The disk is full, so nothing can be written. Free space; reading and exporting go"
-    " on meanwhile.",
-    READ_ONLY: "The disk can only be read, so nothing can be written. Make it writable and start"
-    " again; reading and exporting go on meanwhile.",
-    WRITE_FAILED: "The disk refuses writes. Look at its health and make a copy of the data"
-    " directory; reading and exporting go on meanwhile.",
-    DISK_LOW: "Little space is left on the disk of the data directory. Free some.",
+    DISK_FULL: message(
+        "The disk is full, so nothing can be written. Free space; reading and exporting go"
+        " on meanwhile."
+    ),
+    READ_ONLY: message(
+        "The disk can only be read, so nothing can be written. Make it writable and start"
+        " again; reading and exporting go on meanwhile."
+    ),
+    WRITE_FAILED: message(
+        "The disk refuses writes. Look at its health and make a copy of the data"
+        " directory; reading and exporting go on meanwhile."
+    ),
+    DISK_LOW: message("Little space is left on the disk of the data directory. Free some."),
 }
 LOW_BYTES = 64 * 1024 * 1024
 
@@ -86,7 +93,7 @@ class Writability:
         kind = type(cause.__cause__ or cause).__name__
         _log.error("nothing can be written: %s (%s)", reason, kind)
         if self._refused is None or self._refused.reason != reason:
-            sentence = cause.message if isinstance(cause, StorageReadOnly) else SENTENCES[reason]
+            sentence = cause.text if isinstance(cause, StorageReadOnly) else SENTENCES[reason]
             self._refused = WriteTrouble(reason, self._clock(), sentence)
 
     def succeeded(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import orjson
 
+from personal_server.domain.texts import message
 from personal_server.errors import StorageUnavailable
 
 NAME = "erasures.jsonl"
@@ -57,5 +58,5 @@ def add_to_ledger(path: Path, entries: Iterable[Entry]) -> bool:
             os.fsync(file.fileno())
         Path(file.name).replace(path)
     except OSError:
-        raise StorageUnavailable(f"{path.name} cannot be written.") from None
+        raise StorageUnavailable(message("%(file)s cannot be written.", file=path.name)) from None
     return True

@@ -17,6 +17,7 @@ from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser
 from starlette.types import Receive
 
+from personal_server.domain.texts import message
 from personal_server.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 from personal_server.web.routing import JSON_BODY_BYTES, BodyRule
 
@@ -34,7 +35,8 @@ def check_head(rule: BodyRule, headers: Mapping[str, str]) -> None:
     sent = headers.get("content-type", "").partition(";")[0].strip().lower()
     if rule.media_types and sent not in rule.media_types:
         raise UnsupportedMediaType(
-            f"Send the body with Content-Type: {rule.media_types[0]}.", param="Content-Type"
+            message("Send the body with Content-Type: %(type)s.", type=rule.media_types[0]),
+            param="Content-Type",
         )
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > rule.limit_bytes:
@@ -146,7 +148,10 @@ def _fault_path(message: str) -> str:
 
 def _too_large(rule: BodyRule) -> BodyTooLarge:
     return BodyTooLarge(
-        f"The body may have {rule.limit_bytes} bytes; send less at once.", param="body"
+        message(
+            "The body may have %(bytes)s bytes; send less at once.", bytes=str(rule.limit_bytes)
+        ),
+        param="body",
     )
 
 

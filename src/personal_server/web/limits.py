@@ -12,6 +12,7 @@ from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Network, ip_address
 
 from personal_server.domain.keyed_values import KeyedValues, OwnSpace, OwnValues, ValueSpace
+from personal_server.domain.texts import message
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import RateLimitExceeded
 
@@ -84,7 +85,9 @@ class Bucket:
         if level < cost:
             wait = int((cost - level) * self.period_seconds / self.refill) + 1
             raise RateLimitExceeded(
-                f"Too many requests; wait {wait} s.", retry_after_seconds=wait, limit=self.limit
+                message("Too many requests; wait %(seconds)s s.", seconds=str(wait)),
+                retry_after_seconds=wait,
+                limit=self.limit,
             )
 
     def _level(self, key: Hashable) -> float:
@@ -172,12 +175,12 @@ def refuse_until(
     until_ns: int,
     now_ns: int,
     limit: str = "sign_in",
-    message: str = "There were too many wrong tries.",
+    sentence: str = message("There were too many wrong tries."),
 ) -> None:
     """Raises: RateLimitExceeded, with the seconds left to wait."""
     if now_ns < until_ns:
         seconds = -((now_ns - until_ns) // NANOSECONDS)
-        raise RateLimitExceeded(message, retry_after_seconds=max(1, seconds), limit=limit)
+        raise RateLimitExceeded(sentence, retry_after_seconds=max(1, seconds), limit=limit)
 
 
 @dataclass(slots=True)

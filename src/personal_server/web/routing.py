@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from personal_server.domain.texts import message
 from personal_server.errors import InvalidRequest, MethodNotAllowed, NotFound, PersonalServerError
 from personal_server.web.parameters import Parameter, Parameters, by_name
 from personal_server.web.requests import Request
@@ -164,7 +165,9 @@ class Match(Generic[D]):
         """
         route = self.routes.get("GET" if method == "HEAD" else method)
         if route is None:
-            raise MethodNotAllowed(f"This path takes {', '.join(self.methods)}.")
+            raise MethodNotAllowed(
+                message("This path takes %(methods)s.", methods=", ".join(self.methods))
+            )
         return route
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from personal_server.console.consent_words import HIDDEN
 from personal_server.console.words import field_words
 from personal_server.sources.bank.reader import DECLARATION as BANK
@@ -53,6 +55,31 @@ def test_a_consent_page_says_nothing_that_no_catalogue_holds() -> None:
     pages["nothing"] = press(browser, page, path, "preview", **wrong)
     for name, shown in pages.items():
         assert unsaid(shown) == [], name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "approve", "expiry": "7y"},
+        {"action": "preview", "only.0.messages/subject": "x"},
+        {"action": "preview", "others.0.messages/from_address": "a" * 3_000},
+        {"action": "preview", "since.0.messages": "yesterday"},
+        {"action": "preview", "until.0.messages": "1999-01-01", "since.0.messages": "2001-01-01"},
+        {"action": "preview", "records_per_day": "many"},
+        {"action": "preview", "field.0.messages": "nothing"},
+        {"action": "preview", "stream.0.nothing": "1"},
+        {"action": "preview", "conn.0": "cin_gone"},
+        {"action": "approve", "review": "another"},
+        {"action": "nothing"},
+        {"quick": "9999"},
+    ],
+)
+def test_what_consent_refuses_is_said_in_the_readers_language(fields: dict[str, str]) -> None:
+    house, browser = marked_browser()
+    path = house.ask(mail_request())
+    page = browser.submit(browser.get(path), path, **fields)
+    assert page.error is not None
+    assert [text for text in unsaid(page) if text not in fields.values()] == []
 
 
 def test_a_german_reader_decides_in_german() -> None:

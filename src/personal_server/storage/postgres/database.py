@@ -27,6 +27,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
 
+from personal_server.domain.texts import message
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
@@ -485,4 +486,6 @@ def translated() -> Generator[None, None, None]:
     except psycopg.Error as error:
         kind = error.sqlstate or type(error).__name__
         _log.error("the database refused a statement: %s", kind)
-        raise StorageUnavailable(f"The database refused what it was asked ({kind}).") from None
+        raise StorageUnavailable(
+            message("The database refused what it was asked (%(kind)s).", kind=kind)
+        ) from None

@@ -19,9 +19,11 @@ from typing import BinaryIO, cast
 
 import orjson
 
+from personal_server.domain.texts import message
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
-from personal_server.errors import MEND_RECORDS, BodyTooLarge, DamagedRecord, StorageUnavailable
+from personal_server.errors import BodyTooLarge, DamagedRecord, StorageUnavailable
+from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports import BlobUpload
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
@@ -319,7 +321,10 @@ def _remove_all(paths: Iterable[Path]) -> None:
             left += 1
     if left:
         raise StorageUnavailable(
-            f"{left} files of the blob directory cannot be removed. Check whose they are."
+            message(
+                "%(num)s files of the blob directory cannot be removed. Check whose they are.",
+                num=str(left),
+            )
         )
 
 

@@ -319,6 +319,8 @@ def test_kept_backups_are_named_while_they_are_there(site: Site) -> None:
     path = site.back_up()
     with site.open() as stores:
         assert kept_backups(stores) == ("a.pdpp",)
+        assert kept_backups(stores, NOW) == ()  # it was made later than what is asked about
+        assert kept_backups(stores, NOW + 1) == ("a.pdpp",)
         path.unlink()
         assert kept_backups(stores) == ()
     site.back_up()

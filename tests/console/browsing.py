@@ -111,6 +111,11 @@ class Browser:
         fields = [(name, value) for name, value in page.form(where) if name not in changes]
         return self.post(where, [*fields, *changes.items()])
 
+    def follow(self, page: Page) -> Page:
+        """Go where an answer sends a browser."""
+        assert page.status == 303, page.text
+        return self.get(page.headers["location"])
+
     def request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
         if path.startswith(("/owner", "/consent", "/device")):
             path = self.place + path

@@ -40,7 +40,7 @@ def test_merging_counts_names_who_reads_and_tells_what_was_done(
     assert "Are there already 12 records" in words(page)
     assert "These read Home mailbox, and nothing of it any more: Notes app" in words(page)
     assert held(house, HOME) == 40
-    done = browser.submit(page, MERGE, confirm=HOME)
+    done = browser.follow(browser.submit(page, MERGE, confirm=HOME))
     assert done.status == 200
     assert "28 records came into Work mailbox; Home mailbox is gone." in words(done)
     assert (held(house, HOME), held(house, WORK)) == (0, 40)
@@ -59,7 +59,7 @@ def test_whoever_reads_the_account_that_stays_reads_what_comes(
 def test_splitting_takes_out_what_the_other_holds(house: Household, browser: Browser) -> None:
     page = look(browser, SPLIT)
     assert "Taken out of Home mailbox 12 records" in words(page)
-    done = browser.submit(page, SPLIT, confirm=HOME)
+    done = browser.follow(browser.submit(page, SPLIT, confirm=HOME))
     assert "12 records were taken out of Home mailbox" in words(done)
     assert (held(house, HOME), held(house, WORK)) == (28, 12)
     assert "holds nothing that Home mailbox holds too" in words(look(browser, SPLIT))

@@ -94,12 +94,12 @@ def test_every_text_of_these_pages_stands_in_the_catalogue(tmp_path: Path) -> No
         assert unmarked(owner.get(path), *DATA, *NAMES) == [], path
     for kind in ("split", "merge"):
         place = f"{sources}/{HOME}/{kind}"
-        page = owner.submit(owner.get(f"{place}?other={WORK}"), place, confirm=HOME)
+        page = owner.follow(owner.submit(owner.get(f"{place}?other={WORK}"), place, confirm=HOME))
         assert page.status == 200
         assert unmarked(page, *DATA, *NAMES) == [], kind
     secret = dict(owner.get(f"{sources}/{WORK}").form(f"{sources}/{WORK}/name"))["_csrf"]
     erased = owner.post(f"{sources}/{WORK}/erase", [("_csrf", secret), ("confirm", WORK)])
-    assert unmarked(erased, *DATA, *NAMES) == []
+    assert unmarked(owner.follow(erased), *DATA, *NAMES) == []
 
 
 def test_refused_uploads_folders_and_accounts_are_said_in_the_readers_language(

@@ -16,7 +16,7 @@ def test_what_is_sealed_opens_for_the_same_use_only() -> None:
     assert SEALER.open(TokenUse.PAGE, ASKED, token) == b"place"
     assert [SEALER.open(use, ASKED, token) for use in TokenUse if use is not TokenUse.PAGE] == [
         None
-    ] * 4
+    ] * 5
 
 
 def test_what_is_sealed_opens_for_the_same_request_only() -> None:

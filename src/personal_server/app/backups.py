@@ -6,6 +6,7 @@ Source: docs/backup.md.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shutil
 import tempfile
@@ -369,14 +370,20 @@ def _name(now_ns: int, schedule: BackupSchedule) -> str:
     return f"backup-{at:%Y%m%dT%H%M%SZ}{ending}"
 
 
-def kept_backups(stores: Stores) -> tuple[str, ...]:
+def kept_backups(stores: Stores, before_ns: int | None = None) -> tuple[str, ...]:
     """The names of the backups that are still where they were put, and of copies beside the data
-    that upgrades made.
+    that upgrades made; with `before_ns` those made before that moment.
     """
-    paths = dict.fromkeys(Path(row.path) for row in stores.upkeep.backups())
-    made = [path.name for path in paths if path.exists()]
+    rows, until_ns = stores.upkeep.backups(), math.inf if before_ns is None else before_ns
+    newest = {row.path: row.made_at for row in sorted(rows, key=lambda row: row.made_at)}
+    made = [
+        Path(path).name
+        for path, made_at_ns in reversed(newest.items())
+        if made_at_ns < until_ns and Path(path).exists()
+    ]
     copies = sorted((stores.data_dir / BEFORE_MIGRATION).glob("*.sqlite3"))
-    return (*made, *(f"{BEFORE_MIGRATION}/{path.name}" for path in copies))
+    early = [path.name for path in copies if path.stat().st_mtime_ns < until_ns]
+    return (*made, *(f"{BEFORE_MIGRATION}/{name}" for name in early))
 
 
 # The ledger -----------------------------------------------------------------------------------

@@ -582,7 +582,7 @@ def _console_parts(
         identify,
         stores.open_state,
         lambda: _backup_standing(settings, stores),
-        lambda: kept_backups(stores),
+        lambda before_ns: kept_backups(stores, before_ns),
         space,
         UploadParts(
             uploads_of(settings, stores),

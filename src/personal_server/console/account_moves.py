@@ -7,9 +7,10 @@ Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-serve
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final, Literal
 
 from starlette.responses import Response
 
@@ -21,6 +22,7 @@ from personal_server.collecting.account_moves import (
     part_preview,
 )
 from personal_server.collecting.imports import ImportPorts, record_counts
+from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
 from personal_server.console.accounts import HELD_READ, ROOT
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
@@ -38,7 +40,8 @@ from personal_server.storage.catalog import Catalogs
 
 MOST_MOVED = 20_000
 """Records that are counted and moved while a page is waited for; more is left to the command."""
-MERGE, SPLIT = "merge", "split"
+MERGE: Final = "merge"
+SPLIT: Final = "split"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class AccountMovePages:
     catalogs: Catalogs
     pages: Templates
     clock: Callable[[], int]
-    kept_backups: Callable[[], Sequence[str]]
+    receipts: ReceiptPages
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
@@ -92,42 +95,36 @@ class AccountMovePages:
         return self.pages.show(visit, "account_move.html", values)
 
     def merge(self, visit: PageRequest) -> Response:
-        """Join them; the page is the receipt.
+        """Join them, and show the receipt.
 
         Raises: ConnectionNotFound, ConfirmationRequired, InvalidState, ConnectionBusy.
         """
         one, other = self._agreed(MERGE, visit)
         came, erased = merge_accounts(self._ports, one, other)
-        return self._receipt(visit, MERGE, one, other, came, erased)
+        return self._receipt(visit, MERGE, (one, other), came, erased)
 
     def split(self, visit: PageRequest) -> Response:
-        """Take out of one what the other holds; the page is the receipt.
+        """Take out of one what the other holds, and show the receipt.
 
         Raises: ConnectionNotFound, ConfirmationRequired, InvalidState.
         """
         one, other = self._agreed(SPLIT, visit)
         taken = part_accounts(self._ports, one, other)
-        return self._receipt(visit, SPLIT, one, other, taken, taken)
+        return self._receipt(visit, SPLIT, (one, other), taken, taken)
 
     def _receipt(
         self,
         visit: PageRequest,
-        kind: str,
-        one: Connection,
-        other: Connection,
+        kind: Literal["merge", "split"],
+        accounts: tuple[Connection, Connection],
         moved: int,
         erased: int,
     ) -> Response:
-        values = {
-            "kind": kind,
-            "one": one,
-            "other": other,
-            "moved": moved,
-            "erased": erased,
-            "done_at_ns": self.clock(),
-            "kept": list(self.kept_backups()),
-        }
-        return self.pages.show(visit, "account_moved.html", values)
+        one, other = (
+            (each.connection_id, each.display_name or each.connection_id) for each in accounts
+        )
+        receipt = AccountReceipt(kind, one, other, moved, erased, self.clock())
+        return self.receipts.go(visit, receipt)
 
     @property
     def _ports(self) -> ImportPorts:

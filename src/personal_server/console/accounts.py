@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-serve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from personal_server.collecting.connections import (
 )
 from personal_server.collecting.imports import DAMAGE
 from personal_server.collecting.receipts import receipts_of
+from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
@@ -80,7 +81,7 @@ class AccountPages:
     catalogs: Catalogs
     pages: Templates
     clock: Callable[[], int]
-    kept_backups: Callable[[], Sequence[str]]
+    receipts: ReceiptPages
     has_uploads: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -131,7 +132,7 @@ class AccountPages:
         return self.pages.go(visit, f"{ROOT}/{connection_id}")
 
     def erase(self, visit: PageRequest) -> Response:
-        """Erase it; the page is the receipt.
+        """Erase it, and show the receipt.
 
         Raises: ConnectionNotFound, ConnectionBusy, ConfirmationRequired.
         """
@@ -143,14 +144,10 @@ class AccountPages:
                 param="confirm",
                 next_step="Go back, tick it, and erase again.",
             )
-        values = {
-            "name": view.name,
-            "connection_id": connection_id,
-            "count": self.reads.store.erase_connection(connection_id, now_ns),
-            "erased_at_ns": now_ns,
-            "kept": list(self.kept_backups()),
-        }
-        return self.pages.show(visit, "account_erased.html", values)
+        count = self.reads.store.erase_connection(connection_id, now_ns)
+        account = (connection_id, view.name)
+        receipt = AccountReceipt("erase", account, None, moved=0, erased=count, done_at_ns=now_ns)
+        return self.receipts.go(visit, receipt)
 
     def _view(self, visit: PageRequest) -> AccountView:
         connection_id, catalog = visit.path["connection_id"], self.catalogs()

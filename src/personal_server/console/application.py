@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
 from personal_server.console.account_moves import AccountMovePages
+from personal_server.console.account_receipts import BackupsBefore, ReceiptPages
 from personal_server.console.accounts import AccountPages
 from personal_server.console.apps import ClientPages
 from personal_server.console.browse import BrowsePages
@@ -244,7 +245,7 @@ class ConsoleParts:
     identify: Identifier
     open_state: OpenState
     backups: BackupStandings = lambda: None
-    kept_backups: Callable[[], Sequence[str]] = tuple
+    kept_backups: BackupsBefore = lambda _: ()
     space: ValueSpace = field(default_factory=OwnSpace)
     uploads: UploadParts | None = None
     locale: OwnerLocales = field(default_factory=UnsetLocale)
@@ -266,7 +267,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     sign_ins, user_codes = SignInThrottle(clock, space), UserCodeThrottle(clock, space)
     passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads, uploads = parts.disclosures, parts.reads, parts.uploads
-    kept = parts.kept_backups
+    receipts = ReceiptPages(reads.sealer, pages, parts.kept_backups)
     has_uploads = uploads is not None and uploads.are_on
     upload_pages = UploadPages(uploads, catalogs, pages).routes() if uploads else ()
     routes = (
@@ -284,8 +285,9 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
-        *AccountPages(store, reads, catalogs, pages, clock, kept, has_uploads).routes(),
-        *AccountMovePages(store, reads, catalogs, pages, clock, kept).routes(),
+        *AccountPages(store, reads, catalogs, pages, clock, receipts, has_uploads).routes(),
+        *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
+        *receipts.routes(),
         *RecordsPages(store, reads, catalogs, pages, clock, has_uploads).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),
         *upload_pages,

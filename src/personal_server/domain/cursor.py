@@ -41,6 +41,7 @@ class TokenUse(StrEnum):
     BOOKMARK = "bookmark"
     SEARCH = "search"
     LIST = "list"
+    RECEIPT = "receipt"
 
     @property
     def letter(self) -> str:

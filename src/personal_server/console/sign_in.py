@@ -110,6 +110,7 @@ class SignInPages:
             PageRoute("POST", "/owner/logout", self.log_out),
             PageRoute("GET", "/owner/sign-ins", self.sign_ins),
             PageRoute("POST", "/owner/sign-ins/{reference}/end", self.end_sign_in),
+            PageRoute("POST", "/owner/sign-ins/end-others", self.end_others),
         )
 
     def login(self, visit: PageRequest) -> Response:
@@ -175,6 +176,11 @@ class SignInPages:
         """End one session.  Raises: NotFound."""
         if not self.sign_in.end_session(visit.path["reference"]):
             raise NotFound("That sign-in has ended already.")
+        return self.pages.go(visit, "/owner/sign-ins")
+
+    def end_others(self, visit: PageRequest) -> Response:
+        """End every session but this one, as after a machine was lost."""
+        self.sign_in.end_others(visit.owner().reference)
         return self.pages.go(visit, "/owner/sign-ins")
 
     def _login(

@@ -253,6 +253,16 @@ class OwnerSignIn:
                 _note(writer, "owner.signed_out", now_ns)
         return bool(ended)
 
+    def end_others(self, reference: str) -> int:
+        """End every session but the one with this reference; how many there were."""
+        now_ns = self.clock()
+        with self.store.write() as writer:
+            found = [s for s in self._living(writer) if s.reference != reference]
+            ended = sum(_end(writer, session.session_hash, now_ns) for session in found)
+            if ended:
+                _note(writer, "owner.signed_out", now_ns, ended=ended)
+        return ended
+
     def sign_out_all(self) -> int:
         """End every session; how many there were."""
         now_ns = self.clock()

@@ -127,6 +127,16 @@ def test_another_sign_in_can_be_ended(house: Household) -> None:
     assert browser.get("/owner/sign-ins").status == 200
 
 
+def test_all_other_sign_ins_can_be_ended_at_once(house: Household) -> None:
+    browser = house.signed_in()
+    assert "/owner/sign-ins/end-others" not in browser.get("/owner/sign-ins").text
+    others = [house.signed_in() for _ in range(2)]
+    page = browser.get("/owner/sign-ins")
+    assert browser.submit(page, "/owner/sign-ins/end-others").status == 303
+    assert [other.get("/owner/").status for other in others] == [303, 303]
+    assert browser.get("/owner/").status == 200
+
+
 def test_without_a_session_people_are_led_to_sign_in_and_programs_are_told(
     house: Household,
 ) -> None:

@@ -24,7 +24,7 @@ def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Brow
     assert "Your e-mails" in text
     assert "Home mailbox" in text
     assert "40 records" in text
-    assert "7 May 2026 – 18 Nov 2026" in text
+    assert "7 May – 18 Nov 2026" in text
     assert "That is 16 Feb 2027" in text
     assert re.search(r'<option value="90d" selected>', page.text)
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from gettext import NullTranslations
 from html import unescape
 from html.parser import HTMLParser
@@ -33,6 +33,7 @@ from personal_server.domain.texts import (
     Joined,
     Minute,
     Size,
+    Span,
     counted,
     date_of,
     day_of_text,
@@ -99,6 +100,19 @@ def test_a_day_of_the_calendar_is_the_same_everywhere() -> None:
     assert LONDON.text(day_of_text("2026-08-23T23:30:00Z")) == "24 Aug 2026"
     assert LONDON.text(day_of_text("2026-08-23")) == "23 Aug 2026"
     assert LONDON.text(day_of_text("unclear")) == "unclear"
+
+
+def test_a_span_of_days_is_written_as_the_language_does() -> None:
+    late = Day(at("2026-08-23T23:30:00"))
+    inside = Span(Date(date(2026, 8, 12)), Date(date(2026, 8, 20)))
+    assert BERLIN.text(inside) == "12.–20. Aug. 2026"
+    assert LONDON.text(inside) == "12–20 Aug 2026"
+    years = Span(Date(date(2025, 5, 7)), late)
+    assert BERLIN.text(years) == "7. Mai 2025\u2009–\u200924. Aug. 2026"
+    assert BERLIN.text(Span(late, late)) == "24. Aug. 2026"
+    assert BERLIN.html(Span(late, late)) == (
+        '<span title="23. Aug. 2026, 23:30 UTC – 23. Aug. 2026, 23:30 UTC">24. Aug. 2026</span>'
+    )
 
 
 def test_figures_are_written_as_the_language_does() -> None:
@@ -229,7 +243,8 @@ class Shown(HTMLParser):
             self.text += data
 
 
-MOMENT = r"(\d{1,2} )?[A-Z][a-z]{2,3} \d{4}(, \d\d:\d\d)?( UTC)?"
+BEGINNING = r"(\d{1,2}( [A-Z][a-z]{2,3})?\u2009?–\u2009?)?"
+MOMENT = BEGINNING + r"(\d{1,2} )?[A-Z][a-z]{2,3} \d{4}(, \d\d:\d\d)?( UTC)?"
 WRITTEN = r"Dear Ada|secret number \d+ stays between us\.|[\d.]+ [KM]?B|.*<?\w+@example\.org>?"
 """Moments as a language writes them, and what mails say."""
 

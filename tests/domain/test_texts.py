@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from personal_server.domain.texts import Day, Minute, counted, day_of_text, listed
+from personal_server.domain.texts import (
+    Day,
+    Minute,
+    counted,
+    day_of_text,
+    listed,
+    span_of_texts,
+)
 
 
 def test_days_and_counts_are_written_for_people() -> None:
@@ -12,6 +19,13 @@ def test_days_and_counts_are_written_for_people() -> None:
     assert str(counted(1, "record")) == "1 record"
     assert str(counted(12_345, "record")) == "12,345 records"
     assert str(counted(0, "entry", "entries")) == "0 entries"
+
+
+def test_a_span_says_once_what_its_days_have_in_common() -> None:
+    assert str(span_of_texts("2026-05-07", "2026-11-18")) == "7 May – 18 Nov 2026"
+    assert str(span_of_texts("2025-05-07", "2026-11-18")) == "7 May 2025 – 18 Nov 2026"
+    assert str(span_of_texts("2026-05-07", "2026-05-07T09:00:00Z")) == "7 May 2026"
+    assert str(span_of_texts("unclear", "2026-11-18")) == "unclear – 18 Nov 2026"
 
 
 def test_a_long_list_names_a_few_and_counts_the_rest() -> None:

@@ -19,6 +19,7 @@ from personal_server.domain.texts import (
     date_of,
     day_of_text,
     message,
+    span_of_texts,
 )
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
 from personal_server.errors import InvalidAuthorizationDetails
@@ -141,13 +142,7 @@ def span(found: Iterable[Evidence]) -> Text | None:
     latest = max((evidence.latest for evidence in each if evidence.latest), default=None)
     if earliest is None or latest is None:
         return None
-    days = tuple(dict.fromkeys((_day(earliest), _day(latest))))
-    return Joined(days, " – ")
-
-
-def _day(stored: str) -> Text:
-    said = day_of_text(stored)
-    return shown(said, 40) if isinstance(said, str) else said
+    return span_of_texts(shown(earliest, 40), shown(latest, 40))
 
 
 def retention(promised: Mapping[str, object] | None) -> Text | None:

@@ -18,7 +18,7 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 from babel import Locale
-from babel.dates import format_skeleton
+from babel.dates import format_interval, format_skeleton
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -32,6 +32,7 @@ from personal_server.domain.texts import (
     Joined,
     Minute,
     Size,
+    Span,
     Text,
     moment_of,
     scaled,
@@ -138,11 +139,11 @@ class PageReader:
                 return value.glue.join(map(self.text, value.parts))
             case Minute():
                 return self._minute(value.at_ns, self.zone)
-            case Day():
-                local = moment_of(value.at_ns).astimezone(self.zone)
-                return self._date(Date(local.date()))
-            case Date():
-                return self._date(value)
+            case Day() | Date():
+                return self._date(self._day(value))
+            case Span():
+                first, last = (self._day(each).day for each in (value.first, value.last))
+                return format_interval(first, last, _SKELETONS["day"], locale=self.language.locale)
             case Size():
                 amount, unit = scaled(value.size_bytes)
                 pattern = "#,##0.0" if value.decimals else "#,##0"
@@ -165,12 +166,21 @@ class PageReader:
                 return Markup('<time datetime="{}" title="{}">{}</time>').format(
                     exact, self._minute(value.at_ns, UTC), self.text(value)
                 )
+            case Span(Day() as first, Day() as last):
+                exact = " – ".join(self._minute(each.at_ns, UTC) for each in (first, last))
+                return Markup('<span title="{}">{}</span>').format(exact, self.text(value))
             case _:
                 return value if isinstance(value, Markup) else escape(self.text(value))
 
     def known(self, value: Text) -> Text:
         """A text of another room, which the catalogue holds as it stands or with its values."""
         return self.said(value) if type(value) is str else value
+
+    def _day(self, value: Day | Date) -> Date:
+        """The day that it is where the reader lives."""
+        if isinstance(value, Date):
+            return value
+        return Date(moment_of(value.at_ns).astimezone(self.zone).date())
 
     def _said(self, value: CatalogueText) -> str:
         num = value.values.get("num")

@@ -33,6 +33,7 @@ from personal_server.domain.texts import (
     bounded,
     counted,
     message,
+    span_of_texts,
     start_of_day,
 )
 from personal_server.errors import PersonalServerError
@@ -110,6 +111,7 @@ def _templates(language: Language, zone: str) -> Environment:
         "join": _joined,
         "day": Day,
         "minute": Minute,
+        "span": span_of_texts,
         "number": reader.text,
         "bounded": _bounded,
         "counted": counted,

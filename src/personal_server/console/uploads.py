@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 13.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.domain.texts import Text, message
+from personal_server.domain.texts import Text, listed, message
 from personal_server.errors import InvalidRequest, InvalidState, NotFound
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.bodies import take_files
@@ -40,6 +40,22 @@ STATE_WORDS = {
     UploadState.IMPORTED: ("good", message("imported")),
     UploadState.FAILED: ("bad", message("could not be read")),
 }
+
+
+UNREAD_WORDS = {
+    "unknown": message("of a kind that is not known here"),
+    "unreadable": message("damaged: download or copy it again"),
+    "costly": message("would take too long or too much memory"),
+    "archives": message("packed once more inside: unpack it, and bring in what was in it"),
+    "wide": message("written in UTF-16: save it as UTF-8"),
+    "views": message("shows a part of a database of Notion that lies beside it whole"),
+    "tables": message("a table: bring it in by itself to have it, too"),
+    "empty": message("empty"),
+    "hidden": message("hidden: its name begins with a dot"),
+    "links": message("a link, or no file: bring in what it leads to"),
+}
+UNREAD_ALIKE = message("looks like an export, but lacks its beginning or its name")
+"""Why files of an upload were not read, by the word of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +230,7 @@ class UploadPages:
         values = {
             "view": view,
             "imports": view.upload.report.get("imports", []),
-            "unread": view.upload.report.get("not_read", []),
+            "unread": list(_unread(view.upload.report)),
             "examples": EXAMPLES_SHOWN,
             "accounts": accounts,
             "chunk_bytes": CHUNK_BYTES,
@@ -300,6 +316,15 @@ def _number(text: str) -> int:
 
 def _view(upload: Upload) -> UploadView:
     return UploadView(upload, *STATE_WORDS[upload.state])
+
+
+def _unread(report: Mapping[str, Any]) -> Iterator[tuple[Text, int, Text]]:
+    """Why files were not read, how many, and their names."""
+    for rest in report.get("not_read", []):
+        for sort, found in rest.items():
+            if sort != "path":
+                why = UNREAD_WORDS.get(sort, UNREAD_ALIKE)
+                yield why, found["count"], listed(found["files"])
 
 
 def _json(value: object) -> Response:

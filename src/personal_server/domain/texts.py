@@ -78,6 +78,21 @@ class Date:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """From one day to another; what both have in common is said once."""
+
+    first: Day | Date
+    last: Day | Date
+
+    def __str__(self) -> str:
+        first, last = str(self.first), str(self.last)
+        if first == last:
+            return first
+        year = last[-5:]
+        return f"{first.removesuffix(year)} – {last}"
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """So many bytes, in the unit that reads best."""
 
@@ -105,9 +120,9 @@ class Joined:
         return self.glue.join(figure(part) for part in self.parts)
 
 
-Text = Union[str, int, CatalogueText, Minute, Day, Date, Size, Joined]  # noqa: UP007 (named before it is whole)
+Text = Union[str, int, CatalogueText, Minute, Day, Date, Span, Size, Joined]  # noqa: UP007 (named before it is whole)
 """What a page can say.  A plain string is data: a name, a value of a record."""
-RENDERED = (CatalogueText, Minute, Day, Date, Size, Joined)
+RENDERED = (CatalogueText, Minute, Day, Date, Span, Size, Joined)
 
 
 def message(text: str, /, **values: Text) -> CatalogueText:
@@ -152,6 +167,16 @@ def day_of_text(text: str) -> Text:
         return date_of(day)
     at_ns = instant_ns(text)
     return text if at_ns is None else Day(at_ns)
+
+
+def span_of_texts(first: str, last: str) -> Text:
+    """From one stored time or date to another; other text as it is."""
+    ends = (day_of_text(first), day_of_text(last))
+    match ends:
+        case (Day() | Date(), Day() | Date()):
+            return Span(*ends)
+        case _:
+            return Joined(tuple(dict.fromkeys(ends)), " – ")
 
 
 def date_of(day: int) -> Date:

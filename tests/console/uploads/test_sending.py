@@ -132,6 +132,11 @@ def test_a_form_with_a_file_is_taken_and_read(owner: Browser, uploads: Uploads) 
     page = owner.get(f"{ROOT}/{upload_id}")
     for said in ("imported", "messages 3 2", "1 × duplicate", "notes.xyz", "damaged"):
         assert said in words(page)
+    for said in (
+        "Records of 1 Jan – 1 Feb 2026.",
+        "1 file was not read (of a kind that is not known here): notes.xyz",
+    ):
+        assert said in words(page)
     assert "<b>Home" not in page.text
     assert owner.submit(page, f"{ROOT}/{upload_id}/remove").status == 303
     assert uploads.each() == []

@@ -71,6 +71,7 @@ _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)"
 FIRST_STEPS = """
 It is kept on this machine, for you alone. Look at it: pdpp records
 Give an agent a slice of it: pdpp serve"""
+YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never names of accounts
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 SHOWN_UNREAD = 20
 
@@ -205,18 +206,30 @@ def _asking(*, at_terminal: bool) -> Belongs:
 
     def belongs(held: Connection) -> str | None:
         called = plain(held.display_name or held.connection_id).plain
+        unclear = AmbiguousConnection(
+            f"It may be of the account {called}, or of a new one.",
+            param="connection",
+            next_step="Say which with --connection: its name or id, or a new name.",
+        )
         if not at_terminal:
-            raise AmbiguousConnection(
-                f"It may be of the account {called}, or of a new one.",
-                param="connection",
-                next_step="Say which with --connection: its name or id, or a new name.",
-            )
+            raise unclear
         words().print(f"  There is one account of this kind: {called}.", markup=False)
-        question = "  Is this the same? Enter, or the name of a new account: "
-        words().print(question, end="", markup=False)
-        return sys.stdin.readline().strip() or None
+        question = "  Is this the same? Enter for yes, or the name of a new account: "
+        answer = _answered(question)
+        if answer.lower() in YES:
+            return None
+        if answer.lower() in NO:
+            answer = _answered("  Then the new account is called: ")
+        if not answer:
+            raise unclear
+        return answer
 
     return belongs
+
+
+def _answered(question: str) -> str:
+    words().print(question, end="", markup=False)
+    return sys.stdin.readline().strip()
 
 
 def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
@@ -404,9 +417,8 @@ class _Path:
             return False
         if self.command.options.yes:
             return True
-        question = f"  Stored before and not in it: {count}. Delete? [y/N] "
-        words().print(question, end="", markup=False)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        answer = _answered(f"  Stored before and not in it: {count}. Delete? [y/N] ")
+        return answer != "" and answer.lower() in YES
 
     def _finished(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from typing import Protocol
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from tzlocal import get_localzone_name
 
@@ -58,9 +58,14 @@ class ConfiguredZone:
         """On a terminal only."""
         if not (sys.stdin.isatty() and words().is_terminal):
             return default
-        words().print("In which time zone were times written that name none?", end=" ")
-        words().print(f"[{default}]", markup=False, end=" ")
-        return sys.stdin.readline().strip() or default
+        say = words().print
+        say("Which is your time zone, as Europe/Rome? Times in your files that name none are its.")
+        while True:
+            say(f"Enter for {default}: ", markup=False, end="")
+            answer = sys.stdin.readline().strip() or default
+            if meant := zone_meant(answer):
+                return meant
+            say("There is no time zone of that name. Write it as Europe/Rome.")
 
     def keep(self, name: str) -> None:
         """In `config.toml`, once the data directory has one."""
@@ -79,9 +84,22 @@ def zone_for(given: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
 
 def zone_named(name: str) -> str:
     """The name of a zone that there is. Raises: CommandError (`usage`)."""
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, KeyError, OSError):
+    meant = zone_meant(name)
+    if meant is None:
         raise CommandError(
             "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
-        ) from None
+        )
+    return meant
+
+
+def zone_meant(text: str) -> str | None:
+    """The zone of that name, or of that city where only one is called so; `None` if none is."""
+    try:
+        return ZoneInfo(text).key
+    except (ValueError, KeyError, OSError):
+        wanted = text.strip().replace(" ", "_").lower()
+        known = sorted(available_timezones())
+        same = [name for name in known if name.lower() == wanted]
+        cities = [name for name in known if name.lower().rpartition("/")[2] == wanted]
+        found = same or cities
+        return found[0] if len(found) == 1 else None

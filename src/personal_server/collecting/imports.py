@@ -117,14 +117,15 @@ def connection_for(
             param="connection",
             next_step="Name an account of the same source, or give a new name.",
         )
-    if name is not None:
-        own = [c for c in own if name in (c.display_name, c.connection_id)]
     usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
     if len(usable) == 1 and name is None and belongs is not None:
         brought = {receipt["name"] for receipt in receipts_of(ports.store, usable[0].connection_id)}
         if brought and file_name not in brought:
             name = belongs(usable[0])
-            usable = usable if name is None else []
+    if name is not None:
+        own, usable = (
+            [c for c in each if name in (c.display_name, c.connection_id)] for each in (own, usable)
+        )
     if len(usable) == 1:
         return usable[0]
     if usable:

@@ -9,6 +9,7 @@ import pytest
 
 from personal_server.cli.exits import run_app
 from personal_server.collecting import imports, ingest
+from tests.cli.conftest import Terminal
 from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.bank import BANK
@@ -175,7 +176,7 @@ def test_times_without_a_zone_are_read_in_the_one_named(machine: Machine, tmp_pa
         (connection,) = snapshot.connections()
         rows = list(snapshot.export(connection.connection_id, "messages"))
     assert [row.data["sent_at"] for row in rows] == ["2024-01-14T06:05:00Z"]
-    code, printed = machine.run("import", tmp_path, "--zone", "Rome")
+    code, printed = machine.run("import", tmp_path, "--zone", "Atlantis")
     assert (code, printed["error"]["code"]) == (64, "usage")
 
 
@@ -320,6 +321,39 @@ def test_a_file_of_a_new_name_is_asked_about(machine: Machine, mbox: Path) -> No
     machine.streams(second, "--ask", "--connection", "Another")
     with machine.store.snapshot() as snapshot:
         assert {c.display_name for c in snapshot.connections()} == {"E-mail", "Another"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "accounts"),
+    [
+        ("\n", {"E-mail"}),
+        ("y\n", {"E-mail"}),
+        ("Ja\n", {"E-mail"}),
+        ("E-mail\n", {"E-mail"}),
+        ("Work\n", {"E-mail", "Work"}),
+        ("n\nWork\n", {"E-mail", "Work"}),
+    ],
+)
+def test_an_answer_of_yes_or_no_is_no_name_of_an_account(
+    machine: Machine, mbox: Path, terminal: Terminal, answer: str, accounts: set[str]
+) -> None:
+    machine.streams(mbox)
+    second = mbox.with_name("Archive")
+    second.write_bytes(MAIL)
+    terminal.types(answer)
+    assert run_app(machine.app, ["import", str(second)]) == 0
+    with machine.store.snapshot() as snapshot:
+        assert {c.display_name for c in snapshot.connections()} == accounts
+
+
+def test_no_without_a_name_imports_nothing(
+    machine: Machine, mbox: Path, terminal: Terminal
+) -> None:
+    machine.streams(mbox)
+    second = mbox.with_name("Archive")
+    second.write_bytes(MAIL)
+    terminal.types("n\n")
+    assert run_app(machine.app, ["import", str(second)]) == 6
 
 
 def test_without_anybody_to_ask_it_is_of_the_only_account(machine: Machine, mbox: Path) -> None:

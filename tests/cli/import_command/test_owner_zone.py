@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from personal_server.cli.exits import run_app
+from personal_server.cli.owner_zone import ConfiguredZone, zone_meant
 from personal_server.settings import (
     keep_time_zone,
     read_configuration,
     write_configuration,
 )
+from tests.cli.conftest import Terminal
 from tests.cli.import_machine import FixedZone, Machine
 
 CHAT = "13/01/2024, 21:05 - Ada: hi\n13/01/2024, 21:06 - Ann: hello\n"
@@ -50,6 +52,28 @@ def test_who_can_be_asked_is_asked_once(chat: Path, capsys: pytest.CaptureFixtur
     assert run_app(machine.app, ["import", str(chat)]) == 0
     assert capsys.readouterr().out.count("times without a zone are read in Asia/Kolkata") == 2
     assert (zone.asked, sent(machine)) == (1, "2024-01-13T15:35:00Z")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Europe/Rome", "Europe/Rome"),
+        ("europe/rome", "Europe/Rome"),
+        ("Berlin", "Europe/Berlin"),
+        ("new york", "America/New_York"),
+        ("Louisville", None),
+        ("Atlantis", None),
+        ("../etc/passwd", None),
+    ],
+)
+def test_a_city_that_one_zone_is_called_by_names_it(written: str, meant: str | None) -> None:
+    assert zone_meant(written) == meant
+
+
+def test_a_zone_that_there_is_not_is_asked_for_again(terminal: Terminal) -> None:
+    terminal.patch.setattr("sys.stderr.isatty", lambda: True)
+    terminal.types("Atlantis\nrome\n")
+    assert ConfiguredZone().ask("UTC") == "Europe/Rome"
 
 
 def test_a_zone_given_counts_for_this_import_and_a_dry_run_keeps_none(chat: Path) -> None:

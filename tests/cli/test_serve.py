@@ -167,6 +167,30 @@ def test_a_busy_port_is_named_in_one_sentence() -> None:
     assert str(other) not in raised.value.failure.message
 
 
+def test_who_starts_a_server_twice_is_told_that_it_runs(
+    serving: subprocess.Popen[str], pdpp: Pdpp
+) -> None:
+    greeting(serving)
+    again = pdpp("serve")
+    assert again.returncode == 69
+    assert "owner link" in again.stderr
+    beside = pdpp("serve", "--port", "0")
+    assert beside.returncode == 69
+    assert "PDPP_DATA_DIR" in beside.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_cannot_begin_says_why_and_nothing_else(
+    pdpp: Pdpp, tmp_path: Path, workers: str
+) -> None:
+    with open_stores(Settings(data_dir=tmp_path / "data"), serving=False):
+        pass
+    (tmp_path / "data" / "personal-server.sqlite3").write_bytes(b"no database")
+    refused = pdpp("serve", PDPP_WORKERS=workers)
+    assert refused.returncode == 69
+    assert [line[:1] for line in refused.stderr.splitlines()] == ["p", " "]
+
+
 def test_a_database_of_a_newer_version_is_left_alone(pdpp: Pdpp, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
     with open_stores(settings, serving=False):

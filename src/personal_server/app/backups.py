@@ -87,10 +87,20 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
     target = order.target
     if order.recipient is not None:
         require_recipient(order.recipient)
-    if target.exists() or not target.parent.is_dir():
+    if target.is_dir():
         raise BackupRefused(
-            f"{target.name} exists already, or its folder does not.",
-            next_step="Name a new file in a folder that is there.",
+            f"{target.name} is a folder.",
+            next_step="Name a new file in it; or let the server make one a day there:"
+            " pdpp backup FOLDER --every 1d",
+        )
+    if target.exists():
+        raise BackupRefused(
+            f"{target.name} is there already, and no backup replaces a file.",
+            next_step="Name a new file.",
+        )
+    if not target.parent.is_dir():
+        raise BackupRefused(
+            "The folder of this file is not there.", next_step="Make it, or name another."
         )
     with _scratch(settings.data_dir, SCRATCH) as scratch, _partial(target) as partial:
         archive = partial if order.recipient is None else scratch / "plain"
@@ -496,8 +506,8 @@ def restore_backup(
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(not each.name.startswith(RESTORING) for each in data_dir.iterdir()):
         raise BackupRefused(
-            "The data directory is not empty.",
-            next_step="Name an empty one with PDPP_DATA_DIR; nothing is ever restored over data.",
+            "The data directory is not empty, and nothing is ever restored over data.",
+            next_step="Name another: PDPP_DATA_DIR=~/restored pdpp restore FILE",
         )
     if ledger_path is None and (path.parent / LEDGER).exists():
         ledger_path = path.parent / LEDGER

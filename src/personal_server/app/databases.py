@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -13,7 +14,12 @@ from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import WordIndexes
 from personal_server.storage.sql.store import SearchableDatabase
 from personal_server.storage.sql.whole_copy import DatabaseCopy, is_being_copied
-from personal_server.storage.sqlite.database import SqliteDatabase, claim_file, copy_database
+from personal_server.storage.sqlite.database import (
+    DatabaseInUse,
+    SqliteDatabase,
+    claim_file,
+    copy_database,
+)
 from personal_server.storage.writability import Writability
 from personal_server.upkeep.ownership import (
     DataMismatch,
@@ -72,6 +78,21 @@ def claim_database(settings: Settings) -> int | None:
             "The data directory cannot be used. Check that it is yours and writable."
         ) from None
     return claim_file(settings.database_path)
+
+
+def is_served(settings: Settings) -> bool:
+    """Whether a server works on the file of these settings."""
+    if not settings.database_path.exists():
+        return False
+    try:
+        claim = claim_database(settings)
+    except DatabaseInUse:
+        return True
+    except StorageUnavailable:
+        return False
+    if claim is not None:
+        os.close(claim)
+    return False
 
 
 def open_database(

@@ -125,6 +125,7 @@ class Supervisor:
         self._monotonic = monotonic
         self._seats = [_Seat(number) for number in range(role.of)]
         self._selector = selectors.DefaultSelector()
+        self._has_begun = False
         self._is_stopping = False
 
     def run(self) -> int:
@@ -136,6 +137,7 @@ class Supervisor:
                 self._look(None)
                 if leader.worker is not begun:
                     return _exit_code(begun.process)
+            self._has_begun = True
             for seat in self._seats[1:]:
                 seat.due_at = self._monotonic()
             while not self._is_stopping:
@@ -196,8 +198,8 @@ class Supervisor:
         seat.worker = None
         self._memory.forget_counts(seat.number)  # what it had under way counts no longer
         self._told.put(seat.number, told_of_ended(seat.number, time.time_ns()))
-        if self._is_stopping:
-            return
+        if self._is_stopping or not self._has_begun:
+            return  # nothing is started in its place
         now = self._monotonic()
         is_sound = worker.is_ready and now - worker.began_at >= SOUND_SECONDS
         seat.failures = 1 if is_sound else seat.failures + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 from collections.abc import Generator
@@ -11,7 +12,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter, validators
 
-from personal_server.app.databases import claim_database
+from personal_server.app.databases import claim_database, is_served
 from personal_server.app.shared_memory import SharedMemory
 from personal_server.app.signals import stop_before_serving
 from personal_server.app.supervisor import Supervisor, WorkerRole, workers_by_default
@@ -50,7 +51,7 @@ def serve(
     log_file = open_log(settings)
     count = workers or settings.workers or workers_by_default()
     with ExitStack() as stack:
-        callers = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+        callers = stack.enter_context(_listening_for_callers(settings))
         figures = stack.enter_context(figures_listener(settings))
         claim = NOBODY if count == 1 else _claim_together(settings)
         if claim == NOBODY:
@@ -71,6 +72,27 @@ def serve(
             data_dir=data_dir and str(data_dir),
         )
         return Supervisor(role, memory, WORKER).run()
+
+
+@contextmanager
+def _listening_for_callers(settings: Settings) -> Generator[socket.socket, None, None]:
+    """The socket of the server; who starts it twice is told that it runs.
+
+    Raises: CommandError (`unavailable`).
+    """
+    with ExitStack() as stack:
+        try:
+            callers = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+        except CommandError:
+            if not is_served(settings):
+                raise
+            raise CommandError(
+                "unavailable",
+                f"The server of {settings.data_dir} runs already.",
+                "Sign in to it with `pdpp owner link`. It is stopped by Ctrl-C where it was"
+                " started, or by `pdpp service remove`.",
+            ) from None
+        yield callers
 
 
 def _claim_together(settings: Settings) -> int | None:
@@ -107,10 +129,12 @@ def listening(
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-        except OSError:
-            raise CommandError(
-                "unavailable",
-                f"Something already listens on {address}, or the address is not this machine's.",
-                f"Stop it, or choose another with {variable}=127.0.0.1:PORT.",
-            ) from None
+        except OSError as error:
+            sentence = {
+                errno.EADDRINUSE: f"Another program listens on {address} already.",
+                errno.EADDRNOTAVAIL: f"{host} is no address of this machine.",
+                errno.EACCES: f"Listening on {address} needs rights; ports from 1024 up do not.",
+            }.get(error.errno or 0, f"Nothing can listen on {address}.")
+            step = f"Choose another, for every command: export {variable}=127.0.0.1:{port + 1}"
+            raise CommandError("unavailable", sentence, step) from None
         yield listener

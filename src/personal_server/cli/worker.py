@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,7 +136,8 @@ def _serve(
             HttpServer(server.app, connections, second, line, at_stop).serve_on(listeners.callers)
         finally:
             if greets:
-                (settings.data_dir / SIGN_IN_PAGE).unlink(missing_ok=True)
+                with suppress(OSError):  # on a disk that cannot be written there is none
+                    (settings.data_dir / SIGN_IN_PAGE).unlink(missing_ok=True)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
@@ -206,7 +208,8 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
         is_empty = not any(stored.record_count for stored in snapshot.stored_streams())
     if is_empty:
         console.print(
-            f"\nNothing is kept here yet. In another terminal: [bold]{own} import FILE[/]\n"
+            f"\nNothing is kept here yet, in {escape(str(settings.data_dir))}."
+            f" In another terminal: [bold]{own} import FILE[/]\n"
             f"  what can be imported, and how to get it: {own} sources",
             soft_wrap=True,
         )

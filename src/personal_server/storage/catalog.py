@@ -60,7 +60,9 @@ def kept_declaration(raw: bytes) -> SourceDeclaration:
         return parse_declaration(raw)
     except InvalidDeclaration:
         raise StorageUnavailable(
-            "The database file is damaged. Restore it from a backup."
+            "The database file is damaged.",
+            next_step="Restore a backup into an empty directory:"
+            " PDPP_DATA_DIR=~/restored pdpp restore FILE",
         ) from None
 
 

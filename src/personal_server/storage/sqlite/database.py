@@ -757,7 +757,9 @@ def translated() -> Generator[None, None, None]:
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         # every text was stored as UTF-8; those of records are looked at one by one (`each_line`)
         raise StorageUnavailable(
-            "The database file is damaged. Restore it from a backup."
+            "The database file is damaged.",
+            next_step="Restore a backup into an empty directory:"
+            " PDPP_DATA_DIR=~/restored pdpp restore FILE",
         ) from error
     except (
         apsw.BusyError,
@@ -835,6 +837,8 @@ def claim_file(path: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         raise DatabaseInUse(
-            "Another server already works on this data directory. Stop it, or choose another."
+            "Another server already works on this data directory.",
+            next_step="Stop it by Ctrl-C where it was started, or by `pdpp service remove`; or name"
+            " another directory in PDPP_DATA_DIR.",
         ) from error
     return descriptor

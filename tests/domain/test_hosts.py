@@ -41,6 +41,8 @@ def test_hosts_in_a_cloud_are_told_that_a_loopback_address_does_not_reach() -> N
     told = [c.host for c in host_connections("http://127.0.0.1:7662") if "public" in c.instruction]
     assert told == ["Claude", "ChatGPT"]
     assert not [c for c in host_connections(ORIGIN) if "public" in c.instruction]
+    local = {c.host for c in host_connections("http://127.0.0.1:7662") if "127.0.0.1" in c.text}
+    assert local.isdisjoint(told)  # an address that cannot work is not one to paste
 
 
 def test_an_agent_is_first_asked_what_the_sources_can_answer() -> None:

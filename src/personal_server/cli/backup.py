@@ -6,6 +6,7 @@ Source: docs/backup.md.
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -180,11 +181,16 @@ def restore(
     else:
         say(
             "No list of erasures was found: what you erased, and access that you ended, after "
-            f"{found.manifest.made_at} is back. End and erase it again."
+            f"{found.manifest.made_at} is back. End and erase it again; or, if the erasures.jsonl"
+            " of your old data is still there, restore anew with --erasures FILE."
         )
+    waits = "1 grant waits" if found.waiting == 1 else f"{found.waiting} grants wait"
+    here = f"PDPP_DATA_DIR={shlex.quote(str(settings.data_dir))}"
+    say(f"{waits}, and every app has to connect again. For every command from now on:")
+    say(plain(f"  export {here}"), soft_wrap=True)
     say(
-        f"{found.waiting} grants wait, and every app has to connect again. See the list: pdpp grant"
-        " list. End what you had ended since; let the rest go on: pdpp grant resume --all"
+        "See what waits with `pdpp grant list`, end what you had ended since, let the rest go on"
+        " with `pdpp grant resume --all`, and start with `pdpp serve`."
     )
 
 
@@ -244,7 +250,10 @@ def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
         lost = {"vanished": list(manifest.vanished), "damaged": list(manifest.damaged)}
         print_json({"made_at": manifest.made_at, **manifest.counts(), **lost})
         return
-    counts = ", ".join(f"{count:,} {name}" for name, count in manifest.counts().items())
+    counts = ", ".join(
+        f"{count:,} {name.removesuffix('s') if count == 1 else name}"
+        for name, count in manifest.counts().items()
+    )
     console().print(plain(f"{what} {counts}, as of {manifest.made_at}."))
     if manifest.damaged:
         words().print(f"{len(manifest.damaged)} blobs have other bytes than were stored.")

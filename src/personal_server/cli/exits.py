@@ -135,7 +135,7 @@ def failure_of(error: Exception) -> Failure:
         case PersonalServerError():
             return Failure(error.code, error.message, _next_step(error), error.status)
         case cyclopts.CycloptsError():
-            return Failure("usage", _one_line(str(error)), "See `pdpp --help`.")
+            return _misused(error)
         case _:
             name = type(error).__name__
             return Failure(
@@ -143,6 +143,16 @@ def failure_of(error: Exception) -> Failure:
                 f"Something unexpected happened ({name}).",
                 "Run it again with PDPP_LOG_LEVEL=debug and report what it prints.",
             )
+
+
+def _misused(error: cyclopts.CycloptsError) -> Failure:
+    """A command line that does not fit its command, whose help is named."""
+    command = " ".join(("pdpp", *(error.command_chain or ())))
+    sentence = _one_line(str(error))
+    lacking = error.argument if isinstance(error, cyclopts.MissingArgumentError) else None
+    if lacking is not None and lacking.index is not None:  # it has a place, and needs no name
+        sentence = f"{lacking.name.removeprefix('--').upper()} is missing."
+    return Failure("usage", sentence, f"See `{command} --help`.")
 
 
 def _next_step(error: PersonalServerError) -> str:

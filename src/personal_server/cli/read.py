@@ -440,8 +440,8 @@ class TerminalReading:
             cells = [[_cell(row.get(name)) for name in columns] for row in rows]
             out.print(_table(columns, cells, out.width))
 
-    def schema(self, stream: str | None) -> None:
-        """Print the streams, or the fields of one."""
+    def schema(self, stream: str | None) -> int:
+        """Print the streams, or the fields of one; how many streams there are."""
         body = self.ask(("v1", "schema"), _given(view="compact", stream=stream))
         rows = [row for each in objects_in(body.get("connectors")) for row in _stream_rows(each)]
         if stream is None:
@@ -449,6 +449,7 @@ class TerminalReading:
         else:
             told = [field for each in rows for field in _field_rows(each)]
             self.print_rows(body, told, ("field", "source", CAPABILITIES))
+        return len(rows)
 
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
         """Print records of a stream."""
@@ -712,10 +713,12 @@ class OwnCommands:
             A field, ascending; `-field` for descending.
         """
         with self.opened(flags or OutputFlags()) as reading:
-            if stream is None:
-                reading.schema(None)
-            else:
+            if stream is not None:
                 reading.query(stream, fields, sort, rows or RowFlags())
+            elif not reading.schema(None):
+                folder = settings_or_exit().data_dir
+                words().print(plain(f"Nothing is kept in {folder} yet: pdpp import FILE"))
+                words().print("If your records lie elsewhere, PDPP_DATA_DIR has to name where.")
 
     def search(
         self,

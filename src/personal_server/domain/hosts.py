@@ -41,7 +41,9 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     url = mcp_url(origin)
     entry = json.dumps({"name": name, "type": "http", "url": url}, separators=(",", ":"))
     stdio = json.dumps({"mcpServers": {name: {"type": "http", "url": url}}})
-    cloud = "" if url.startswith("https:") else "Once it has a public https address: "
+    is_public = url.startswith("https:")
+    cloud = "" if is_public else "Once it has a public https address: "
+    public_url = url if is_public else mcp_url("https://YOUR-ADDRESS")
     return (
         HostConnection(
             "Claude Code",
@@ -64,13 +66,13 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
         HostConnection(
             "Claude",
             f"{cloud}Settings, Connectors, Add custom connector:",
-            url,
+            public_url,
             "Then press Connect.",
         ),
         HostConnection(
             "ChatGPT",
             f"{cloud}Settings, Apps and connectors, Create:",
-            url,
+            public_url,
             "With authentication by OAuth; custom connectors need developer mode.",
         ),
         HostConnection("Any other host", "Add to its MCP configuration:", stdio),

@@ -30,10 +30,10 @@ from personal_server.domain.hosts import host_connections
 from personal_server.domain.texts import (
     Date,
     Day,
+    DaySpan,
     Joined,
     Minute,
     Size,
-    Span,
     counted,
     date_of,
     day_of_text,
@@ -104,13 +104,13 @@ def test_a_day_of_the_calendar_is_the_same_everywhere() -> None:
 
 def test_a_span_of_days_is_written_as_the_language_does() -> None:
     late = Day(at("2026-08-23T23:30:00"))
-    inside = Span(Date(date(2026, 8, 12)), Date(date(2026, 8, 20)))
+    inside = DaySpan(Date(date(2026, 8, 12)), Date(date(2026, 8, 20)))
     assert BERLIN.text(inside) == "12.–20. Aug. 2026"
     assert LONDON.text(inside) == "12–20 Aug 2026"
-    years = Span(Date(date(2025, 5, 7)), late)
+    years = DaySpan(Date(date(2025, 5, 7)), late)
     assert BERLIN.text(years) == "7. Mai 2025\u2009–\u200924. Aug. 2026"
-    assert BERLIN.text(Span(late, late)) == "24. Aug. 2026"
-    assert BERLIN.html(Span(late, late)) == (
+    assert BERLIN.text(DaySpan(late, late)) == "24. Aug. 2026"
+    assert BERLIN.html(DaySpan(late, late)) == (
         '<span title="23. Aug. 2026, 23:30 UTC – 23. Aug. 2026, 23:30 UTC">24. Aug. 2026</span>'
     )
 

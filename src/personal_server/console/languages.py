@@ -29,10 +29,10 @@ from personal_server.domain.texts import (
     CatalogueText,
     Date,
     Day,
+    DaySpan,
     Joined,
     Minute,
     Size,
-    Span,
     Text,
     moment_of,
     scaled,
@@ -141,7 +141,7 @@ class PageReader:
                 return self._minute(value.at_ns, self.zone)
             case Day() | Date():
                 return self._date(self._day(value))
-            case Span():
+            case DaySpan():
                 first, last = (self._day(each).day for each in (value.first, value.last))
                 return format_interval(first, last, _SKELETONS["day"], locale=self.language.locale)
             case Size():
@@ -166,7 +166,7 @@ class PageReader:
                 return Markup('<time datetime="{}" title="{}">{}</time>').format(
                     exact, self._minute(value.at_ns, UTC), self.text(value)
                 )
-            case Span(Day() as first, Day() as last):
+            case DaySpan(Day() as first, Day() as last):
                 exact = " – ".join(self._minute(each.at_ns, UTC) for each in (first, last))
                 return Markup('<span title="{}">{}</span>').format(exact, self.text(value))
             case _:

@@ -78,7 +78,7 @@ class Date:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DaySpan:
     """From one day to another; what both have in common is said once."""
 
     first: Day | Date
@@ -120,9 +120,9 @@ class Joined:
         return self.glue.join(figure(part) for part in self.parts)
 
 
-Text = Union[str, int, CatalogueText, Minute, Day, Date, Span, Size, Joined]  # noqa: UP007 (named before it is whole)
+Text = Union[str, int, CatalogueText, Minute, Day, Date, DaySpan, Size, Joined]  # noqa: UP007 (named before it is whole)
 """What a page can say.  A plain string is data: a name, a value of a record."""
-RENDERED = (CatalogueText, Minute, Day, Date, Span, Size, Joined)
+RENDERED = (CatalogueText, Minute, Day, Date, DaySpan, Size, Joined)
 
 
 def message(text: str, /, **values: Text) -> CatalogueText:
@@ -174,7 +174,7 @@ def span_of_texts(first: str, last: str) -> Text:
     ends = (day_of_text(first), day_of_text(last))
     match ends:
         case (Day() | Date(), Day() | Date()):
-            return Span(*ends)
+            return DaySpan(*ends)
         case _:
             return Joined(tuple(dict.fromkeys(ends)), " – ")
 

@@ -87,7 +87,13 @@ _STEMS = {language: _Stems(language) for language in _ALGORITHMS.values()}
 
 def language_of(text: str) -> str | None:
     """The name of the stemmer for the language of a text; `None` where the language has none."""
-    head = text[:_LANGUAGE_CHARS].translate(_LINE_ENDS)
+    return _language_of_head(text[:_LANGUAGE_CHARS])
+
+
+# the texts of few records are read again with every search
+@lru_cache(maxsize=4_096)
+def _language_of_head(text: str) -> str | None:
+    head = text.translate(_LINE_ENDS)
     if not head.isprintable():
         head = "".join(each if each.isprintable() else " " for each in head)
     is_reliable, _, details = pycld2.detect(head)

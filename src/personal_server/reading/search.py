@@ -91,7 +91,7 @@ from personal_server.reading.relaxing import (
     written,
 )
 from personal_server.reading.timeline import time_cursor, time_position
-from personal_server.storage.meaning import holds, holds_words
+from personal_server.storage.meaning import holds, holds_words, words_of
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 # Recall: what the meta of a search says about how much was searched, and where hits came from.
@@ -516,7 +516,9 @@ def _strictly(
         source = sources[each.candidate.connection_id, each.candidate.stream]
         row = _matching(snapshot, source, each.candidate.key, read.plan)
         words = words_in(strict, source.declared, source.fields)
-        if row is not None and holds_words(row.data, searchable_fields(source), words):
+        if row is None:
+            continue
+        if holds_words(words_of(row.data, searchable_fields(source)), words):
             kept.append(each)
     return kept
 

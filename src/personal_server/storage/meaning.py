@@ -16,7 +16,7 @@ import orjson
 
 from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject
-from personal_server.domain.search_words import text_words
+from personal_server.domain.search_words import TextWords, text_words
 from personal_server.domain.values import (
     MAX_INTEGER,
     Comparable,
@@ -163,9 +163,13 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
     return tuple(name for name in scope.stream.lexical_fields if name in scope.fields)
 
 
-def holds_words(data: JsonObject, fields: Iterable[str], words: WordQuery) -> bool:
-    """Whether a record holds enough terms in one of the fields or another, and none excluded."""
-    texts = {name: text_words(text) for name in fields if isinstance(text := data.get(name), str)}
+def words_of(data: JsonObject, fields: Iterable[str]) -> dict[str, TextWords]:
+    """The words of each text that a record has in these fields."""
+    return {name: text_words(text) for name in fields if isinstance(text := data.get(name), str)}
+
+
+def holds_words(texts: Mapping[str, TextWords], words: WordQuery) -> bool:
+    """Whether texts hold enough terms in one of them or another, and none excluded."""
     found = [
         any(text.holds(term, name) for name, text in texts.items())
         for term in (*words.terms, *words.excluded)

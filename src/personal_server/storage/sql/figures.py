@@ -17,6 +17,7 @@ from personal_server.storage.meaning import (
     latest_change,
     plain_value,
     stored_text,
+    words_of,
 )
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.day_segments import days_of
@@ -81,7 +82,7 @@ def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
     for line in reader.each_line(place.source, compiler.rows(place.visible())):
         reader.session.check()
         row = reader.whole(place.source, line)
-        if row is not None and holds_words(row.data, fields, words):
+        if row is not None and holds_words(words_of(row.data, fields), words):
             found.append(line[0])
     return met & compiler.with_ids(found)
 

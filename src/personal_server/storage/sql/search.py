@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
-from personal_server.domain.search_words import text_words
+from personal_server.domain.search_words import TextWords
 from personal_server.domain.values import event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
@@ -23,6 +23,7 @@ from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,
     holds_words,
+    words_of,
 )
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
@@ -286,10 +287,11 @@ class _ReadPart(_Part):
         found: list[tuple[bool, int, Candidate]] = []
         for row in self._records():
             data = row.data
-            counts, length = self._counted(data)
+            texts = words_of(data, self.fields)
+            counts, length = self._counted(texts)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
             meets = all(holds(each, data) for each in self._conditions)
-            if meets and holds_words(data, self.fields, self._words):
+            if meets and holds_words(texts, self._words):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self.place.candidate(
@@ -312,8 +314,7 @@ class _ReadPart(_Part):
         others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
         counts = [0] * len(terms)
         for row in self._records():
-            texts = {name: row.data.get(name) for name in self.fields}
-            words = {n: text_words(text) for n, text in texts.items() if isinstance(text, str)}
+            words = words_of(row.data, self.fields)
             known = [plain.keys() & set(each.words) for each in words.values()]
             held = {plain[word] for found in known for word in found}
             for n, term in others:
@@ -335,16 +336,12 @@ class _ReadPart(_Part):
         event = self._event
         return None if event is None else event_instant_ns(data.get(event.field), event.kind)
 
-    def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
+    def _counted(self, texts: Mapping[str, TextWords]) -> tuple[tuple[int, ...], int]:
         """How often each term stands in the granted fields, and the words of these."""
         words_sought = self._words
         totals, length = [0] * len(words_sought.terms), 0
         elsewhere, weighty = set[int](), set[int]()
-        for name in self.fields:
-            text = data.get(name)
-            if not isinstance(text, str):
-                continue
-            words = text_words(text)
+        for name, words in texts.items():
             length += len(words.words)
             weight = 2 if name in self.place.scope.stream.weighty_fields else 1
             for number, term in enumerate(words_sought.terms):

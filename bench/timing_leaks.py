@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=RECORDS)
     parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
     parser.add_argument("--store", choices=STORES, help="the database, if not a file")
-    parser.add_argument("--only", default="", help="probes with this in their name")
+    parser.add_argument("--only", default="", help="probes with this in the name or grant")
     options = parser.parse_args()
     samples: int = options.samples
     console = Console(highlight=False)
@@ -106,7 +106,7 @@ def main() -> int:
             if options.model is not None:
                 _wait_until_embedded(site, _grant(site, "fields", grants["fields"]))
                 probes += _meaning_probes()
-            for probe in (each for each in probes if options.only in each.name):
+            for probe in (each for each in probes if options.only in f"{each.name} {each.grant}"):
                 # its own token, since all of them take longer than one lasts
                 token = _grant(site, probe.grant, grants[probe.grant])
                 found = _compare(site, token, probe, samples)

@@ -210,7 +210,9 @@ def _field_grouping(
         return Grouping(None, ValueKind.STRING)
     found = require_field(sources, name, param)
     if name not in declared.groupable or found.kind is None:
-        raise _undeclared(param, sources, usable_kinds(sources[0])["group_by"])
+        usable = usable_kinds(sources[0])["group_by"]
+        meant = [n for n in usable if declared.properties[n].label_field == name]
+        raise _undeclared(param, sources, usable, {param: meant[0]} if meant else None)
     if bin_width is not None:
         return Grouping(name, found.kind, bin_width=_bin_width(found.kind, bin_width))
     return Grouping(
@@ -262,10 +264,16 @@ def time_zones() -> frozenset[str]:
     return frozenset(files("tzdata").joinpath("zones").read_text("utf-8").split())
 
 
-def _undeclared(param: str, sources: Sources, allowed: Iterable[str]) -> InvalidRequest:
+def _undeclared(
+    param: str,
+    sources: Sources,
+    allowed: Iterable[str],
+    recovery: Mapping[str, str] | None = None,
+) -> InvalidRequest:
     values = [str(value) for value in allowed]
     return InvalidRequest(
         f"'{sources[0].stream}' does not declare this aggregation.",
         param=param,
         allowed_values=values or None,
+        recovery=recovery,
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.faces.images import NO_FILE
 from personal_server.mcp_adapter.handles import RecordRef, record_uri
 from personal_server.mcp_adapter.tools.fetch import record_of
 from tests.mcp_adapter.asking import ask
@@ -231,5 +232,5 @@ async def test_an_image_that_is_not_shown_says_why_and_where_its_bytes_are(
 @pytest.mark.anyio
 async def test_a_record_without_a_file_has_no_image() -> None:
     outcome = await ask(world(), "fetch", {"id": "cin_a/messages:m8", "as": "image"})
-    said = {"status": "not_shown", "why": "these fields hold no file"}
+    said = {"status": "not_shown", "why": NO_FILE}
     assert outcome.structured["metadata"]["image"] == said

@@ -237,6 +237,18 @@ def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:
     assert groups(door, "metric=count&group_by=volume_id", hidden)[1] == {"key": "v1", "count": 2}
 
 
+def test_whoever_groups_by_a_label_is_told_what_it_labels(door: Door) -> None:
+    query = f"{PLACE}?metric=count&group_by=title"
+    refused = door.get(query, labelled(client()))
+    assert (refused.code, refused.error["recovery"]) == (
+        "invalid_request",
+        {"group_by": "volume_id"},
+    )
+    assert "recovery" not in door.get(query, client()).error
+    hidden = labelled(client(stream_grant(fields=("id", "title", "created_at"))))
+    assert "recovery" not in door.get(query, hidden).error
+
+
 def labelled(authority: ReadAuthority, **said: str) -> ReadAuthority:
     """As if the declaration said that the title of an entry is how people see its volume."""
     schema = {"type": "string", **(said or {"x_pdpp_label_field": "title"})}

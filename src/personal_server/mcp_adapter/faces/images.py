@@ -17,7 +17,7 @@ SIGNATURES = {
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
 }
-NO_FILE = "these fields hold no file"
+NO_FILE = "these fields hold no file; one that came with the record is a record that expand lists"
 NO_IMAGE = "no PNG, JPEG, GIF or WebP"
 TOO_LARGE = f"larger than {contract.IMAGE_BYTES:,} bytes"
 

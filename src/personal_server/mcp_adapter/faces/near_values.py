@@ -26,6 +26,7 @@ from personal_server.rs_client.json_values import (
 NEAR_POINTER = "/near/*/value"
 SHORTEST_PART = 3
 PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
+NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 LONGEST_PART = 256
 
@@ -77,16 +78,19 @@ def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCa
 def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     """The call that was plainly meant where nothing matches: in the caller's own words.
 
-    A day as both bounds is that whole day; words of a strict search may stand anywhere; a word that
-    no value is may be a part of one.
+    `NOT word` is `-word`, also where something matches; a day as both bounds is that whole day;
+    words of a strict search may stand anywhere; a word that no value is may be a part of one.
     """
+    kept = without(arguments, "cursor")
+    asked = str(arguments.get("query", arguments.get("q", "")))
+    if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
+        left_out = {**without(kept, "q"), "query": NOT_WORD.sub("-", asked)}
+        return [NextCall(tool, left_out, "leaves that word out")]
     if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
         return []
-    kept = without(arguments, "cursor")
     day = span_of(str(arguments.get("until")))
     if day is not None and arguments.get("since") == arguments.get("until"):
         return [NextCall(tool, {**kept, "until": day[1].isoformat()}, "all of that day")]
-    asked = str(arguments.get("query", arguments.get("q", "")))
     words = " ".join(SEARCH_SIGNS.sub(" ", asked).split())
     if tool == "search" and any(map(str.isalnum, words)):
         loose = {**without(kept, "q", "exact"), "query": words}

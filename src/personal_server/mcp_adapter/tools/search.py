@@ -123,7 +123,8 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         following.append(text.next_page("search", arguments, page.cursor))
     near = page.near
     following += near_calls("search", arguments, near)
-    following = following or meant_calls("search", arguments, page.body)
+    if not near:
+        following += meant_calls("search", arguments, page.body)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {

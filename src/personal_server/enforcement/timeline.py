@@ -69,12 +69,12 @@ def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> l
         return [skipped(s.connection_id, s.stream, NO_EVENT_TIME) for s in timeless]
     if not timeless:
         return []
-    streams = sorted({source.stream for source in timeless})
+    streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]
     return [
         Warning(
             "source_skipped_not_applicable",
-            "Streams without a time that this access may see have no place in time.",
-            detail={"streams": streams[:MAX_NAMED_CONNECTIONS], "reason": NO_EVENT_TIME},
+            f"Left out, having no time that this access may see: {', '.join(streams)}.",
+            detail={"streams": streams, "reason": NO_EVENT_TIME},
         )
     ]
 

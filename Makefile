@@ -13,12 +13,14 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml
+	@echo "Fetching what the server stands on, into $(VENV): a minute or two, once."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
+	@echo "Fetching what its demo and its tests stand on: another minute, once."
 	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
 	touch $@
 

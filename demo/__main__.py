@@ -68,6 +68,7 @@ def main() -> int:
                 "6  You see what was read, and can end it", "The log never says what it said."
             )
             home.pdpp("disclosures", "--limit", "6")
+            end(home)
     story.ending(ENDING.format(seconds=monotonic() - begin))
     return 0
 
@@ -263,6 +264,14 @@ def be_told(home: Home, story: Story) -> None:
     story.remark(f"told after {monotonic() - begin:.1f} s; what is new: {item['data']['subject']}")
     receiver.server.shutdown()
     home.pdpp("subscription", "list")
+
+
+def end(home: Home) -> None:
+    """End what was granted, and ask as the agent what is left of it."""
+    (held,) = json.loads(home.quietly("grant", "list", "--json"))
+    home.pdpp("grant", "revoke", held["id"])
+    home.pdpp("status", "--cache-root", home.cache)
+    home.story.remark("With the next request the agent reads nothing more.")
 
 
 def cached_token(home: Home) -> str:

@@ -22,12 +22,13 @@ from personal_server.console.languages import CATALOGUES, catalogue_tags, lackin
 from personal_server.console.pages import environment
 from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_connections
 from personal_server.domain.texts import counted_texts
+from personal_server.sources.common import errors as export_errors
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
 REFUSING = (
     *("authorization_server", "collecting", "consent", "console", "domain", "enforcement"),
-    *("granting", "reading", "storage", "upkeep", "web"),
+    *("app/own_exports.py", "granting", "reading", "sources", "storage", "upkeep", "web"),
 )
 """Rooms whose refusals a page shows."""
 Found = tuple[str, ...]
@@ -59,15 +60,26 @@ def of_code(text: str) -> Iterator[Found]:
                 yield tuple(texts)
 
 
+SENTENCES_OF = {
+    **{name: (0,) for name, each in vars(errors).items() if isinstance(each, type)},
+    **{name: (0, 1) for name, each in vars(export_errors).items() if isinstance(each, type)},
+    "BadRecord": (1,),
+    "LineRefused": (1,),
+    "Skipped": (2,),
+    "DatabaseUnreadable": (0,),
+    "Likeness": (1, 3),
+}
+"""Which arguments of a refusal are sentences."""
+
+
 def of_refusals(text: str) -> Iterator[Found]:
     """What code says when it refuses, where no value stands in it."""
     for each in ast.walk(ast.parse(text)):
         if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
             continue
-        if not hasattr(errors, each.func.id):
-            continue
+        places = SENTENCES_OF.get(each.func.id, ())
         steps = (named.value for named in each.keywords if named.arg == "next_step")
-        for given in (*each.args[:1], *steps):
+        for given in (*(each.args[n] for n in places if n < len(each.args)), *steps):
             if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value:
                 yield (given.value,)
 
@@ -95,7 +107,7 @@ def extracted() -> dict[str, Found]:
             if found.setdefault(texts[0], texts) != texts:
                 raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
     for room in REFUSING:
-        for path in sorted((SOURCE / room).rglob("*.py")):
+        for path in sorted((SOURCE / room).rglob("*.py")) or [SOURCE / room]:
             for texts in of_refusals(path.read_text(encoding="utf-8")):
                 found.setdefault(texts[0], texts)
     return found | {texts[0]: texts for texts in of_other_rooms()}

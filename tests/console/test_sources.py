@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -9,13 +10,16 @@ from pathlib import Path
 
 import orjson
 
+from personal_server.cli.import_command import with_texts
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.uploads import Uploads
+from personal_server.domain.texts import message, text_of
+from personal_server.settings import OwnerLocale
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.ports import CollectionRun, RunStatus
-from tests.console.browsing import allow
+from tests.console.browsing import allow, words
 from tests.console.household import HOME, WORK, Household, mail_request
 from tests.console.test_languages import DATA, marking, unmarked
 from tests.console.uploads.test_sending import REPORT, ended
@@ -47,6 +51,43 @@ def asks(paths: Sequence[Path], within: Path | None, account: str | None) -> Seq
     error = {"error": {"code": "ambiguous_connection", "message": "It may be Home."}}
     said = orjson.dumps(error if account is None else REPORT).decode()
     return [sys.executable, "-c", f"print({said!r})"]
+
+
+def refuses(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
+    """What imports a part, and cannot read the rest."""
+    del paths, within, account
+    reason = message("the message is over %(most)s MB", most=32)
+    skips = [
+        {"where": "x.mbox", "reason": reason},
+        {"where": "x.mbox", "reason": "it is not valid JSON"},
+    ]
+    skipped = [{"code": "too_large", "count": 2, "examples": skips}]
+    sentence = message(
+        "%(file)s: %(sentence)s", file="x.mbox", sentence=text_of("There is nothing in it.")
+    )
+    step = message("Import it with `--as %(source)s`, which reads it.", source="mail")
+    error = {"path": "x", "code": "export_unreadable", "message": sentence, "next_step": step}
+    (done,) = REPORT["imports"]
+    report = {"imports": [{**done, "skipped": skipped}], "not_read": [], "errors": [error]}
+    said = json.dumps(with_texts(report))
+    return [sys.executable, "-c", f"print({said!r})"]
+
+
+def test_what_an_import_says_is_said_in_the_readers_language(tmp_path: Path) -> None:
+    house = Household(languages=marking)
+    uploads = Uploads(tmp_path / "uploads", 1_000, refuses, {}, house.clock, house.random_bytes)
+    house.uploads = uploads
+    house.app = house.console()
+    upload_id = whole(uploads)
+    uploads.start(upload_id, HOME)
+    ended(uploads, upload_id)
+    owner = house.signed_in()
+    page = owner.get(f"/owner/uploads/{upload_id}")
+    assert unmarked(page, *DATA, *NAMES) == []
+    house.locale.known = OwnerLocale(language="de")
+    german = words(owner.get(f"/owner/uploads/{upload_id}"))
+    assert "x.mbox: Es ist nichts darin. Importieren Sie es mit `--as mail`" in german
+    assert "die Nachricht hat über 32 MB" in german
 
 
 def whole(uploads: Uploads) -> str:

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import json
+
 from personal_server.domain.texts import (
+    CatalogueText,
     Day,
     Minute,
     counted,
     day_of_text,
     listed,
+    message,
+    parse_text,
+    plural,
+    render_text,
     span_of_texts,
+    text_of,
 )
 
 
@@ -31,3 +39,16 @@ def test_a_span_says_once_what_its_days_have_in_common() -> None:
 def test_a_long_list_names_a_few_and_counts_the_rest() -> None:
     assert str(listed("abc")) == "a, b, c"
     assert str(listed("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+def test_a_text_crosses_into_another_process_with_what_it_was_made_of() -> None:
+    inner = text_of("100 % of it is gone.")
+    lines = plural("one line", "%(num)s lines", 2_000)
+    said = message("%(file)s: %(inner)s (%(lines)s)", file="%s.csv", inner=inner, lines=lines)
+    back = parse_text(json.loads(json.dumps(render_text(said))))
+    assert isinstance(back, CatalogueText)
+    assert back == said == "%s.csv: 100 % of it is gone. (2,000 lines)"
+    assert (back.text, back.values, back.plural) == (said.text, said.values, None)
+    assert isinstance(back.values["inner"], CatalogueText)
+    assert type(back.values["file"]) is str
+    assert parse_text(render_text("a name")) == "a name"

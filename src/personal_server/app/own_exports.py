@@ -41,6 +41,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.persons import NO_CORRECTIONS, Corrections
 from personal_server.domain.record import blob_references
 from personal_server.domain.source_item import Data, Skipped
+from personal_server.domain.texts import message
 from personal_server.domain.values import instant_ns
 from personal_server.reading.export import (
     BLOB_FOLDER,
@@ -475,7 +476,7 @@ class _StreamRestore:
     def store(self, lines: list[bytes]) -> None:
         """Blobs before the records that point to them."""
         if self._connection.status is ConnectionStatus.REVOKED:
-            reason = "this account was revoked here and stays as it is"
+            reason = message("this account was revoked here and stays as it is")
             self._skip(lines, Skipped(self._name, REVOKED_HERE, reason, 0))
         elif self._stream is None:
             self._skip(lines, _undeclared(self._name))
@@ -507,7 +508,7 @@ class _StreamRestore:
             return
         content = self._open_blob(blob_id)
         if content is None:
-            reason = "the export has no bytes of this file; only .tar and .zip have files"
+            reason = message("the export has no bytes of this file; only .tar and .zip have files")
             self._tally.skip(Skipped(self._name, "file_not_in_export", reason, 0))
             return
         with content:

@@ -133,7 +133,7 @@ def failure_of(error: Exception) -> Failure:
         case CredentialError():
             return Failure(error.code, error.message, error.next_step)
         case PersonalServerError():
-            return Failure(error.code, error.message, _next_step(error), error.status)
+            return Failure(error.code, error.text, _next_step(error), error.status)
         case cyclopts.CycloptsError():
             return _misused(error)
         case _:

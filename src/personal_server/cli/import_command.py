@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -53,6 +53,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped, TextState
+from personal_server.domain.texts import CatalogueText, message, render_text, text_of
 from personal_server.errors import AmbiguousConnection, PersonalServerError
 from personal_server.sources.common.errors import BadRecord, ExportError
 from personal_server.sources.common.export import ARCHIVES, name_of_parts
@@ -171,7 +172,8 @@ def import_command(
             )
             done = run.each(whole_exports(archives_first(paths)))
         if json:
-            print_json(done.as_json())
+            report = done.as_json()
+            print_json(with_texts(report) if ask else report)
         elif is_first and done.reports:
             words().print(FIRST_STEPS)
         return done.exit_code
@@ -207,7 +209,7 @@ def _asking(*, at_terminal: bool) -> Belongs:
     def belongs(held: Connection) -> str | None:
         called = plain(held.display_name or held.connection_id).plain
         unclear = AmbiguousConnection(
-            f"It may be of the account {called}, or of a new one.",
+            message("It may be of the account %(name)s, or of a new one.", name=called),
             param="connection",
             next_step="Say which with --connection: its name or id, or a new name.",
         )
@@ -319,10 +321,13 @@ class _Path:
     def _name(self) -> str:
         return name_of_parts((self.path, *self.further_parts))
 
+    def _named(self, sentence: CatalogueText) -> str:
+        return message("%(file)s: %(sentence)s", file=self._name, sentence=sentence)
+
     def _restore(self) -> None:
         """An export of this program says itself which accounts it holds."""
         if not self.command.is_plain:
-            sentence = f"{self._name}: an export of this program is imported as it is."
+            sentence = self._named(message("an export of this program is imported as it is."))
             self._fail(Failure("usage", sentence, "Leave the options out."))
             return
         words().print(plain(f"{self._name}: Your own export"))
@@ -362,7 +367,7 @@ class _Path:
             print_not_revived(export, console())
 
     def _refuse(self, error: ExportError) -> None:
-        sentence = f"{self._name}: {error.sentence}"
+        sentence = self._named(text_of(error.sentence))
         self._fail(Failure(error.code, sentence, error.next_step))
 
     def _fail(self, failure: Failure) -> None:
@@ -543,6 +548,18 @@ class ImportReport:
         if self.not_revived:
             reports["grants_not_revived"] = self.not_revived
         return reports | ({"errors": errors} if errors else {})
+
+
+def with_texts(report: Any) -> Any:
+    """A report with what each sentence in it was made of, for those who tell it in a language."""
+    if isinstance(report, list):
+        return [with_texts(each) for each in cast("list[Any]", report)]
+    if not isinstance(report, dict):
+        return report
+    members = cast("dict[str, Any]", report)
+    made = {n: render_text(v) for n, v in members.items() if isinstance(v, CatalogueText)}
+    told = {name: with_texts(value) for name, value in members.items()}
+    return told | ({"texts": made} if made else {})
 
 
 def _failure_json(path: Path, failure: Failure) -> Data:

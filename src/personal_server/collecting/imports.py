@@ -31,6 +31,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     ThreadLinks,
 )
+from personal_server.domain.texts import message
 from personal_server.domain.values import instant_text
 from personal_server.errors import AmbiguousConnection, ConnectionNotWritable
 from personal_server.storage.ports import CollectionRun, RecordStore, RunStatus
@@ -131,7 +132,7 @@ def connection_for(
     if usable:
         labels = ", ".join(c.display_name or c.connection_id for c in usable)
         raise AmbiguousConnection(
-            f"There are several accounts of this source: {labels}.",
+            message("There are several accounts of this source: %(names)s.", names=labels),
             param="connection",
             next_step="Name one with --connection.",
         )

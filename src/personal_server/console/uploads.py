@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from starlette.responses import Response
@@ -17,7 +17,7 @@ from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.domain.texts import Text, listed, message
+from personal_server.domain.texts import Text, listed, message, parse_text
 from personal_server.errors import InvalidRequest, InvalidState, NotFound
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.bodies import take_files
@@ -229,7 +229,8 @@ class UploadPages:
         ]
         values = {
             "view": view,
-            "imports": view.upload.report.get("imports", []),
+            "imports": told(view.upload.report.get("imports", [])),
+            "errors": told(view.upload.errors),
             "unread": list(_unread(view.upload.report)),
             "examples": EXAMPLES_SHOWN,
             "accounts": accounts,
@@ -312,6 +313,17 @@ def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise NotFound("There is no such folder.", next_step="See the list of folders.")
     return int(text)
+
+
+def told(said: Any) -> Any:
+    """A report whose sentences are texts again."""
+    if isinstance(said, list):
+        return [told(each) for each in cast("list[Any]", said)]
+    if not isinstance(said, dict):
+        return said
+    members = cast("dict[str, Any]", said)
+    texts = {name: parse_text(made) for name, made in members.get("texts", {}).items()}
+    return {name: told(value) for name, value in members.items() if name != "texts"} | texts
 
 
 def _view(upload: Upload) -> UploadView:

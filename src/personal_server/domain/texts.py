@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Self, Union
+from typing import Any, Self, Union, cast
 from zoneinfo import ZoneInfo
 
 from personal_server.domain.values import NANOSECONDS, day_number, instant_ns
@@ -128,6 +128,34 @@ RENDERED = (CatalogueText, Minute, Day, Date, DaySpan, Size, Joined)
 def message(text: str, /, **values: Text) -> CatalogueText:
     """A text of the catalogue; the extraction finds it by this name."""
     return CatalogueText(text, values)
+
+
+def text_of(sentence: str) -> CatalogueText:
+    """A sentence of ours as a text; one without values needs no mark where it is written."""
+    if isinstance(sentence, CatalogueText):
+        return sentence
+    return CatalogueText(sentence.replace("%", "%%"))
+
+
+def render_text(text: str) -> object:
+    """A text as JSON, with what it was made of; other words as they are."""
+    if not isinstance(text, CatalogueText):
+        return text
+    values = {
+        name: value if isinstance(value, int) else render_text(value)
+        for name, value in text.values.items()
+        if isinstance(value, (int, str))
+    }
+    return [text.text, values, text.plural]
+
+
+def parse_text(value: Any) -> str:
+    """What `render_text` made."""
+    if not isinstance(value, list):
+        return str(value)
+    text, values, several = cast("tuple[str, dict[str, Any], str | None]", value)
+    held = {n: v if isinstance(v, int) else parse_text(v) for n, v in values.items()}
+    return CatalogueText(text, held, several)
 
 
 def plural(one: str, many: str, num: int, /, **values: Text) -> CatalogueText:

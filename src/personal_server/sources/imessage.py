@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.domain.texts import message
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.database import (
@@ -375,7 +376,7 @@ class _DatabaseReader:
         }
         yield SourceRecord("messages", _timed(data, "sent_at", sent_at), position)
         if not is_whole:
-            reason = "recorded without its text, which cannot be read"
+            reason = message("recorded without its text, which cannot be read")
             yield Skipped("messages", "unreadable_text", reason, position)
 
     def _file(self, row: Row, position: int) -> Iterator[SourceItem]:

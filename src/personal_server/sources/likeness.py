@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from personal_server.domain.texts import message
 from personal_server.sources.tables.files import could_be_table
 from personal_server.sources.whatsapp import holds_messages
 
-SEE_SOURCES = "See `pdpp sources` for what can be read."
+SEE_SOURCES = message("See `pdpp sources` for what can be read.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ def _at_start(*marks: bytes) -> Callable[[bytes], object]:
     return lambda head: head.lstrip().startswith(marks)
 
 
-_NO_PICTURE = "Pictures come in with the mails, chats and notes they belong to."
-_GET_ANEW = "Get the export anew from where it came from: `pdpp sources` says how."
+_NO_PICTURE = message("Pictures come in with the mails, chats and notes they belong to.")
+_GET_ANEW = message("Get the export anew from where it came from: `pdpp sources` says how.")
 
 # The surest first. What bears a mark of its own comes before what any text may hold.
 LIKENESSES = (

@@ -25,6 +25,10 @@ _PLACE = struct.Struct("<Bq")
 SLATE_BYTES = _FILE_CHARS + _PLACE.size
 
 
+Text = Any
+"""A sentence as `domain/texts.py` renders it."""
+
+
 class Message(msgspec.Struct, array_like=True, tag=True):
     """One of the messages below."""
 
@@ -94,15 +98,15 @@ class Refused(Message):
     """The path cannot be read at all."""
 
     code: str
-    sentence: str
-    next_step: str
+    sentence: Text
+    next_step: Text
 
 
 class Misguided(Message):
     """What the owner said of the columns does not fit."""
 
     code: str
-    reason: str
+    reason: Text
 
 
 class BlobFacts(Message):
@@ -130,7 +134,7 @@ class SkippedItem(Message):
 
     where: str
     code: str
-    reason: str
+    reason: Text
     position: int
 
 

@@ -35,6 +35,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     TextState,
 )
+from personal_server.domain.texts import parse_text
 from personal_server.sources.common.bookmark import Place, parse_place
 from personal_server.sources.common.errors import (
     BadRecord,
@@ -202,9 +203,11 @@ class ReaderProcess:
                 case Seen():
                     return self._contents(path, wanted, reply)
                 case Refused():
-                    raise _REFUSALS[reply.code](reply.sentence, reply.next_step)
+                    raise _REFUSALS[reply.code](
+                        parse_text(reply.sentence), parse_text(reply.next_step)
+                    )
                 case Misguided():
-                    raise BadRecord(reply.code, reply.reason)
+                    raise BadRecord(reply.code, parse_text(reply.reason))
                 case _:
                     raise _too_costly()
 
@@ -268,7 +271,7 @@ class ReaderProcess:
                 ProcessReading(self, path, wanted, number, each)
                 for number, each in enumerate(seen.readings)
             ),
-            tuple(Skipped(e.where, e.code, e.reason, e.position) for e in seen.refused),
+            tuple(_skipped(e) for e in seen.refused),
             seen.unread,
         )
 
@@ -337,6 +340,10 @@ class ProcessReading:
         """What identifies the files that were read."""
         parts = (self.path, *self.wanted.further_parts)
         return file_facts(parts, len(self.seen.files), self.seen.total_bytes)
+
+
+def _skipped(said: SkippedItem) -> Skipped:
+    return Skipped(said.where, said.code, parse_text(said.reason), said.position)
 
 
 def _too_costly() -> ExportTooCostly:
@@ -426,7 +433,7 @@ class _Child:
                         reply.stream, reply.data, reply.position, blobs, reply.thread
                     )
                 case SkippedItem():
-                    item = Skipped(reply.where, reply.code, reply.reason, reply.position)
+                    item = _skipped(reply)
                 case End():
                     self.is_idle = True
                     return

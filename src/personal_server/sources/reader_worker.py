@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from personal_server.confinement import Limits, confine
 from personal_server.domain.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
+from personal_server.domain.texts import message, render_text
 from personal_server.sources.common.bookmark import BOOKMARK, parse_place
 from personal_server.sources.common.errors import BadRecord, ExportError, MemberDamaged
 from personal_server.sources.common.export import Export, open_export, open_parts
@@ -90,9 +91,9 @@ class ReaderWorker:
             export = replace(export, zone=ZoneInfo(request.zone))
             self._readings = _readings(export, request)
         except ExportError as error:
-            return Refused(error.code, error.sentence, error.next_step)
+            return Refused(error.code, render_text(error.sentence), render_text(error.next_step))
         except BadRecord as bad:
-            return Misguided(bad.code, bad.reason)
+            return Misguided(bad.code, render_text(bad.reason))
         return Seen(
             export.total_bytes,
             [_seen(reading) for reading in self._readings],
@@ -118,8 +119,11 @@ class ReaderWorker:
         try:
             send(self._replies, _record_item(record))
         except (TypeError, ValueError, OverflowError):
-            reason = "it holds a value that cannot be stored"
-            send(self._replies, SkippedItem(record.stream, "bad_record", reason, record.position))
+            reason = message("it holds a value that cannot be stored")
+            send(
+                self._replies,
+                _skipped_item(Skipped(record.stream, "bad_record", reason, record.position)),
+            )
             return
         for blob in record.blobs:
             self._send_content(blob)
@@ -171,7 +175,7 @@ def _record_item(record: SourceRecord) -> RecordItem:
 
 
 def _skipped_item(skipped: Skipped) -> SkippedItem:
-    return SkippedItem(skipped.where, skipped.code, skipped.reason, skipped.position)
+    return SkippedItem(skipped.where, skipped.code, render_text(skipped.reason), skipped.position)
 
 
 def main() -> NoReturn:

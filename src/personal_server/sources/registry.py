@@ -12,6 +12,7 @@ from itertools import islice
 
 from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.source_item import SourceItem, SourceRecord
+from personal_server.domain.texts import message, text_of
 from personal_server.sources.apple_health.reader import AppleHealthSource
 from personal_server.sources.bank import BankSource
 from personal_server.sources.browser.reader import BrowserSource
@@ -145,7 +146,9 @@ def _tried(source: SourceReader, export: Export, guidance: Guidance = UNGUIDED) 
 
 def _not_of_kind(export: Export, source: SourceReader) -> ExportError:
     """Why a source that was asked for by name is not the one."""
-    sentence = f"`{source.connector_key}` finds nothing in it that it can read."
+    sentence = message(
+        "`%(source)s` finds nothing in it that it can read.", source=source.connector_key
+    )
     try:
         keys = [each.source.connector_key for each in readings(export)]
     except ExportError as refused:
@@ -219,23 +222,25 @@ def _unrecognized(export: Export) -> ExportError:
         )
     heads = [head for member in filled[:_LOOKED_AT] if (head := _head(member))]
     if not filled and export.refused:
-        sentence = f"Nothing in it may be read ({export.refused[0].reason})."
-        next_step = "Get the export anew, without a password, as a plain .zip or a folder."
+        sentence = message(
+            "Nothing in it may be read (%(reason)s).", reason=text_of(export.refused[0].reason)
+        )
+        next_step = message("Get the export anew, without a password, as a plain .zip or a folder.")
     elif not filled:
-        sentence = "There is nothing in it."
-        next_step = "Download or copy the export again, and look into it first."
+        sentence = message("There is nothing in it.")
+        next_step = message("Download or copy the export again, and look into it first.")
     elif all(member.suffix in _PACKED for member in filled):
-        sentence = "It holds only other archives, further in than is looked."
-        next_step = "Unpack it and import the archives inside."
+        sentence = message("It holds only other archives, further in than is looked.")
+        next_step = message("Unpack it and import the archives inside.")
     elif not heads:
-        sentence = "Its files cannot be read."
-        next_step = "Check that your user may read them, or copy them again."
+        sentence = message("Its files cannot be read.")
+        next_step = message("Check that your user may read them, or copy them again.")
     elif any(head.startswith(_WIDE) for head in heads):
-        sentence = "It is written in UTF-16."
-        next_step = "Save it as UTF-8 (or CSV UTF-8), and import that."
+        sentence = message("It is written in UTF-16.")
+        next_step = message("Save it as UTF-8 (or CSV UTF-8), and import that.")
     elif any(map(looks_like_table, heads)):
-        sentence = "Some of its files are tables, beside others that no source knows."
-        next_step = "Import the tables with `--as table`."
+        sentence = message("Some of its files are tables, beside others that no source knows.")
+        next_step = message("Import the tables with `--as table`.")
     else:
         sentence, next_step = _likenesses(export, filled[:_LOOKED_AT])
     return ExportNotRecognized(sentence, next_step)
@@ -248,10 +253,17 @@ def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, s
     most = max(looks, key=lambda each: (each.connector_key is not None, counted[each]))
     sentence, next_step = most.sentence, most.next_step
     if counted[most] < len(members):
-        sentence = f"Of its files, {counted[most]} of {len(members)}: {sentence}"
+        sentence = message(
+            "Of its files, %(some)s of %(all)s: %(sentence)s",
+            some=counted[most],
+            all=len(members),
+            sentence=text_of(sentence),
+        )
     alike = export.only(m for m, look in zip(members, looks, strict=True) if look == most)
     if most.connector_key and _works_as(most.connector_key, alike):
-        next_step = f"Import it with `--as {most.connector_key}`, which reads it."
+        next_step = message(
+            "Import it with `--as %(source)s`, which reads it.", source=most.connector_key
+        )
     return sentence, next_step
 
 

@@ -19,6 +19,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     stable_id,
 )
+from personal_server.domain.texts import message
 from personal_server.sources.common.attachments import FILES, is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
@@ -90,11 +91,11 @@ _ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "
 _BUDDHIST_YEARS = 543  # ahead of ours
 _BUDDHIST_SHORT = _BUDDHIST_YEARS % 100
 _NAMED_MONTH = "name"
-_UNNAMED = (
+_UNNAMED = message(
     "nothing says whose chat this is: it is called after itself or its people. To name it, import "
     "it from a folder called like the chat, and delete this one"
 )
-_YEARS_TAKEN = (
+_YEARS_TAKEN = message(
     "its dates name no year; they were taken for the last of their kind before the file was made"
 )
 _MONTHS = {
@@ -303,7 +304,7 @@ class _WhatsAppChat:
         for number, entry in enumerate(read_entries(self._member)):
             begins_at = min(entry.offset, _HEAD_BYTES)
             if number == 0 and begins_at and self._member.head(begins_at).strip():
-                reason = "what stands before the first message is not read"
+                reason = message("what stands before the first message is not read")
                 yield Skipped(self._member.where(0), "bad_record", reason, self._member.offset)
             build = partial(self._records, entry, facts.calendar, same.number(entry))
             where, position = self._member.where(entry.offset), self._member.offset + entry.offset

@@ -9,6 +9,7 @@ import pytest
 
 from personal_server.cli.exits import run_app
 from personal_server.collecting import imports, ingest
+from personal_server.domain.texts import CatalogueText, parse_text
 from tests.cli.conftest import Terminal
 from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
@@ -354,6 +355,19 @@ def test_no_without_a_name_imports_nothing(
     second.write_bytes(MAIL)
     terminal.types("n\n")
     assert run_app(machine.app, ["import", str(second)]) == 6
+
+
+def test_who_asks_is_told_what_sentences_were_made_of(machine: Machine, tmp_path: Path) -> None:
+    export = tmp_path / "words.txt"
+    export.write_bytes(b"just some words")
+    plain = machine.run("import", export)[1]["error"]
+    asked = machine.run("import", export, "--ask")[1]["error"]
+    assert "texts" not in plain
+    assert {name: asked[name] for name in plain} == plain
+    text = parse_text(asked["texts"]["message"])
+    assert isinstance(text, CatalogueText)
+    assert (text, text.values["file"]) == (plain["message"], "words.txt")
+    assert isinstance(text.values["sentence"], CatalogueText)
 
 
 def test_without_anybody_to_ask_it_is_of_the_only_account(machine: Machine, mbox: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import unescape
 
 from personal_server.domain.source_item import Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.export import ExportMember
 from personal_server.sources.common.text import decoded
 
@@ -72,9 +73,9 @@ def cut_elements(member: ExportMember, *names: str) -> Iterator[XmlElement | Ski
 
 
 _FAULTS = {
-    "bad_record": "its tags do not fit together",
-    "truncated": "the file ends in the middle of this entry",
-    "too_large": "an entry is too large",
+    "bad_record": message("its tags do not fit together"),
+    "truncated": message("the file ends in the middle of this entry"),
+    "too_large": message("an entry is too large"),
 }
 
 

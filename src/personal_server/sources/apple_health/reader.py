@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from personal_server.domain.texts import message
 from personal_server.sources.apple_health.elements import XmlElement, cut_elements
 from personal_server.sources.common.declaration import (
     StreamForm,
@@ -47,8 +48,8 @@ _HEALTH = re.compile(
 _CLINICAL = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<\?[^>]*>\s*)*<ClinicalDocument\b")
 _ROUTES, _HEARTS, _RECORDS = "workout-routes", "electrocardiograms", "clinical-records"
 _NOT_READ = {
-    _HEARTS: "an electrocardiogram is not read",
-    _RECORDS: "a clinical record is not read",
+    _HEARTS: message("an electrocardiogram is not read"),
+    _RECORDS: message("a clinical record is not read"),
 }
 _PREFIXES = re.compile(
     r"^HK(?:Quantity|Category|Correlation)TypeIdentifier|^HKDataType(?:Identifier)?"
@@ -191,7 +192,7 @@ def _read_member(member: ExportMember) -> Iterator[SourceItem]:
         route = PurePosixPath(member.name).name
         yield from _items(member, {"trkpt": partial(_point, route)})
     elif _CLINICAL.match(member.head()):
-        reason = "a clinical document is not read"
+        reason = message("a clinical document is not read")
         yield Skipped(member.name, "unknown_record_type", reason, member.offset)
     else:
         yield from _items(member, _BUILDS)
@@ -370,10 +371,10 @@ _BUILDS: dict[str, Callable[[XmlElement], SourceRecord]] = {
     "Correlation": _correlation,
     "Workout": _workout,
     "ActivitySummary": _activity_day,
-    "Me": partial(_unread, "your date of birth, sex and blood type are not read"),
-    "ClinicalRecord": partial(_unread, "a clinical record is not read"),
-    "Audiogram": partial(_unread, "an audiogram is not read"),
-    "VisionPrescription": partial(_unread, "a vision prescription is not read"),
+    "Me": partial(_unread, message("your date of birth, sex and blood type are not read")),
+    "ClinicalRecord": partial(_unread, message("a clinical record is not read")),
+    "Audiogram": partial(_unread, message("an audiogram is not read")),
+    "VisionPrescription": partial(_unread, message("a vision prescription is not read")),
 }
 
 

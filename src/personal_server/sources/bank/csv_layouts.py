@@ -13,6 +13,7 @@ from datetime import date
 from decimal import Decimal
 
 from personal_server.domain.source_item import Data, stable_id
+from personal_server.domain.texts import message
 from personal_server.sources.bank.entries import digits, money, number_of
 from personal_server.sources.bank.ofx import line_or_none, parse_amount
 from personal_server.sources.common.errors import BadRecord
@@ -296,11 +297,11 @@ class CsvPayments:
         layout = self.layout
         status = _said(row, layout.status).lower()
         if layout.booked and status and status not in layout.booked:
-            return "not_booked", "the payment is pending or has failed"
+            return "not_booked", message("the payment is pending or has failed")
         if _first(row, layout.type).lower() in layout.no_payments:
-            return "unknown_record_type", "it is a part of another payment"
+            return "unknown_record_type", message("it is a part of another payment")
         if self.dates.parse(_said(row, layout.posted)) is None:
-            return "unknown_record_type", "the row has no date, so it is no payment"
+            return "unknown_record_type", message("the row has no date, so it is no payment")
         return None
 
     def account(self, row: Row) -> Data:

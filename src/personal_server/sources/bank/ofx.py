@@ -18,6 +18,7 @@ from functools import cached_property
 from html import unescape
 from typing import BinaryIO
 
+from personal_server.domain.texts import message
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import decoded, one_line, or_none
 
@@ -227,7 +228,7 @@ class OfxFile:
             else:
                 yield from self._opened(tag)
         if self._open:
-            reason = "the file ends before the statement does"
+            reason = message("the file ends before the statement does")
             unfinished = OfxPart(None, None, self._offset, ("truncated", reason))
             yield from self._cut_to(0)
             yield unfinished
@@ -266,7 +267,7 @@ class OfxFile:
         if depth is not None:
             yield from self._cut_to(depth)
         elif tag.name in _ENTRIES:
-            reason = "where it begins cannot be read"
+            reason = message("where it begins cannot be read")
             yield OfxPart(None, self._statement, tag.offset, ("bad_record", reason))
         if tag.name in _STATEMENTS and self._statement is not None:
             yield OfxPart(None, self._statement, tag.offset)
@@ -282,7 +283,10 @@ class OfxFile:
             elif element.kind in _ACCOUNTS:
                 self._account(element)
             else:
-                too_many = ("too_large", f"it has more than {_MOST_PARTS:,} parts")
+                too_many = (
+                    "too_large",
+                    message("it has more than %(most)s parts", most=_MOST_PARTS),
+                )
                 fault = too_many if self._parts > _MOST_PARTS else None
                 yield OfxPart(element, self._statement, self._begun, fault)
         del self._open[depth:]

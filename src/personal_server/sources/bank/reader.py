@@ -11,6 +11,7 @@ from functools import partial
 import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.domain.texts import message
 from personal_server.sources.bank.csv_layouts import (
     CsvLayout,
     CsvPayments,
@@ -117,7 +118,9 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
     for row in rows_of_csv(member, form):
         dates.learn(_cells(form, row).get(layout.posted, ""))
     if dates.is_ambiguous:
-        reason = "no date shows whether the day or the month stands first; the month was taken"
+        reason = message(
+            "no date shows whether the day or the month stands first; the month was taken"
+        )
         yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
     payments, occurrences = CsvPayments(layout, dates), Occurrences()
     accounts: set[str] = set()
@@ -204,7 +207,7 @@ class _Statements:
                 self._accounts.add(data["id"])
                 yield SourceRecord("accounts", data, position)
         if not entries and not self._accounts:
-            reason = "it holds no account; the bank may have answered with an error"
+            reason = message("it holds no account; the bank may have answered with an error")
             yield self._skipped("empty_statement", reason, position)
 
     def _statement(self, statement: OfxStatement, position: int) -> Iterator[SourceItem]:
@@ -216,7 +219,7 @@ class _Statements:
             self._accounts.add(self._account["id"])
             yield SourceRecord("accounts", self._account, position)
         if self._account["number"] is None:
-            reason = "the account has no number; its entries are kept under one without"
+            reason = message("the account has no number; its entries are kept under one without")
             yield self._skipped("no_account_number", reason, position)
 
     def _entry(self, entry: OfxEntry, part: OfxPart, position: int) -> Iterator[SourceItem]:
@@ -225,13 +228,13 @@ class _Statements:
             if data["number"] is not None and len(self._listed) < MOST_LISTED:
                 self._listed.append(data)
         elif entry.kind in PENDING_KINDS:
-            yield self._skipped("not_booked", "the payment is not booked yet", position)
+            yield self._skipped("not_booked", message("the payment is not booked yet"), position)
         elif entry.kind == "secinfo":
             yield from self._record("securities", position, partial(security_data, entry))
         elif entry.kind == "invbal" and entry.text("availcash") is None:
             return
         elif part.statement is None:
-            yield self._skipped("bad_record", "it belongs to no account", position)
+            yield self._skipped("bad_record", message("it belongs to no account"), position)
         else:
             own, currency = self._account["id"], self._account["currency"]
             build = partial(balance_data, entry, own, currency, part.statement)

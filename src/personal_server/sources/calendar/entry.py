@@ -17,6 +17,7 @@ from icalendar import Component
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
 
 from personal_server.domain.source_item import Data, stable_id
+from personal_server.domain.texts import message
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import decoded, one_line, or_none, printable
 from personal_server.sources.common.times import rendered
@@ -114,7 +115,10 @@ class CalendarEntry:
                 earlier += 1
                 continue
             if len(given) == MOST_SLOTS:
-                raise BadRecord("agenda_cut", f"only its first {MOST_SLOTS:,} times are in agenda")
+                raise BadRecord(
+                    "agenda_cut",
+                    message("only its first %(most)s times are in agenda", most=MOST_SLOTS),
+                )
             given.add(starts_at)
             ends_at = self._rendered(start + length) if length is not None else None
             yield {
@@ -133,7 +137,12 @@ class CalendarEntry:
         if None in rules:
             raise BadRecord("unknown_rule", "how it repeats is not spelled out")
         if earlier:
-            raise BadRecord("agenda_cut", f"{earlier:,} times before {first} are not in agenda")
+            raise BadRecord(
+                "agenda_cut",
+                message(
+                    "%(num)s times before %(day)s are not in agenda", num=earlier, day=str(first)
+                ),
+            )
 
     def _replaces(self) -> bool:
         """Whether it stands for one occurrence of another; then it takes place once."""

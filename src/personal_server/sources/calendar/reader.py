@@ -15,6 +15,7 @@ from icalendar import Event, FreeBusy, Journal, Timezone, Todo, vPeriod
 
 from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.domain.texts import message
 from personal_server.sources.calendar.entry import (
     FAULTS,
     CalendarEntry,
@@ -253,7 +254,7 @@ class _Calendar:
         mark, _, kind = line.upper().partition(":")
         if mark == "BEGIN" and kind != "VCALENDAR" and not self._within:
             self._within = kind
-            reason = "an entry of this kind is not read"
+            reason = message("an entry of this kind is not read")
             where, position = self._member.where(offset), self._member.offset + offset
             yield Skipped(where, "unknown_record_type", reason, position)
         elif mark == "END" and kind in (self._within, "VCALENDAR"):

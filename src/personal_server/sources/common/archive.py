@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from personal_server.domain.source_item import Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.errors import ExportUnsafe
 
 MOST_ENTRIES = 500_000
@@ -71,9 +72,9 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
             (reason for applies, reason in _REFUSALS if applies(entry)), None
         )
         if id(entry) in overlapping:
-            reason = "it lies over another file of the archive"
+            reason = message("it lies over another file of the archive")
         if entry.filename in kept:
-            reason = "a second file of the same name"
+            reason = message("a second file of the same name")
         if reason is None:
             kept[entry.filename] = entry
         else:
@@ -85,7 +86,7 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
 def too_many_entries() -> ExportUnsafe:
     """What is said of an archive that lists files without end."""
     return ExportUnsafe(
-        f"The archive lists more than {MOST_ENTRIES:,} files.",
+        message("The archive lists more than %(most)s files.", most=MOST_ENTRIES),
         "Unpack it yourself and import the folder, if you trust it.",
     )
 
@@ -120,8 +121,8 @@ def check_total(unpacked_bytes: int, packed_bytes: int) -> None:
 def refusal_of_name(name: str) -> str | None:
     """Why a file of that name may not be read."""
     if _LEADS_OUT.search(name):
-        return "its name leads out of the archive"
-    return "its name is too long" if len(name) > LONGEST_NAME_CHARS else None
+        return message("its name leads out of the archive")
+    return message("its name is too long") if len(name) > LONGEST_NAME_CHARS else None
 
 
 def _overlapping(entries: list[zipfile.ZipInfo], end: int) -> set[int]:
@@ -143,9 +144,15 @@ def _out_of_proportion(entry: zipfile.ZipInfo) -> bool:
 
 
 _REFUSALS: tuple[tuple[Callable[[zipfile.ZipInfo], object], str], ...] = (
-    (lambda entry: _mode(entry) == stat.S_IFLNK, "it is a symbolic link"),
-    (lambda entry: _mode(entry) not in (0, stat.S_IFREG), "it is no ordinary file"),
-    (lambda entry: entry.flag_bits & 0x1, "it is encrypted; export again without a password"),
-    (lambda entry: entry.compress_type not in READABLE_METHODS, "its packing is not known"),
-    (_out_of_proportion, "it unpacks out of proportion"),
+    (lambda entry: _mode(entry) == stat.S_IFLNK, message("it is a symbolic link")),
+    (lambda entry: _mode(entry) not in (0, stat.S_IFREG), message("it is no ordinary file")),
+    (
+        lambda entry: entry.flag_bits & 0x1,
+        message("it is encrypted; export again without a password"),
+    ),
+    (
+        lambda entry: entry.compress_type not in READABLE_METHODS,
+        message("its packing is not known"),
+    ),
+    (_out_of_proportion, message("it unpacks out of proportion")),
 )

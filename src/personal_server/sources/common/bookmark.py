@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
+from personal_server.domain.texts import message
 from personal_server.sources.common.errors import BadRecord
 
 Step = Literal["looking", "beginning", "entry", "after"]
@@ -120,10 +121,10 @@ class Bookmark:
 
 
 _REASONS: dict[Step, str] = {
-    "looking": "telling what it is takes too long or too much memory",
-    "beginning": "reading this file takes too long or too much memory",
-    "entry": "reading it takes too long or too much memory",
-    "after": "what follows in this file takes too long or too much memory",
+    "looking": message("telling what it is takes too long or too much memory"),
+    "beginning": message("reading this file takes too long or too much memory"),
+    "entry": message("reading it takes too long or too much memory"),
+    "after": message("what follows in this file takes too long or too much memory"),
 }
 
 BOOKMARK = Bookmark()

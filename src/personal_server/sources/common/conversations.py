@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from personal_server.domain.source_item import Data
+from personal_server.domain.texts import message
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     StreamForm,
@@ -107,7 +108,7 @@ ATTACHMENTS = StreamForm(
 
 
 # What is told beside a message of which a part is of a kind that no reader knows.
-UNKNOWN_CONTENT = ("unknown_content", "a part of a message is of a kind that is not known")
+UNKNOWN_CONTENT = ("unknown_content", message("a part of a message is of a kind that is not known"))
 
 
 def cited(pages: Iterable[Data]) -> list[str]:

@@ -19,6 +19,7 @@ from typing import BinaryIO, cast
 
 import apsw
 
+from personal_server.domain.texts import message
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import MemberDamaged
 from personal_server.sources.common.export import BESIDE, FAILURES, SQLITE, Export, ExportMember
@@ -56,7 +57,7 @@ _LOG, _JOURNAL = "-wal", "-journal"
 class DatabaseUnreadable(Exception):
     """The file is damaged, encrypted, or asks for what is refused; the words say what to do."""
 
-    def __init__(self, next_step: str = "Export it again, or repair it first.") -> None:
+    def __init__(self, next_step: str = message("Export it again, or repair it first.")) -> None:
         super().__init__(next_step)
         self.next_step = next_step
 

@@ -6,6 +6,8 @@ reader as `BadRecord` and leaves it as a `Skipped` item: one bad record never st
 
 from __future__ import annotations
 
+from personal_server.domain.texts import text_of
+
 
 class ExportError(Exception):
     """The export cannot be read at all: a stable code, one sentence, and what to do next."""
@@ -14,7 +16,7 @@ class ExportError(Exception):
 
     def __init__(self, sentence: str, next_step: str) -> None:
         super().__init__(sentence)
-        self.sentence = sentence
+        self.sentence = text_of(sentence)
         self.next_step = next_step
 
 

@@ -28,6 +28,7 @@ from types import MappingProxyType, TracebackType
 from typing import BinaryIO, Self, cast
 
 from personal_server.domain.source_item import Data, Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.archive import (
     check_directory,
     check_total,
@@ -375,7 +376,7 @@ def _regular_files(
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if len(found) + len(passed_by) > MOST_FILES:
             raise ExportUnreadable(
-                f"The folder holds more than {MOST_FILES:,} files.",
+                message("The folder holds more than %(most)s files.", most=MOST_FILES),
                 "Import a folder further down instead.",
             )
     return sorted(found)

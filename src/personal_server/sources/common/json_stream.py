@@ -17,6 +17,7 @@ from typing import BinaryIO, Protocol, cast
 import orjson
 
 from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import ExportMember
@@ -27,11 +28,11 @@ LEAD_BYTES = 4096
 LARGEST_LINE_BYTES = 32 * 1024 * 1024
 LARGEST_ELEMENT_BYTES = 64 * 1024 * 1024
 _FAULTS = {
-    "bad_record": "it is not valid JSON",
-    "truncated": "the file ends in the middle of this entry",
-    "too_large": "an entry is too large",
-    "unknown_record_type": "what stands beside the lists of this file is not read",
-    "no_object": "it is no object",
+    "bad_record": message("it is not valid JSON"),
+    "truncated": message("the file ends in the middle of this entry"),
+    "too_large": message("an entry is too large"),
+    "unknown_record_type": message("what stands beside the lists of this file is not read"),
+    "no_object": message("it is no object"),
 }
 _CODES = {"no_object": "bad_record"}
 _NAMES = re.compile(rb"\s*+:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from personal_server.domain.source_item import Data, Json
+from personal_server.domain.texts import message
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import one_line, or_none, printable
 from personal_server.sources.common.times import from_epoch, from_iso
@@ -29,7 +30,7 @@ def required(value: Data, *names: str) -> str:
     """The same, where a record is nothing without it. Raises: BadRecord."""
     found = line(value, *names)
     if found is None:
-        raise BadRecord("bad_record", f"it has no {names[0]}")
+        raise BadRecord("bad_record", message("it has no %(name)s", name=names[0]))
     return found
 
 

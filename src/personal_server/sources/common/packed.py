@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 
 from personal_server.domain.source_item import Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.archive import (
     LARGEST_TOTAL_RATIO,
     MOST_ENTRIES,
@@ -214,7 +215,9 @@ def tar_entries(file: BinaryIO, packed_bytes: int) -> tuple[list[PackedFile], tu
         name = printable(info.name).removeprefix("./")
         if NOISE.search(name):
             continue
-        reason = _refusal(info) or ("a second file of the same name" if name in kept else None)
+        reason = _refusal(info) or (
+            message("a second file of the same name") if name in kept else None
+        )
         if reason is not None:
             refused.append(Skipped(name[:200], "unsafe_entry", reason, 0))
         elif info.isreg():
@@ -251,7 +254,7 @@ def _instant(seconds: float) -> datetime:
 
 def _refusal(info: tarfile.TarInfo) -> str | None:
     if info.issym() or info.islnk():
-        return "it is a link"
+        return message("it is a link")
     if not info.isreg() or info.issparse():
-        return "it is no ordinary file"
+        return message("it is no ordinary file")
     return refusal_of_name(info.name)

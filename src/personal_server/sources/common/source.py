@@ -10,6 +10,7 @@ from typing import Protocol
 import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.domain.texts import message
 from personal_server.sources.common import json_values
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
@@ -95,7 +96,7 @@ def each_member(
                 position = item.position
                 yield item
         except MemberDamaged:
-            reason = "the rest of this file cannot be read"
+            reason = message("the rest of this file cannot be read")
             yield Skipped(member.name, "damaged_file", reason, position)
         except BadRecord as bad:
             yield Skipped(member.name, bad.code, bad.reason, position)
@@ -116,7 +117,7 @@ def others_in(element: Element, name: str) -> Iterator[Skipped]:
     """A report of each entry of a list inside an element that is no object."""
     for each in json_values.things(element.value, name):
         if not isinstance(each, dict):
-            reason = "an entry of a list in it is no object"
+            reason = message("an entry of a list in it is no object")
             yield Skipped(element.where, "bad_record", reason, element.position)
 
 
@@ -161,8 +162,8 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
                 seen[key] = data
             yield item
         elif seen[key] != data:
-            reason = "an entry of the same id was read before; the first was kept"
+            reason = message("an entry of the same id was read before; the first was kept")
             yield Skipped(item.stream, "duplicate_id", reason, item.position)
         else:
-            reason = "the same entry was read before"
+            reason = message("the same entry was read before")
             yield Skipped(item.stream, "duplicate", reason, item.position)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.domain.texts import message
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     Field,
@@ -359,7 +360,7 @@ class _Reading:
         if kind in ("note", "photo", "album"):
             return one_record(member.name, member.offset, partial(self._alone, member, kind))
         if member.name in self._pages:
-            reason = "the same note was read from its file of JSON"
+            reason = message("the same note was read from its file of JSON")
             return iter([Skipped(member.name, "duplicate", reason, member.offset)])
         head = member.head()
         if kind == "page" or _is_html(head):

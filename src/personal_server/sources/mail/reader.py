@@ -17,6 +17,7 @@ from personal_server.domain.source_item import (
     blob_of_bytes,
     stable_id,
 )
+from personal_server.domain.texts import message
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
@@ -200,7 +201,7 @@ def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
             if len(seen) < MOST_REMEMBERED:
                 seen.add(mark)
             if repeated:
-                reason = "the same message was read from another mailbox"
+                reason = message("the same message was read from another mailbox")
                 yield Skipped(item.data["mailbox"], "duplicate", reason, item.position)
         if isinstance(item, Skipped) or not repeated:
             yield item
@@ -220,17 +221,19 @@ def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
     yield from _read_message(RawMessage(member.offset, b"", raw), member)
 
 
-def _read_message(message: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
-    raw, position = message.raw, message.offset
+def _read_message(found: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
+    raw, position = found.raw, found.offset
     where = member.where(position - member.offset)
     if raw is None:
         limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
-        yield Skipped(where, "too_large", f"the message is over {limit} MB", position)
-    elif not message.complete and ends_early(raw):
-        reason = "the mailbox ends in the middle of this message"
+        yield Skipped(
+            where, "too_large", message("the message is over %(most)s MB", most=limit), position
+        )
+    elif not found.complete and ends_early(raw):
+        reason = message("the mailbox ends in the middle of this message")
         yield Skipped(where, "truncated", reason, position)
     else:
-        mailbox, envelope = _mailbox_name(member.name), message.envelope
+        mailbox, envelope = _mailbox_name(member.name), found.envelope
         build = partial(mail_records, raw, envelope, mailbox, position)
         yield from one_record(where, position, build)
 
@@ -325,7 +328,7 @@ def _attachment_items(
     }
     if len(content) > LARGEST_BLOB_BYTES:
         limit = LARGEST_BLOB_BYTES // 1024 // 1024
-        reason = f"over {limit} MB: recorded without its content"
+        reason = message("over %(most)s MB: recorded without its content", most=limit)
         yield SourceRecord("attachments", data, position)
         yield Skipped("attachments", "attachment_too_large", reason, position)
         return

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from personal_server.domain.texts import plural
 from personal_server.sources.common.export import HEAD_BYTES, ExportMember
 from personal_server.sources.common.text import decoded, printable
 from personal_server.sources.tables.columns import spellings_of
@@ -257,8 +258,11 @@ def rows_of_csv(member: ExportMember, form: CsvForm) -> Iterator[CsvRow]:
     at = len(codecs.BOM_UTF16_LE) if form.charset in _WIDE.values() else 0
     left_to_pass, reread, torn_at = form.before + form.has_header, 0, -1
     if form.before:
-        count = "1 line stands" if form.before == 1 else f"{form.before} lines stand"
-        reason = f"{count} before the names of the columns"
+        reason = plural(
+            "1 line stands before the names of the columns",
+            "%(num)s lines stand before the names of the columns",
+            form.before,
+        )
         yield CsvRow(at, (), "before_header", reason)
     while True:
         with member.open(at) as stream:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.domain.texts import message
 from personal_server.sources.common.database import (
     LARGEST_VALUE_BYTES,
     Cell,
@@ -143,7 +144,7 @@ def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skippe
         if row.code:
             yield Skipped(where, row.code, row.reason, position)
         elif len(row.cells) > form.width:
-            reason = "the row has more cells than the header"
+            reason = message("the row has more cells than the header")
             yield Skipped(where, "bad_record", reason, position)
         else:
             yield TableRow(position, where, dict(zip(form.names, row.cells, strict=False)))
@@ -184,13 +185,13 @@ def left_out(export: Export, member: ExportMember) -> Iterator[Skipped]:
         return
     with opened(export, member) as database:
         for name, what in database.computed_names():
-            reason = f"a {what} is computed, and not read"
+            reason = message("a %(kind)s is computed, and not read", kind=what)
             yield Skipped(printable(name), "unknown_record_type", reason, member.offset)
         for name in database.table_names():
             try:
                 database.table(name)
             except DatabaseUnreadable:
-                reason = "this table cannot be read"
+                reason = message("this table cannot be read")
                 yield Skipped(printable(name), "damaged_file", reason, member.offset)
 
 
@@ -203,7 +204,12 @@ def _database_rows(table: Table, stored: DatabaseTable) -> Iterator[TableRow | S
                 where = f"{table.name}, row {number}"
                 if isinstance(cells, RowTooLarge):
                     limit = LARGEST_VALUE_BYTES // 1024 // 1024
-                    yield Skipped(where, "too_large", f"it holds a value over {limit} MB", position)
+                    yield Skipped(
+                        where,
+                        "too_large",
+                        message("it holds a value over %(most)s MB", most=limit),
+                        position,
+                    )
                 else:
                     values: Data = {n: _cell(c) for n, c in zip(stored.columns, cells, strict=True)}
                     yield TableRow(position, where, values)

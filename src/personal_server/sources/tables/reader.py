@@ -24,6 +24,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     stable_id,
 )
+from personal_server.domain.texts import message
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.database import beside
 from personal_server.sources.common.declaration import (
@@ -300,7 +301,9 @@ class _Fit:
     def beyond(self) -> Iterator[Skipped]:
         """A report of columns that are too many."""
         if self.has_more_columns:
-            reason = f"its columns beyond the first {MOST_COLUMNS} are left out"
+            reason = message(
+                "its columns beyond the first %(most)s are left out", most=str(MOST_COLUMNS)
+            )
             first = self.table.member.offset + self.table.rows_before
             yield Skipped(self.table.name, "too_large", reason, first)
 
@@ -315,7 +318,9 @@ class _Fit:
             if column.kind not in ("string", "json") and says_nothing(
                 row.values.get(column.source_name)
             ):
-                reason = "a cell says that there is no value (NaN, N/A, a blank); it is kept empty"
+                reason = message(
+                    "a cell says that there is no value (NaN, N/A, a blank); it is kept empty"
+                )
                 beside.append(Skipped(row.where, "no_value", reason, row.position))
             value = typed(row.values.get(column.source_name), column.spelling, zone)
             if value is not None or column.name != self.time:

@@ -69,7 +69,7 @@ def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
 
 def test_a_word_behind_not_is_left_out_where_that_was_ignored() -> None:
     asked = {"query": 'perl AND razor NOT patch NOT "two words"', "cursor": "c"}
-    body = {"data": [{}], "meta": {"ignored_words": ["AND", "NOT"]}}
+    body: dict[str, Any] = {"data": [{}], "meta": {"ignored_words": ["AND", "NOT"]}}
     (call,) = meant_calls("search", asked, body)
     assert call.arguments == {"query": 'perl AND razor -patch -"two words"'}
     assert meant_calls("search", asked, {"data": [{}], "meta": {"ignored_words": ["AND"]}}) == []

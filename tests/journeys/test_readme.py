@@ -92,9 +92,10 @@ def test_every_command_works(site: Site) -> None:
     assert bring[1] == "import"
     assert "messages" in type_in(site, bring)
     site.grant("agent", "--source", "mail", "--stream", "messages")
-    (grant_id,) = re.findall(r"grt_\w+", type_in(site, ["pdpp", "grant", "list"]))
+    (grant_id,) = re.findall(r"grt_[\w-]+", type_in(site, ["pdpp", "grant", "list"]))
+    meant = {"ID": grant_id, "FOLDER": "Downloads"}
     with site.serving():
         for words in others:
             if words[1] not in ("serve", "connect", "mcp", "owner"):  # those are met elsewhere
-                type_in(site, [grant_id if word == "ID" else word for word in words])
+                type_in(site, [meant.get(word, word) for word in words])
     assert grant_id not in type_in(site, ["pdpp", "grant", "list"])

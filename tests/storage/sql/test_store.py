@@ -14,9 +14,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from personal_server.domain.criteria import Term, WordQuery
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.criteria import Operator, Term, WordQuery
 from personal_server.domain.search_words import tokens
-from personal_server.enforcement.plans import SearchPlan
+from personal_server.domain.values import instant_ns
+from personal_server.enforcement.plans import SearchPlan, TimedScope, TimelinePlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import changes, figures, pages, segments, writes
 from tests.oracle.memory import MemoryStore
@@ -30,7 +32,7 @@ from tests.storage.plans_at_random import (
     question,
     renewed_at_random,
 )
-from tests.storage.worlds import FILES_STREAM, furnish, scope, write
+from tests.storage.worlds import FILES_STREAM, condition, furnish, order, scope, write
 from tests.storage.worlds import note as plain_note
 
 # A seed says little when it shrinks; it is the example.
@@ -107,6 +109,29 @@ def compare_at_random(random: Random, opened: Opened) -> None:
         for clock in range(1, random.randint(2, 13)):
             write_at_random(random, stores, clock * 1_000)
             compare(random, stores)
+
+
+@BY_DATABASE
+@pytest.mark.parametrize("down", [False, True])
+def test_words_are_found_at_an_instant_beyond_64_bits(
+    opened: Opened, tmp_path: Path, *, down: bool
+) -> None:
+    forever = "9999-12-31T23:59:59Z"  # what calendars write where an entry never ends
+    said = WordQuery((Term(("heavy",)),))
+    window = TimeConstraint("at", instant_ns(forever), None)
+    with opened(tmp_path) as store:
+        furnish(store, "cin_a")
+        write(store, "cin_a", [plain_note("n1", forever, body="Heavy rain")])
+        asked = condition("at", Operator.GTE, forever)
+        line = TimelinePlan(
+            (TimedScope(scope(), order("at", down=down), (asked,)),), down, 3, None, said
+        )
+        limited = TimelinePlan(
+            (TimedScope(scope(window=window), order("at", down=down)),), down, 3, None, said
+        )
+        with store.snapshot() as snapshot:
+            for plan in (line, limited):
+                assert [each.row.key for each in snapshot.timeline(plan).rows] == ["n1"]
 
 
 @BY_DATABASE

@@ -153,7 +153,9 @@ def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> 
     Streams without times stand in the order of their creation.
     """
     if placed_ns is not None:
-        return placed_ns // 1_000 << SLOT_BITS
+        # a column holds instants beyond 64 bits as doubles, which may lie before them
+        kept = bound(placed_ns)
+        return (int(kept) if isinstance(kept, float) else placed_ns) // 1_000 << SLOT_BITS
     created = created_at_ns // 1_000 << SLOT_BITS
     return created if layout.column(layout.placed) is None else _TIMELESS + created
 

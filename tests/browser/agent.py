@@ -99,6 +99,7 @@ def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
     )
     index = str(source.get_attribute("name")).removeprefix("keep.")
     owner.press(source)
+    owner.rest()
     owner.tick(f"conn.{index}", "cin_home")
     owner.tick(f"stream.{index}.messages")
     owner.preview()

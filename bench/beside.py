@@ -5,7 +5,8 @@ layout can be compared.  A read is asked of one and then of the other, a few tim
 what else the machine does falls on both; the processor time of the server stands beside the time by
 the clock.  A ratio below 1 means that this checkout is faster.  With `--callers` both are asked by
 `wrk` too, which is written in C and takes little of the machine.  The other checkout needs its own
-environment (`make install` there).
+environment (`make install` there).  `. --records 10000000 --records-there 100000` asks two sizes of
+one checkout.
 """
 
 from __future__ import annotations
@@ -73,7 +74,6 @@ class Side:
     running: Running
     mailbox: str
     token: str
-    ingest_seconds: float
 
     @property
     def reads(self) -> Sequence[Read]:
@@ -87,11 +87,12 @@ def main() -> int:
     console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
         sides = [
-            _side(checkout, Path(folder) / name, options.records, stack, console)
-            for name, checkout in (("here", HERE), ("there", options.checkout.resolve()))
+            _side(checkout, Path(folder) / name, records, stack, console)
+            for name, checkout, records in (
+                ("here", HERE, options.records),
+                ("there", options.checkout.resolve(), options.records_there or options.records),
+            )
         ]
-        here, there = (side.ingest_seconds for side in sides)
-        console.print(f"ingest in process, index on: {here:.1f} s here, {there:.1f} s there")
         pairs: list[Pair] = []
         for reads in zip(*(side.reads for side in sides), strict=True):
             if options.only and not any(word in reads[0].name for word in options.only):
@@ -120,7 +121,12 @@ def _side(checkout: Path, folder: Path, records: int, stack: ExitStack, console:
     mail, seconds = json.loads(done.stdout)
     chosen = [part for mailbox in mail for part in ("--connection", mailbox)]
     token, _ = site.grant("mail", "--source", "bench_mail", *chosen)
-    return Side(site, stack.enter_context(site.serving()), mail[0], token, seconds)
+    running = stack.enter_context(site.serving())
+    console.print(
+        f"  {seconds:.1f} s of ingest in process, index on; {site.size_bytes / 2**20:,.0f} MiB;"
+        f" ready in {running.ready_seconds:.2f} s"
+    )
+    return Side(site, running, mail[0], token)
 
 
 def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> list[Pair]:
@@ -215,6 +221,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.beside", description=__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--records-there", type=int, help="if they are to differ")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")
     parser.add_argument("--callers", type=int, nargs="*", default=[], help="how many for wrk")

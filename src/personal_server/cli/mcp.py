@@ -143,8 +143,20 @@ def _serve(
     kind_known: bool,
     result_chars: int | None,
 ) -> None:
-    """Import the protocol only once the start is certain; it is most of the start-up time."""
-    import anyio  # noqa: PLC0415 (start-up time)
+    """Import the protocol only once the start is certain; it is most of the start-up time.
+
+    Meanwhile the first questions are answered.
+    """
+    from personal_server.mcp_adapter.first_answers import (  # noqa: PLC0415 (start-up time)
+        FirstAnswers,
+        ServerIdentity,
+        StandardStreams,
+        own_streams,
+    )
+
+    identity = ServerIdentity(server_name, package_version())
+    streams = StandardStreams(FirstAnswers(identity), *own_streams())
+    import anyio  # noqa: PLC0415
 
     from personal_server.mcp_adapter.calls import adapter_settings  # noqa: PLC0415
     from personal_server.mcp_adapter.stdio import serve_stdio  # noqa: PLC0415
@@ -157,10 +169,10 @@ def _serve(
         async with network_client() as http:
             client = RsClient(http, provider_url, source, package_version())
             await serve_stdio(
+                streams,
                 client.port,
                 provider_url=provider_url,
-                server_name=server_name,
-                version=package_version(),
+                identity=identity,
                 kind_known=kind_known,
                 refuse_owner=refuse_owner,
                 settings=adapter_settings(settings.resource_links, settings.max_blob_bytes),

@@ -13,6 +13,10 @@ from typing import Any
 from personal_server.domain.result_size import RESULT_CHARS
 from personal_server.rs_client.json_values import Json, is_object
 
+TITLE_OF_SERVER = "Personal data"
+TTL_MS = 300_000
+"""How long a client may keep a list."""
+
 RETIRED_TOOLS = {
     "list_streams": "schema",
     "fetch_blob": "the resource pdpp://blob/{handle} or REST GET /v1/blobs/{id}",
@@ -128,6 +132,18 @@ class ToolContract:
     annotations: Json
     properties: Json
     required: tuple[str, ...]
+
+    @property
+    def published(self) -> Json:
+        """The tool as a list of tools has it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,13 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from personal_server.mcp_adapter.calls import Link, Outcome, ToolCall
-from personal_server.mcp_adapter.contract import published_contract
+from personal_server.mcp_adapter.contract import TTL_MS, published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.prompts import PROMPTS, Prompt
 from personal_server.mcp_adapter.resources import FIXED, TEMPLATES, Content, Resource
 from personal_server.rs_client.json_values import Json, as_object
 
-TTL_MS = 300_000
-"""How long a client may keep a list."""
 PREFIX = "pdpp.dev/"
 RESOURCE_NOT_FOUND = -32002
 HANDSHAKE_ERAS = ("2024-", "2025-")
@@ -108,14 +106,7 @@ def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPErro
 def list_tools_result() -> types.ListToolsResult:
     """Six tools in their order."""
     tools = [
-        types.Tool(
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            input_schema=tool.input_schema,
-            output_schema=tool.output_schema,
-            annotations=types.ToolAnnotations.model_validate(tool.annotations),
-        )
+        types.Tool.model_validate(tool.published, by_name=False)
         for tool in published_contract().tools.values()
     ]
     return types.ListToolsResult(tools=tools, ttl_ms=TTL_MS, cache_scope="public")

@@ -57,7 +57,7 @@ from personal_server.web.requests import new_request_id
 
 OPENAI_NAMES = frozenset({"openai-mcp", "chatgpt"})
 OPENAI_HOSTS = ("chatgpt.com", "openai.com")
-PUBLIC_HINT = CacheHint(ttl_ms=sdk_results.TTL_MS, scope="public")
+PUBLIC_HINT = CacheHint(ttl_ms=contract.TTL_MS, scope="public")
 INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
 _log = logging.getLogger("personal_server.mcp_adapter")
 
@@ -365,7 +365,7 @@ def build_server(
     return Server(
         name,
         version=version,
-        title="Personal data",
+        title=contract.TITLE_OF_SERVER,
         instructions=published_contract().instructions,
         icons=icons,
         cache_hints={"server/discover": PUBLIC_HINT},

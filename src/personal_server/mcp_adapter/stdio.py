@@ -7,13 +7,14 @@ known no record is read; an owner's ends the process.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any, cast
 
 import anyio
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from personal_server.mcp_adapter.calls import AdapterOptions
+from personal_server.mcp_adapter.first_answers import ServerIdentity, StandardStreams
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import ClientRequest, build_server
@@ -130,11 +131,11 @@ async def poll_pace() -> PollPace:
 
 
 async def serve_stdio(
+    streams: StandardStreams,
     open_port: OpenPort,
     *,
     provider_url: str,
-    server_name: str,
-    version: str,
+    identity: ServerIdentity,
     kind_known: bool,
     refuse_owner: Callable[[], None],
     settings: AdapterOptions | None = None,
@@ -159,15 +160,19 @@ async def serve_stdio(
         return callers(None).open_port(SUBSCRIPTION)
 
     counts = Counts()
+    streams.hand_over()
+    lines, answers = (
+        anyio.wrap_file(cast("IO[str]", stream)) for stream in (streams.lines, streams.answers)
+    )
     async with (
-        stdio_server() as (incoming, outgoing),
+        stdio_server(lines, answers) as (incoming, outgoing),
         telling(counts),
         anyio.create_task_group() as tasks,
     ):
         server = build_server(
             callers,
-            name=server_name,
-            version=version,
+            name=identity.name,
+            version=identity.version,
             settings=settings,
             counts=counts,
             subscriptions=OfferedSubscriptions(

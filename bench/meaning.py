@@ -3,7 +3,8 @@
 Records of generated words, one passage each, with generated vectors of 384 dimensions: they say
 what looking at so many costs, and nothing about what is found.  Ways are asked in turn, in one run,
 in this process and without the door; times are of the processor, so that what else the machine does
-counts little.  With a model folder the embedding of a query is measured beside it.
+counts little.  So is a word with a letter too many, beside the same word as it is spelled.  With a
+model folder the embedding of a query is measured beside it; a folder to keep is filled once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -50,6 +52,9 @@ FIELDS = ("subject", "body")
 MODEL = "generated"
 # Numbers of words that thousands of records hold, and of words that a handful hold together.
 COMMON, RARE = (40, 3), (900, 60)
+# Words of one letter case, far from each other; one that thousands hold, and one of a handful.
+LETTERS = "abcdefghiklmnoprstuvwz"
+SPELLED = {"a common word": 40, "a rare word": 9_000}
 
 
 @dataclass
@@ -70,15 +75,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.meaning", description=__doc__)
     parser.add_argument("records", type=int, nargs="?", default=100_000)
     parser.add_argument("--model", type=Path)
+    parser.add_argument("--kept", type=Path, help="where the records stay for the next run")
     options = parser.parse_args()
     console = Console(highlight=False)
     if options.model is not None:
         _show_model(options.model, console)
-    with tempfile.TemporaryDirectory(prefix="pdpp-meaning-") as folder:
-        database = SqliteDatabase(Path(folder) / "data" / "records.sqlite3")
-        store = SqlRecordStore(database, "own_bench", Path(folder) / "blobs")
-        _fill(store, options.records, console)
+    with tempfile.TemporaryDirectory(prefix="pdpp-meaning-") as scratch:
+        folder = Path(options.kept or scratch)
+        is_filled = (folder / "data").exists()
+        database = SqliteDatabase(folder / "data" / "records.sqlite3")
+        store = SqlRecordStore(database, "own_bench", folder / "blobs")
+        if not is_filled:
+            _fill(store, options.records, console)
         _show(store, options.records, console)
+        _show_mistyped(store, options.records, console)
         database.close()
 
 
@@ -105,15 +115,23 @@ def _fill(store: SqlRecordStore, records: int, console: Console) -> None:
             for field in each.texts
         }
         store.put_passages(work, made)
+    while store.merge_slice():  # as a server does behind an import
+        pass
     console.print(f"their vectors kept in {time.process_time() - begun:.0f} s")
 
 
 def _writes(rng: random.Random, some: range) -> Iterator[RecordWrite]:
     for number in some:
-        words = [f"w{int(rng.paretovariate(0.6)) % VOCABULARY}" for _ in range(WORDS_EACH)]
+        words = [_word(int(rng.paretovariate(0.6)) % VOCABULARY) for _ in range(WORDS_EACH)]
         at = render_instant(BEGIN + number * STEP)
         data = {"id": f"m{number}", "sent_at": at, "received_at": at, "body": " ".join(words)}
         yield RecordWrite(f"m{number}", data, BEGIN + number)
+
+
+@cache
+def _word(number: int) -> str:
+    rng = random.Random(number)
+    return "".join(rng.choices(LETTERS, k=rng.randint(6, 10)))
 
 
 def _show(store: SqlRecordStore, records: int, console: Console) -> None:
@@ -156,24 +174,47 @@ def _limited(whole: ReadAuthority, since_ns: int) -> ReadAuthority:
     return replace(whole, sources=bounded)
 
 
+def _show_mistyped(store: SqlRecordStore, records: int, console: Console) -> None:
+    title = f"{records} records, a word alone, ms of processor, median of {REPEATS}"
+    table = Table(title=title)
+    for column in ("asked", "by words", "mistyped", "more", "hybrid", "mistyped", "more"):
+        table.add_column(column, justify="left" if column == "asked" else "right")
+    authority = _authority(store)
+    for name, first in SPELLED.items():
+        words = [_word(first + n) for n in range(REPEATS)]
+        typos = [f"{word[:3]}{word[2:]}" for word in words]
+        cells: list[str] = []
+        for mode in (SearchMode.WORDS, SearchMode.HYBRID):
+            right, wrong = (_asked(store, authority, mode, each) for each in (words, typos))
+            cells += [f"{each:.1f}" for each in (right, wrong, wrong - right)]
+        table.add_row(name, *cells)
+    console.print(table)
+
+
 def _ask(
     store: SqlRecordStore,
     authority: ReadAuthority,
     mode: SearchMode,
     words: tuple[int, int] = COMMON,
 ) -> float:
+    first, other = words
+    texts = [f"{_word(first + n % 9)} {_word(other + n % 5)}" for n in range(REPEATS)]
+    return _asked(store, authority, mode, texts)
+
+
+def _asked(
+    store: SqlRecordStore, authority: ReadAuthority, mode: SearchMode, texts: Sequence[str]
+) -> float:
     rng = random.Random(11)
     embedder = Generated(MODEL, rng)
     sealer = store_sealer(store, rng.randbytes, BEGIN)
     ports = ReadPorts(store, sealer, lambda: BEGIN, rng.randbytes, embedder=embedder)
 
-    def call(number: int) -> None:
-        first, other = words
-        query = SearchQuery(f"w{first + number % 9} w{other + number % 5}", mode=mode)
+    def call(text: str) -> None:
         with store.snapshot() as snapshot:
-            search(ports, snapshot, authority, query)
+            search(ports, snapshot, authority, SearchQuery(text, mode=mode))
 
-    return _milliseconds([lambda n=n: call(n) for n in range(REPEATS)])
+    return _milliseconds([partial(call, text) for text in texts])
 
 
 def _milliseconds(calls: Sequence[Callable[[], object]]) -> float:

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import perf_counter, sleep
@@ -361,8 +361,10 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
 
     What is found by meaning joins all of these.
     """
-    plan, mode = read.plan, _mode(read)
-    first, near = _searched(snapshot, read)
+    # An equal share for every source, so that a slow one costs no other its place.
+    share = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
+    plan, mode = replace(read.plan, seconds_each=share), _mode(read)
+    first = snapshot.search(plan)
     ranked = rank(first.candidates, first.document_frequencies)
     matches, wider, count = [first], Relaxation(), len(ranked)
     is_few = count < FEW_HITS and bool(plan.scopes) and not first.lost
@@ -378,6 +380,9 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     is_told = is_few and not exact and (len(ranked) > count or not count)
     told = wider.told(plan.words, count, asked_too) if is_told else None
     total, questions = len(ranked), (plan.words, *wider.questions[:asked_too])
+    whole = sum(questions[each.question].least is None for each in ranked)
+    near = _nearest(snapshot, read, plan, whole)
+    _require_any(read, first.lost | near.lost)
     best = _refined(snapshot, read, ranked[:count], first.document_frequencies)
     folded = {_place(each) for each in ranked[:count]} - {_place(each) for each in best}
     ranked = [*best, *ranked[count:]]
@@ -411,19 +416,12 @@ def _place(found: Ranked) -> tuple[str, str, str]:
     return place_of(found.candidate)
 
 
-def _searched(snapshot: ReadSnapshot, read: AuthorizedSearch) -> tuple[Matches, Nearest]:
-    # An equal share for every source, so that a slow one costs no other its place.
-    each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
-    plan = replace(read.plan, seconds_each=each)
-    found = snapshot.search(plan)
-    near = _nearest(snapshot, read, plan, len(found.candidates))
-    lost = found.lost | near.lost
+def _require_any(read: AuthorizedSearch, lost: Collection[tuple[str, str]]) -> None:
     if lost and len(lost) == len(read.sources):
         raise QueryTimeout(
             "The search took too long. Narrow it with a rarer word, a stream or filters.",
             retry_after_seconds=1,
         )
-    return found, near
 
 
 def _coverage(

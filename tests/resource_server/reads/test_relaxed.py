@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from personal_server.domain.spelling import likeliest, near_spellings
+from personal_server.semantics.index import PassageIndex
+from personal_server.storage.catalog import KnownDeclarations
 from tests.properties.stores import open_store
 from tests.resource_server.door import Door, Reply
 from tests.resource_server.journal import (
@@ -16,6 +18,7 @@ from tests.resource_server.journal import (
     stream_grant,
     write,
 )
+from tests.semantics.tiny import TinyEmbedder
 
 ASKED = (
     "remialer",
@@ -135,3 +138,16 @@ def test_the_likeliest_is_taken_where_it_is_clearly_that() -> None:
     assert likeliest("tihsone", {"thisone": 9, "tinsone": 9}).words[0] == "thisone"
     assert not likeliest("rian", {"rain": 9}).is_clear
     assert likeliest("absent", {"absent's": 0}).words == ()
+
+
+def test_nothing_is_compared_where_many_hold_all_words_in_another_spelling() -> None:
+    """What is near in meaning would stand below them."""
+    door = Door(furnished(), embedder=TinyEmbedder())
+    index = PassageIndex(door.store, KnownDeclarations(), TinyEmbedder, sleep=lambda _: None)
+    for count in (200, 201):
+        written = [entry(f"r{n}", "Letter", "weather wet") for n in range(count)]
+        write(door.store, DIARY, "entries", [*written, entry("near", "Letter", "rain")])
+        index()
+        body = ask(door, "q=weathre%20wet&mode=hybrid").body
+        is_compared = count == 200
+        assert (body["meta"]["count"]["value"] > count) == is_compared

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -142,23 +143,71 @@ def spaced(text: str) -> str:
     return text.translate(_FOLDED)
 
 
+class Vocabulary:
+    """The words of texts by their stems: each is stemmed once, however many texts hold it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, set[str]] = {}
+        self._by_stem: dict[tuple[str, str], list[str]] = {}
+
+    def learn(self, words: Set[str], language: str) -> None:
+        """Know words of a text in that language."""
+        known = self._known.setdefault(language, set())
+        new = frozenset(words).difference(known)  # which walks the fewer of them
+        known |= new
+        for word, stem in zip(new, stems(new, language), strict=True):
+            if stem:
+                self._by_stem.setdefault((language, stem), []).append(word)
+
+    def with_stem(self, stem: str, language: str) -> Sequence[str]:
+        """Known words of that stem."""
+        return self._by_stem.get((language, stem), ())
+
+
 class TextWords:
     """The words of a text, or of a stretch of it, and where a term stands among them.
 
-    `language` is that of the whole text (`word_forms.language_of`).
+    `spread` has blanks between its words; `language` is that of the whole text
+    (`word_forms.language_of`).  Of texts that share a `vocabulary` each word is stemmed once.
     """
 
-    def __init__(self, words: Sequence[str], language: str | None) -> None:
-        self.words = words
+    def __init__(
+        self, spread: str, language: str | None, vocabulary: Vocabulary | None = None
+    ) -> None:
+        self._spread = spread
         self._language = language
+        self._vocabulary = vocabulary or Vocabulary()
+
+    @property
+    def chars(self) -> int:
+        """How long the text is, in code points."""
+        return len(self._spread)
 
     @cached_property
-    def _spread(self) -> str:
-        return f" {' '.join(self.words)} "
+    def length(self) -> int:
+        """How many words there are."""
+        return sum(self.counts.values())
 
     @cached_property
-    def _stems(self) -> list[str]:
-        return stems(self.words, self._language)
+    def words(self) -> list[str]:
+        """In their order."""
+        return self._spread.split()
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How often each word stands here."""
+        return Counter(self._spread.split())
+
+    @cached_property
+    def _stemmed(self) -> Vocabulary:
+        """That knows the words of this text."""
+        if self._language is not None:
+            self._vocabulary.learn(self.counts.keys(), self._language)
+        return self._vocabulary
+
+    @cached_property
+    def _single_spaced(self) -> str:
+        return f" {' '.join(self._spread.split())} "
 
     def places(self, term: Term) -> list[int]:
         """The positions at which a term begins, but for its others; they may overlap."""
@@ -168,7 +217,7 @@ class TextWords:
         *head, last = term.tokens
         if term.inflected:
             meant, stemmed = forms(last).words, forms(last).stems_in(self._language)
-            both = enumerate(zip(words, self._stems, strict=True))
+            both = enumerate(zip(words, stems(words, self._language), strict=True))
             return [i for i, (word, stem) in both if word in meant or stem in stemmed]
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
@@ -189,20 +238,28 @@ class TextWords:
         if not term.tokens:
             return 0
         if term.inflected:
-            meant = forms(term.tokens[-1])
-            stemmed = meant.stems_in(self._language)
-            return sum(map(self.words.count, meant.words)) + sum(map(self._stems.count, stemmed))
+            return self._inflected(term.tokens[-1])
+        if len(term.tokens) == 1 and not term.prefix:
+            return self.counts.get(term.tokens[0], 0)
         # sought in one string, which is many times quicker than word by word
-        sought = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}"
-        count, at = 0, self._spread.find(sought)
+        sought, text = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}", self._single_spaced
+        count, at = 0, text.find(sought)
         while at >= 0:
-            count, at = count + 1, self._spread.find(sought, at + 1)
+            count, at = count + 1, text.find(sought, at + 1)
         return count
 
+    def _inflected(self, word: str) -> int:
+        meant, language, counts = forms(word), self._language, self.counts
+        found = [counts.get(each, 0) for each in meant.words]
+        if language is not None:
+            for stem in meant.stems_in(language):
+                found += [counts.get(each, 0) for each in self._stemmed.with_stem(stem, language)]
+        return sum(found)
 
-def text_words(text: str) -> TextWords:
+
+def text_words(text: str, vocabulary: Vocabulary | None = None) -> TextWords:
     """The words of a whole text."""
-    return TextWords(tokens(text), language_of(text))
+    return TextWords(spaced(text), language_of(text), vocabulary)
 
 
 def tokens(text: str) -> list[str]:

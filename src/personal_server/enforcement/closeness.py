@@ -14,7 +14,7 @@ from typing import NamedTuple
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.criteria import WordQuery
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.search_words import TextWords, tokens
+from personal_server.domain.search_words import TextWords, spaced
 from personal_server.domain.word_forms import language_of
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.search import (
@@ -64,17 +64,19 @@ def look_at(source: ReadableSource, row: StoredRecord, words: WordQuery) -> Look
         if isinstance(text := row.data.get(name), str)
     }
     asked = words_in(words, source.declared, source.fields)
-    counted = {name: tokens(text) for name, text in texts.items()}
     pairs = len(asked.terms) - 1
+    counted = {
+        name: TextWords(spaced(text), language_of(text) if pairs else None)
+        for name, text in texts.items()
+    }
     gaps = [0] * pairs
     if pairs:
-        for name, text in texts.items():
-            within = TextWords(counted[name], language_of(text))
+        for name, within in counted.items():
             found = list(_gaps(within, name, asked))
             gaps = [min(filter(None, both), default=0) for both in zip(gaps, found, strict=True)]
     roles = (source.declared.fields_with_role(role) for role in ("author", "recipient"))
     others = {name for named in roles for name in named}
-    said = [word for name, each in counted.items() if name not in others for word in each]
+    said = [word for name, each in counted.items() if name not in others for word in each.words]
     return LookedAt(tuple(gaps), tuple(said) if is_foldable(source) else ())
 
 

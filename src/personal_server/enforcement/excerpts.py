@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_words import TextWords, spans, tokens
+from personal_server.domain.search_words import TextWords, spaced, spans, tokens
 from personal_server.domain.wire_objects import Count, WireObject, Word
 from personal_server.domain.word_forms import language_of
 
@@ -71,7 +71,7 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
         if found is None:
             found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
-            words = TextWords(tokens(text[start:end]), language)
+            words = TextWords(spaced(text[start:end]), language)
             held = {n for n, term in enumerate(terms) if words.holds(term, field)}
             found = replace(found, terms=found.terms | held)
         else:
@@ -99,7 +99,7 @@ def _find_within(
 ) -> FieldMatches | None:
     blocks = _blocks(text, within)
     words_of = [tokens(text[start:end]) for start, end in blocks]
-    words = TextWords([word for block in words_of for word in block], language)
+    words = TextWords(" ".join(word for block in words_of for word in block), language)
     matched: set[int] = set()
     places: set[int] = set()
     begun: dict[int, int] = {}

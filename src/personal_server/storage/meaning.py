@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 
-from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, WordQuery
+from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject
-from personal_server.domain.search_words import TextWords, text_words
+from personal_server.domain.search_words import TextWords, Vocabulary, text_words
 from personal_server.domain.values import (
     MAX_INTEGER,
     Comparable,
@@ -163,20 +163,26 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
     return tuple(name for name in scope.stream.lexical_fields if name in scope.fields)
 
 
-def words_of(data: JsonObject, fields: Iterable[str]) -> dict[str, TextWords]:
+def words_of(
+    data: JsonObject, fields: Iterable[str], vocabulary: Vocabulary | None = None
+) -> dict[str, TextWords]:
     """The words of each text that a record has in these fields."""
-    return {name: text_words(text) for name in fields if isinstance(text := data.get(name), str)}
+    return {
+        name: text_words(text, vocabulary)
+        for name in fields
+        if isinstance(text := data.get(name), str)
+    }
 
 
 def holds_words(texts: Mapping[str, TextWords], words: WordQuery) -> bool:
     """Whether texts hold enough terms in one of them or another, and none excluded."""
-    found = [
-        any(text.holds(term, name) for name, text in texts.items())
-        for term in (*words.terms, *words.excluded)
-    ]
-    wanted = len(words.terms)
-    held = {place for place, is_held in enumerate(found[:wanted]) if is_held}
-    return words.is_met(held) and not any(found[wanted:])
+    held = {place for place, term in enumerate(words.terms) if holds_term(texts, term)}
+    return words.is_met(held) and not any(holds_term(texts, term) for term in words.excluded)
+
+
+def holds_term(texts: Mapping[str, TextWords], term: Term) -> bool:
+    """Whether one of the texts holds it."""
+    return any(text.holds(term, name) for name, text in texts.items())
 
 
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 import pytest
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_words import TextWords, parse_words, tokens
+from personal_server.domain.search_words import TextWords, parse_words, text_words, tokens
 from personal_server.domain.word_forms import forms, language_of
 
 
@@ -34,7 +34,7 @@ def test_the_language_of_a_text_follows_from_its_beginning(text: str, language: 
     ],
 )
 def test_a_word_finds_its_other_forms(asked: str, text: str) -> None:
-    words = TextWords(tokens(text), language_of(text))
+    words = text_words(text)
     (term,) = parse_words(asked).terms
     assert words.places(term)
     (literal,) = parse_words(f'"{asked}"').terms
@@ -42,7 +42,7 @@ def test_a_word_finds_its_other_forms(asked: str, text: str) -> None:
 
 
 def test_the_very_word_weighs_more_than_its_other_forms() -> None:
-    words = TextWords(tokens("encrypting is what encrypted mail has to be"), "english")
+    words = TextWords("encrypting is what encrypted mail has to be", "english")
     (term,) = parse_words("encrypting").terms
     assert words.places(term) == [0, 3]
     assert words.occurrences(term, "body") == 3
@@ -58,14 +58,14 @@ def test_the_very_word_weighs_more_than_its_other_forms() -> None:
     ],
 )
 def test_a_stem_is_another_word_in_another_language(asked: str, text: str) -> None:
-    words = TextWords(tokens(text), language_of(text))
+    words = text_words(text)
     (term,) = parse_words(asked).terms
     assert not words.places(term)
 
 
 def test_the_word_itself_is_found_in_every_language() -> None:
     for text in ("Dzień dobry, proszę o przesłanie faktury", "La wallet è di Lucca, mi dicono"):
-        words = TextWords(tokens(text), language_of(text))
+        words = text_words(text)
         for word in tokens(text):
             assert words.holds(Term((word,), inflected=True), "body"), word
 

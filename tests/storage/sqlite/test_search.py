@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from personal_server.enforcement.plans import (
     TimedScope,
     TimelinePlan,
 )
+from personal_server.storage.sql import search
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.storage.ports.asking import receive
 from tests.storage.sqlite.work import Counters, Work, counted_store, work_of
@@ -248,6 +250,32 @@ def test_most_words_cost_the_same_with_and_without_hidden_words(tmp_path: Path, 
         most = 3 * len(QUESTION) * ROW_STEPS if is_walked else 0
         assert abs(other.steps - without.steps) <= most
         assert abs(counted[0].steps - counted[1].steps) <= most
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_texts_are_read_once_for_all_steps_of_a_search(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless they are many: then some are read again, and the answers are the same."""
+    plan = SearchPlan((SCOPES[name],), WordQuery(QUESTION))
+    wider = replace(plan, words=WordQuery(QUESTION, least=2))
+
+    def asked(snapshot: SqlSnapshot) -> tuple[object, ...]:
+        return (snapshot.search(plan), *(snapshot.count_terms(plan) or ()), snapshot.search(wider))
+
+    def answer(store: SqlRecordStore) -> tuple[object, ...]:
+        with store.snapshot() as snapshot:
+            return asked(snapshot)
+
+    with opened(name, tmp_path) as worlds:
+        first, _ = worlds.work(lambda snapshot: snapshot.search(plan))
+        whole, _ = worlds.work(asked)
+        assert whole.steps < 2 * first.steps
+        [store, _] = worlds.stores
+        found = answer(store)
+        assert any(isinstance(each, int) and each > 0 for each in found)
+        monkeypatch.setattr(search, "KEPT_CHARS", 300)
+        assert answer(store) == found
 
 
 @pytest.mark.parametrize(

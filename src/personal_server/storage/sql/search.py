@@ -15,16 +15,17 @@ from typing import NamedTuple, TypeVar
 
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
-from personal_server.domain.search_words import TextWords
+from personal_server.domain.search_words import TextWords, Vocabulary
 from personal_server.domain.values import event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,
-    holds_words,
+    holds_term,
     words_of,
 )
+from personal_server.storage.ports import once
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import FORM
@@ -32,6 +33,9 @@ from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.sql.word_index import sought_entries, word_count
 
 T = TypeVar("T")
+
+# So much text, in code points, is kept word by word while a search goes on.
+KEPT_CHARS = 1 << 22
 
 
 def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matches:
@@ -275,23 +279,65 @@ class IndexedPart(_Part):
         return int(str(self._reader.value(compiler.select("count(*)", where))))
 
 
+class _ReadTexts:
+    """The visible records of a scope with their words, read once for all steps of a search.
+
+    Those behind `KEPT_CHARS` are read again with each step, so that memory is bounded.
+    """
+
+    def __init__(self, reader: Reader, place: ScopedSource) -> None:
+        self._reader = reader
+        self._place = place
+        self._fields = granted_lexical_fields(place.scope)
+        self._vocabulary = Vocabulary()
+        self._kept: dict[int, tuple[StoredRecord, Mapping[str, TextWords]]] = {}
+        self._chars_left = KEPT_CHARS
+        self._is_whole = False
+
+    def records(self) -> Iterator[tuple[StoredRecord, Mapping[str, TextWords]]]:
+        """Each with its words by field."""
+        reader, known = self._reader, tuple(self._kept.values())
+        for record in known:
+            reader.session.check()
+            yield record
+        if self._is_whole:
+            return
+        numbers = frozenset(self._kept)
+        lines = self._place.compiler.rows(self._place.visible())
+        for line in reader.each_line(self._place.source, lines):
+            reader.session.check()
+            row = None if line[0] in numbers else reader.whole(self._place.source, line)
+            if row is not None:
+                yield self._read(line[0], row)
+        self._is_whole = self._chars_left > 0
+
+    def _read(self, number: int, row: StoredRecord) -> tuple[StoredRecord, Mapping[str, TextWords]]:
+        found = (row, words_of(row.data, self._fields, self._vocabulary))
+        self._chars_left -= sum(words.chars for words in found[1].values())
+        if self._chars_left > 0:
+            self._kept[number] = found
+        return found
+
+
 class _ReadPart(_Part):
     """By the texts of the few records that are visible."""
 
     def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
         super().__init__(reader, found, plan)
         self._frequencies = [0] * len(plan.words.terms)
+        # the plans of all steps of a search have the same scopes
+        key = ("texts", id(found.scope))
+        self._texts = once(reader.shared, key, lambda: _ReadTexts(reader, found))
 
     def finds(self) -> _Finds:
         frequencies = [0] * len(self._plan.words.terms)
         found: list[tuple[bool, int, Candidate]] = []
-        for row in self._records():
+        for row, texts in self._texts.records():
             data = row.data
-            texts = words_of(data, self.fields)
             counts, length = self._counted(texts)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            meets = all(holds(each, data) for each in self._conditions)
-            if meets and holds_words(texts, self._words):
+            held = {place for place, count in enumerate(counts) if count}
+            if self._words.is_met(held) and self._meets(data, texts):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self.place.candidate(
@@ -313,24 +359,20 @@ class _ReadPart(_Part):
         plain = {term.tokens[0]: n for n, term in enumerate(terms) if term.is_plain}
         others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
         counts = [0] * len(terms)
-        for row in self._records():
-            words = words_of(row.data, self.fields)
-            known = [plain.keys() & set(each.words) for each in words.values()]
+        for _, words in self._texts.records():
+            known = [plain.keys() & each.counts.keys() for each in words.values()]
             held = {plain[word] for found in known for word in found}
             for n, term in others:
-                if any(each.holds(term, name) for name, each in words.items()):
+                if holds_term(words, term):
                     held.add(n)
             for place in held:
                 counts[place] += 1
         return counts
 
-    def _records(self) -> Iterator[StoredRecord]:
-        reader, source = self._reader, self.place.source
-        for line in reader.each_line(source, self.place.compiler.rows(self.place.visible())):
-            reader.session.check()
-            row = reader.whole(source, line)
-            if row is not None:
-                yield row
+    def _meets(self, data: JsonObject, texts: Mapping[str, TextWords]) -> bool:
+        """Whether a record satisfies the conditions, and holds nothing that is excluded."""
+        excluded = any(holds_term(texts, term) for term in self._words.excluded)
+        return not excluded and all(holds(each, data) for each in self._conditions)
 
     def _own_event_time(self, data: JsonObject) -> int | None:
         event = self._event
@@ -342,7 +384,7 @@ class _ReadPart(_Part):
         totals, length = [0] * len(words_sought.terms), 0
         elsewhere, weighty = set[int](), set[int]()
         for name, words in texts.items():
-            length += len(words.words)
+            length += words.length
             weight = 2 if name in self.place.scope.stream.weighty_fields else 1
             for number, term in enumerate(words_sought.terms):
                 count = words.occurrences(term, name)

@@ -313,6 +313,8 @@ class Reader:
         self._damaged: dict[DamagedRow | DamagedLine, DamagedRow] = {}
         # as the session knows whether anything was written
         self.derived: Derived = session.derived
+        # what the steps of this read share: it ends with the read
+        self.shared: Derived = {}
         self.passed_over = 0
 
     @property

@@ -58,6 +58,12 @@ nothing: dict[str, Any] = {"meta": {"empty": {"reason": "nothing_matches"}}}
         ),
         ("search", {"query": 'from:"Ana Schmit" -x'}, {"query": "Ana Schmit -x"}),
         ("search", {"q": "to:ada", "exact": True}, {"query": "ada"}),
+        (
+            "search",
+            {"query": "ada", "streams": ["s"], "since": "2026", "limit": 3},
+            {"query": "ada", "limit": 3},
+        ),
+        ("search", {"query": "ada", "connection_id": "c", "filter": {"f": 1}}, {"query": "ada"}),
     ],
 )
 def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
@@ -65,6 +71,12 @@ def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
 ) -> None:
     (call,) = meant_calls(tool, asked, nothing)
     assert (call.tool, call.arguments) == (tool, changed)
+
+
+@pytest.mark.parametrize("asked", [{"query": "two words"}, {"query": '""'}])
+def test_what_matches_nothing_anywhere_leads_to_what_there_is(asked: dict[str, Any]) -> None:
+    (call,) = meant_calls("search", asked, nothing)
+    assert (call.tool, call.arguments) == ("schema", {})
 
 
 def test_a_word_behind_not_is_left_out_where_that_was_ignored() -> None:
@@ -82,8 +94,6 @@ def test_a_word_behind_not_is_left_out_where_that_was_ignored() -> None:
         ("query_records", {"since": "2026-11-20", "until": "2026-11-21"}),
         ("query_records", {"filter": {"id": "m12", "mail": "a@b.example", "n": 3}}),
         ("query_records", {"filter": {"from_name": {"contains": "Ben"}}}),
-        ("search", {"query": "two words"}),
-        ("search", {"query": '""'}),
     ],
 )
 def test_where_nothing_else_could_be_meant_there_is_no_call(

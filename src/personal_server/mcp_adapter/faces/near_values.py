@@ -29,6 +29,7 @@ PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 LONGEST_PART = 256
+NARROWING = ("streams", "filter", "since", "until", "connection_id")
 
 
 def near_in(body: Json) -> list[Json]:
@@ -79,7 +80,8 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     """The call that was plainly meant where nothing matches: in the caller's own words.
 
     `NOT word` is `-word`, also where something matches; a day as both bounds is that whole day;
-    words of a strict search may stand anywhere; a word that no value is may be a part of one.
+    words of a strict search may stand anywhere, in all streams; a word that no value is may be a
+    part of one.
     """
     kept = without(arguments, "cursor")
     asked = str(arguments.get("query", arguments.get("q", "")))
@@ -92,15 +94,26 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     if day is not None and arguments.get("since") == arguments.get("until"):
         return [NextCall(tool, {**kept, "until": day[1].isoformat()}, "all of that day")]
     words = " ".join(SEARCH_SIGNS.sub(" ", asked).split())
-    if tool == "search" and any(map(str.isalnum, words)):
-        loose = {**without(kept, "q", "exact"), "query": words}
-        return [NextCall(tool, loose, "these words anywhere")] if loose != kept else []
+    if tool == "search":
+        return [_further_search(kept, words)]
     conditions = as_object(arguments.get("filter"))
     for name, sought in conditions.items():
         if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
             wider = {**conditions, name: {"contains": sought}}
             return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
     return []
+
+
+def _further_search(asked: Arguments, words: str) -> NextCall:
+    """Each way on is wider than the one before, and the last is what there is to search."""
+    if any(map(str.isalnum, words)):
+        loose = {**without(asked, "q", "exact"), "query": words}
+        if loose != asked:
+            return NextCall("search", loose, "these words anywhere")
+    everywhere = without(asked, *NARROWING)
+    if everywhere != asked:
+        return NextCall("search", everywhere, "wherever you may search")
+    return NextCall("schema", {}, "what there is to search")
 
 
 def _words(condition: object) -> list[str]:

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from personal_server.domain.refused_writes import refusal_of
 from personal_server.errors import StorageUnavailable
 
 FORWARDED = "forwarded"
@@ -477,8 +478,8 @@ def read_configuration(data_dir: Path) -> ConfigurationFile | None:
         content = tomllib.loads(configuration_path(data_dir).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except OSError:
-        raise _unusable() from None
+    except OSError as error:
+        raise refusal_of(error) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise StorageUnavailable(
             "config.toml in the data directory is not TOML; mend it."
@@ -506,8 +507,8 @@ def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
                 os.link(scratch, path)
         finally:
             scratch.unlink(missing_ok=True)
-    except OSError:
-        raise _unusable() from None
+    except OSError as error:
+        raise refusal_of(error) from None
     return ConfigurationFile(subject_id)
 
 
@@ -595,15 +596,9 @@ def _keep(data_dir: Path, values: Mapping[str, str | None]) -> None:
             scratch.replace(path)
         finally:
             scratch.unlink(missing_ok=True)
-    except OSError:
-        raise _unusable() from None
+    except OSError as error:
+        raise refusal_of(error) from None
 
 
 def _scratch(path: Path) -> Path:
     return path.with_name(f".config-{os.getpid()}.toml")
-
-
-def _unusable() -> StorageUnavailable:
-    return StorageUnavailable(
-        "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
-    )

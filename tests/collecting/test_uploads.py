@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ from typing import Any
 import pytest
 
 from personal_server.collecting.uploads import Uploads, UploadState
-from personal_server.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFound
+from personal_server.errors import (
+    BodyTooLarge,
+    InvalidRequest,
+    InvalidState,
+    NotFound,
+    StorageUnavailable,
+)
 
 DONE: dict[str, Any] = {"imports": [{"streams": {}}], "not_read": []}
 UNCLEAR = {"error": {"code": "ambiguous_connection", "message": "m", "next_step": "n"}}
@@ -114,6 +121,17 @@ def test_more_than_was_announced_or_than_there_is_room_for_is_refused(uploads: U
     assert uploads.begin("c", 996, "m").received_bytes == 0
     with pytest.raises(BodyTooLarge):
         uploads.begin("d", 1, "m")
+
+
+def test_nothing_is_made_where_the_data_directory_was_moved_away(
+    uploads: Uploads, tmp_path: Path
+) -> None:
+    gone = replace(uploads, folder=tmp_path / "gone" / "uploads")
+    with pytest.raises(StorageUnavailable):
+        gone.begin("a.mbox", 10, "m")
+    with pytest.raises(StorageUnavailable):
+        gone.take(tmp_path / "a.mbox", tmp_path, 10, "m")
+    assert not gone.folder.parent.exists()
 
 
 def test_what_is_not_whole_is_not_read(uploads: Uploads) -> None:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Protocol
 
+from personal_server.domain.refused_writes import refusal_of
 from personal_server.errors import StorageUnavailable
 from personal_server.settings import InvalidSetting, Settings
 from personal_server.storage.sql.driver import Session
@@ -73,10 +74,8 @@ def claim_database(settings: Settings) -> int | None:
     require_own_files(settings.data_dir)
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        raise StorageUnavailable(
-            "The data directory cannot be used. Check that it is yours and writable."
-        ) from None
+    except OSError as error:
+        raise refusal_of(error) from error
     return claim_file(settings.database_path)
 
 
@@ -106,7 +105,7 @@ def open_database(
         DatabaseTooOld, DataMismatch, StorageUnavailable.
     """
     if settings.database_url is not None:
-        return _open_postgres(settings.database_url, settings)
+        return _open_postgres(settings.database_url, settings, serving=serving)
     require_database(settings.database_path, configured)
     return SqliteDatabase(
         settings.database_path,
@@ -151,7 +150,7 @@ def require_whole(database: ServerDatabase) -> None:
             )
 
 
-def _open_postgres(url: str, settings: Settings) -> ServerDatabase:
+def _open_postgres(url: str, settings: Settings, *, serving: bool) -> ServerDatabase:
     try:
         # an extra, and half a second where nobody asks for it
         from personal_server.storage.postgres.database import PostgresDatabase  # noqa: PLC0415
@@ -162,15 +161,14 @@ def _open_postgres(url: str, settings: Settings) -> ServerDatabase:
         ) from None
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        raise StorageUnavailable(
-            "The data directory cannot be used. Check that it is yours and writable."
-        ) from None
+    except OSError as error:
+        raise refusal_of(error) from error
     return PostgresDatabase(
         url,
         settings.data_dir,
         settings.database_schema,
         listen_url=settings.database_listen_url,
+        serving=serving,
     )
 
 

@@ -65,6 +65,7 @@ from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.domain.possession import PresentedToken
+from personal_server.domain.refused_writes import DISK_LOW
 from personal_server.errors import (
     DamagedRecord,
     GrantPaused,
@@ -120,7 +121,6 @@ from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SEC
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.storage.damage import MEND_RECORDS, DamageNotes
 from personal_server.storage.ports import PastBudget
-from personal_server.storage.writability import DISK_LOW
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS

@@ -17,7 +17,8 @@ from cyclopts import Parameter
 
 from personal_server.app.backups import kept_backups
 from personal_server.app.stores import Stores, open_stores
-from personal_server.cli.exits import CommandError, print_json, settings_or_exit
+from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.store import kept_settings
 from personal_server.cli.tables import console, day, plain, table, words
 from personal_server.collecting.account_moves import merge_accounts, part_accounts
 from personal_server.collecting.connections import (
@@ -279,7 +280,7 @@ def _json(held: Connection, count: int) -> dict[str, object]:
 
 @contextmanager
 def _open_stores() -> Generator[Stores, None, None]:
-    with open_stores(settings_or_exit(), serving=False) as stores:
+    with open_stores(kept_settings(), serving=False) as stores:
         yield stores
 
 

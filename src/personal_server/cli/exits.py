@@ -19,6 +19,7 @@ from typing import TextIO, TypeVar, cast
 
 import cyclopts
 
+from personal_server.domain.refused_writes import REASON_OF_ERRNO, refusal_of
 from personal_server.errors import PersonalServerError
 from personal_server.rs_client.credentials import CredentialError
 from personal_server.settings import (
@@ -29,6 +30,7 @@ from personal_server.settings import (
     from_env,
     own_command,
 )
+from personal_server.web.logs import places_of
 
 T = TypeVar("T")
 INTERRUPTED = 130
@@ -136,12 +138,13 @@ def failure_of(error: Exception) -> Failure:
             return Failure(error.code, error.text, _next_step(error), error.status)
         case cyclopts.CycloptsError():
             return _misused(error)
+        case OSError() if error.errno in REASON_OF_ERRNO:
+            return failure_of(refusal_of(error))
         case _:
-            name = type(error).__name__
             return Failure(
                 "internal_error",
-                f"Something unexpected happened ({name}).",
-                "Run it again with PDPP_LOG_LEVEL=debug and report what it prints.",
+                f"Something unexpected happened ({type(error).__name__} at {places_of(error)}).",
+                "Report this line: it names places in the program and nothing of yours.",
             )
 
 

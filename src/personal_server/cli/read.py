@@ -24,7 +24,7 @@ from rich.text import Text
 
 from personal_server.cli.connect import CacheRoot, CommandContext
 from personal_server.cli.exits import CommandError, package_version, print_json, settings_or_exit
-from personal_server.cli.tables import console, indented, plain, words
+from personal_server.cli.tables import console, indented, plain, tell_nothing_kept, words
 from personal_server.rs_client.answers import (
     error_of,
     has_more,
@@ -716,9 +716,7 @@ class OwnCommands:
             if stream is not None:
                 reading.query(stream, fields, sort, rows or RowFlags())
             elif not reading.schema(None):
-                folder = settings_or_exit().data_dir
-                words().print(plain(f"Nothing is kept in {folder} yet: pdpp import FILE"))
-                words().print("If your records lie elsewhere, PDPP_DATA_DIR has to name where.")
+                tell_nothing_kept(settings_or_exit().data_dir)
 
     def search(
         self,

@@ -9,8 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
 from personal_server.cli.exits import settings_or_exit
+from personal_server.cli.tables import tell_nothing_kept
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting
+from personal_server.settings import Settings
 from personal_server.sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.upkeep.logs import ChainedLogs
 
@@ -20,9 +22,17 @@ LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
 ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
 
 
+def kept_settings() -> Settings:
+    """The settings for a command that asks for what is kept; where nothing is, that is said."""
+    settings = settings_or_exit()
+    if settings.database_url is None and not settings.database_path.exists():
+        tell_nothing_kept(settings.data_dir)
+    return settings
+
+
 def open_store() -> AbstractContextManager[OwnerStore]:
     """Grants, disclosures and records, for a command of the owner."""
-    return open_owner_store(settings_or_exit())
+    return open_owner_store(kept_settings())
 
 
 def local_acting() -> Acting:
@@ -40,7 +50,7 @@ def open_imports() -> Generator[ImportPorts, None, None]:
 @contextmanager
 def open_logs() -> Generator[ChainedLogs, None, None]:
     """The logs as chains."""
-    with open_stores(settings_or_exit(), serving=False) as stores:
+    with open_stores(kept_settings(), serving=False) as stores:
         yield stores.logs
 
 

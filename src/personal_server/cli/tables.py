@@ -6,9 +6,11 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -46,6 +48,12 @@ def words() -> Console:
 def plain(text: object) -> Text:
     """Foreign text as it is, without markup and control characters."""
     return Text("".join(c if c.isprintable() else " " for c in str(text)))
+
+
+def tell_nothing_kept(folder: Path) -> None:
+    """Say that a data directory is empty, and where records may be instead."""
+    words().print(f"Nothing is kept in {escape(str(folder))} yet: pdpp import FILE", soft_wrap=True)
+    words().print("If your records lie elsewhere, PDPP_DATA_DIR has to name where.")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

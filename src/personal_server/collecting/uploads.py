@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 import msgspec
 import orjson
 
+from personal_server.domain.refused_writes import data_moved
 from personal_server.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFound
 
 ABOUT, CONTENT, LOCK, REPORT = "about.json", "content", "lock", "report.json"
@@ -136,15 +137,23 @@ class Uploads:
             raise InvalidRequest("Too many uploads lie here. Remove some first.", param="name")
         upload_id = f"upl_{self.random_bytes(12).hex()}"
         made = self.folder / upload_id
+        self._make_folder()
         (made / CONTENT).mkdir(parents=True, mode=0o700)
         _write(made / ABOUT, msgspec.json.encode(about))
         return self.one(upload_id)
+
+    def _make_folder(self) -> None:
+        """In the data directory as it is: an import would begin anew in one that is made here."""
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:
+            raise data_moved() from None
 
     def _check_room(self, size_bytes: int) -> None:
         """Raises: BodyTooLarge."""
         held = [each for each in self.each() if each.about.lies_at is None]
         taken = sum(max(each.received_bytes, _promised(each)) for each in held)
-        self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._make_folder()
         free = shutil.disk_usage(self.folder).free - FREE_BYTES
         room = min(self.quota_bytes - taken, free)
         if not 0 <= size_bytes <= room:

@@ -1,13 +1,12 @@
 """Whether writes reach the disk, as the last ones found.
 
-Rule: a write that the disk refuses is one line of the log and a fault in health until a write
-succeeds; reading and exporting go on.
+Rule: a write that the disk refuses is one line of a server's log and a fault in its health until a
+write succeeds; reading and exporting go on.  Nothing is written where the place it lay at is gone.
 Source: docs/contract/resource-server.md 1.10.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import time
@@ -16,41 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from personal_server.domain.texts import message
+from personal_server.domain.refused_writes import (
+    DATA_MOVED,
+    DISK_LOW,
+    READ_ONLY,
+    SENTENCES,
+    data_moved,
+)
 from personal_server.errors import StorageReadOnly
 
-DISK_FULL, READ_ONLY, WRITE_FAILED, DISK_LOW = "disk_full", "read_only", "write_failed", "disk_low"
-REASON_OF_ERRNO = {
-    errno.ENOSPC: DISK_FULL,
-    errno.EDQUOT: DISK_FULL,
-    errno.EFBIG: DISK_FULL,
-    errno.EROFS: READ_ONLY,
-    errno.EIO: WRITE_FAILED,
-}
-SENTENCES = {
-    DISK_FULL: message(
-        "The disk is full, so nothing can be written. Free space; reading and exporting go"
-        " on meanwhile."
-    ),
-    READ_ONLY: message(
-        "The disk can only be read, so nothing can be written. Make it writable and start"
-        " again; reading and exporting go on meanwhile."
-    ),
-    WRITE_FAILED: message(
-        "The disk refuses writes. Look at its health and make a copy of the data"
-        " directory; reading and exporting go on meanwhile."
-    ),
-    DISK_LOW: message("Little space is left on the disk of the data directory. Free some."),
-}
 LOW_BYTES = 64 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
-
-
-def read_only(reason: str) -> StorageReadOnly:
-    """The refusal of a write."""
-    retry = None if reason == READ_ONLY else 30
-    return StorageReadOnly(SENTENCES[reason], reason=reason, retry_after_seconds=retry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +39,15 @@ class WriteTrouble:
 
 
 class Writability:
-    """What the writes to one data directory found."""
+    """What the writes to one place found: a database file, or the directory beside another one.
 
-    def __init__(self, directory: Path, clock: Callable[[], int] = time.time_ns) -> None:
-        self._directory = directory
+    `logs` is for a server; a command says to whoever gave it what was refused.
+    """
+
+    def __init__(self, place: Path, *, logs: bool, clock: Callable[[], int] = time.time_ns) -> None:
+        self._place = place
+        self._found = place.stat()
+        self._logs = logs
         self._clock = clock
         self._refused: WriteTrouble | None = None
         self._seen: WriteTrouble | None = None
@@ -75,6 +56,14 @@ class Writability:
     def trouble(self) -> WriteTrouble | None:
         """Why the last write was refused; else what the file system says of itself."""
         return self._refused or self._of_disk()
+
+    def require_place(self) -> None:
+        """What is written to a file that was moved is lost with its journal, which has its name.
+
+        Raises: StorageUnavailable.
+        """
+        if not self._is_in_place():
+            raise data_moved()
 
     @contextmanager
     def observed(self, written: Callable[[], int]) -> Generator[None, None, None]:
@@ -90,8 +79,9 @@ class Writability:
 
     def refused(self, reason: str, cause: BaseException) -> None:
         """A write was refused."""
-        kind = type(cause.__cause__ or cause).__name__
-        _log.error("nothing can be written: %s (%s)", reason, kind)
+        if self._logs:
+            kind = type(cause.__cause__ or cause).__name__
+            _log.error("nothing can be written: %s (%s)", reason, kind)
         if self._refused is None or self._refused.reason != reason:
             sentence = cause.text if isinstance(cause, StorageReadOnly) else SENTENCES[reason]
             self._refused = WriteTrouble(reason, self._clock(), sentence)
@@ -99,18 +89,31 @@ class Writability:
     def succeeded(self) -> None:
         """Something was written."""
         if self._refused is not None:
-            _log.warning("writing works again after %s", self._refused.reason)
+            if self._logs:
+                _log.warning("writing works again after %s", self._refused.reason)
             self._refused = None
 
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(self._place.stat(), self._found)
+        except OSError:
+            return False
+
     def _of_disk(self) -> WriteTrouble | None:
-        found = os.statvfs(self._directory)
-        if found.f_flag & os.ST_RDONLY:
-            reason = READ_ONLY
-        elif found.f_bavail * found.f_frsize < LOW_BYTES:
-            reason = DISK_LOW
-        else:
+        reason = self._seen_reason()
+        if reason is None:
             self._seen = None
-            return None
-        if self._seen is None or self._seen.reason != reason:
+        elif self._seen is None or self._seen.reason != reason:
             self._seen = WriteTrouble(reason, self._clock(), SENTENCES[reason])
         return self._seen
+
+    def _seen_reason(self) -> str | None:
+        try:
+            found = os.statvfs(self._place)
+        except OSError:
+            return DATA_MOVED
+        if not self._is_in_place():
+            return DATA_MOVED
+        if found.f_flag & os.ST_RDONLY:
+            return READ_ONLY
+        return DISK_LOW if found.f_bavail * found.f_frsize < LOW_BYTES else None

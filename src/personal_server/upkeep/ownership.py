@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from personal_server.domain.refused_writes import refusal_of
 from personal_server.errors import StorageUnavailable
 
 
@@ -38,10 +39,8 @@ def require_own_files(data_dir: Path) -> None:
                 _require_own(found, f"{_shown(entry.name)} in the data directory")
     except FileNotFoundError:
         return  # it is made by us, or a scratch file of another process was just taken away
-    except OSError:
-        raise StorageUnavailable(
-            "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
-        ) from None
+    except OSError as error:
+        raise refusal_of(error) from None
 
 
 def _require_own(found: os.stat_result, what: str, *, may_be_link: bool = False) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import orjson
 from starlette.responses import HTMLResponse, Response
 
+from personal_server.domain.refused_writes import REASON_OF_ERRNO, refusal_of
 from personal_server.errors import (
     TYPE_OF_STATUS,
     InternalError,
@@ -35,9 +36,14 @@ _log = logging.getLogger(__name__)
 
 
 def translate(error: Exception, request_id: str) -> PersonalServerError:
-    """Our own error as it is; anything else as `internal_error`, its place reported."""
+    """Our own error as it is, a disk that takes no writes as its refusal; anything else as
+    `internal_error`, its place reported.
+    """
     if isinstance(error, PersonalServerError):
         return error
+    if isinstance(error, OSError) and error.errno in REASON_OF_ERRNO:
+        _log.error("%s cannot write at %s", request_id, places_of(error))
+        return refusal_of(error)
     log_failure(error, request_id)
     return InternalError("The server has a defect; the request id finds it in the server's log.")
 

@@ -21,39 +21,16 @@ from tests.app.http_server.served import (
     until,
 )
 from tests.console.household import HOME
+from tests.small_disk import full, only_read, small_disk
 
 pytestmark = pytest.mark.of_files("the disk is the one that the file lies on")
-SIZE = "size=12m"
 LARGE = 200_000
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Generator[Path]:
-    """A small file system of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", SIZE, "tmpfs", place], check=False)
-    if made.returncode:
-        pytest.skip("only root can mount a small disk")
-    try:
+    with small_disk(tmp_path / "disk") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
-
-
-@contextmanager
-def full(disk: Path) -> Generator[None]:
-    """Not a byte is left."""
-    filler = disk / "filler"
-    with filler.open("wb", buffering=0) as file:
-        for step in (65_536, 1):
-            try:
-                while True:
-                    file.write(b"x" * step)
-            except OSError:
-                continue
-    yield
-    filler.unlink()
 
 
 @contextmanager
@@ -92,6 +69,13 @@ def exported(served: ServedProcess) -> int:
     return orjson.loads(lines[-1])["record_count"]
 
 
+def disk_fault(served: ServedProcess) -> tuple[int, str]:
+    """What health answers, and says of the disk."""
+    health = served.get("/healthz")
+    codes = {fault["part"]: fault["code"] for fault in health.json()["faults"]}
+    return health.status_code, codes["disk"]
+
+
 def is_refused(answer: httpx2.Response, reason: str) -> bool:
     error = answer.json()["error"]
     found = (answer.status_code, error["code"], error["reason"])
@@ -105,10 +89,7 @@ def test_on_a_full_disk_writes_are_refused_by_name_and_the_owner_exports(
         assert written(served).status_code < 300
         with full(disk):
             assert is_refused(written(served), "disk_full")
-            health = served.get("/healthz")
-            assert health.status_code == 503
-            faults = {fault["part"]: fault["code"] for fault in health.json()["faults"]}
-            assert faults["disk"] == "disk_full"
+            assert disk_fault(served) == (503, "disk_full")
             assert served.get("/healthz/live").status_code == 200
             assert exported(served) > 0
         until(lambda: written(served).status_code < 300)
@@ -135,19 +116,18 @@ def test_a_server_starts_on_a_full_disk_and_reads_what_was_acknowledged(
 def test_a_server_starts_on_a_disk_that_can_only_be_read(served: ServedProcess, disk: Path) -> None:
     with running(served):
         assert served.get(PAYMENTS, served.client_token).status_code == 200
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    with running(served):
-        assert is_refused(written(served), "read_only")
-        assert exported(served) > 0
-        assert served.get(PAYMENTS, served.owner_token).status_code == 200
-        assert served.health()["status"] == "failing"
-    variables = {**os.environ, "PDPP_DATA_DIR": str(disk / "data")}  # noqa: TID251 (a child's environment)
-    done = subprocess.run(
-        command("grant", "list"), env=variables, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    with only_read(disk):
+        with running(served):
+            assert is_refused(written(served), "read_only")
+            assert exported(served) > 0
+            assert served.get(PAYMENTS, served.owner_token).status_code == 200
+            assert served.health()["status"] == "failing"
+        variables = {**os.environ, "PDPP_DATA_DIR": str(disk / "data")}  # noqa: TID251 (a child's environment)
+        done = subprocess.run(
+            command("grant", "list"), env=variables, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
     assert "An agent" in done.stdout
-    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
 
 
 def test_a_journal_left_on_a_disk_that_can_only_be_read_is_read(
@@ -157,9 +137,33 @@ def test_a_journal_left_on_a_disk_that_can_only_be_read_is_read(
         assert written(served).status_code < 300
         served.process.kill()
         served.process.wait()
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    with running(served):
+    with only_read(disk), running(served):
         state = served.get(STATE, served.owner_token)
         assert len(state.content) > LARGE
-    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     shutil.rmtree(disk / "data")
+
+
+def test_data_that_was_moved_under_a_server_is_named_until_it_is_back(
+    served: ServedProcess, disk: Path
+) -> None:
+    with running(served):
+        assert written(served).status_code < 300
+        away = served.settings.data_dir.rename(disk / "away")
+        refused = written(served)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (
+            503,
+            "storage_unavailable",
+        )
+        assert disk_fault(served) == (503, "data_moved")
+        blob = httpx2.post(
+            f"{served.origin}/v1/blobs?connection_id={HOME}&stream=messages&record_key=m000",
+            headers={"Authorization": f"Bearer {served.owner_token}", "Content-Type": "image/png"},
+            content=b"a picture",
+            timeout=SECONDS,
+        )
+        assert (blob.status_code, blob.json()["error"]["code"]) == (503, "storage_unavailable")
+        assert not served.settings.data_dir.exists()
+        away.rename(served.settings.data_dir)
+        assert written(served).status_code < 300
+        assert disk_fault(served)[1] == "disk_low"
+    assert "defect" not in served.log

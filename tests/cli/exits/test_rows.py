@@ -96,7 +96,9 @@ def test_what_becomes_of_a_request_decides_the_exit_code_of_connect(
 def test_what_nobody_foresaw_is_1_and_tells_nothing_of_itself(desk: Desk) -> None:
     desk.provider = Broken()
     assert desk.run("connect", ORIGIN, "--json") == 1
-    assert json.loads(desk.out)["error"]["code"] == "internal_error"
+    error = json.loads(desk.out)["error"]
+    assert error["code"] == "internal_error"
+    assert ".py:" in error["message"]  # a place in the program, which a report can name
     assert "secret" not in desk.out + desk.err
 
 

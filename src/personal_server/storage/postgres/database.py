@@ -27,6 +27,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
 
+from personal_server.domain.refused_writes import DISK_FULL, READ_ONLY, read_only
 from personal_server.domain.texts import message
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
@@ -51,7 +52,7 @@ from personal_server.storage.sql.schema import (
 )
 from personal_server.storage.sql.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
-from personal_server.storage.writability import DISK_FULL, READ_ONLY, Writability, read_only
+from personal_server.storage.writability import Writability
 
 _log = logging.getLogger(__name__)
 # what it says of a connection that fails is the server's text; `translated` says it
@@ -111,12 +112,13 @@ class PostgresDatabase:
         steps: Sequence[Step] | None = None,
         *,
         listen_url: str | None = None,
+        serving: bool = False,
         readers: int = 8,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.schema = schema
         self.damage = DamageNotes()
-        self.writability = Writability(directory)
+        self.writability = Writability(directory, logs=serving)
         self.is_read_only = False
         self._monotonic = monotonic
         self._write_lock = threading.Lock()
@@ -264,6 +266,7 @@ class PostgresDatabase:
     @contextmanager
     def _writing(self, settings: str = "") -> Generator[PostgresSession, None, None]:
         """What every write has around it."""
+        self.writability.require_place()
         settings += f"SET LOCAL lock_timeout TO {LOCK_MS};"
         settings += f"SELECT pg_advisory_xact_lock({self._lock_key});"
         with self._write_lock, self.writability.observed(lambda: self._written):

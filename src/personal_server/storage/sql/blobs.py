@@ -19,6 +19,7 @@ from typing import BinaryIO, cast
 
 import orjson
 
+from personal_server.domain.refused_writes import REASON_OF_ERRNO, data_moved, read_only
 from personal_server.domain.texts import message
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
@@ -31,7 +32,6 @@ from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploa
 from personal_server.storage.sql.source_tables import Reader, StorePart, writable
 from personal_server.storage.sql.statements import delete, exists, replacing, select
 from personal_server.storage.tables import ColumnKind
-from personal_server.storage.writability import REASON_OF_ERRNO, read_only
 
 PREFIX = "blob_sha256_"
 _log = logging.getLogger(__name__)
@@ -260,7 +260,7 @@ def is_damaged(directory: Path, blob_id: str) -> bool:
 def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
     """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.mkdir(exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
     except OSError as error:
         raise _unwritable(error) from error
@@ -344,6 +344,8 @@ def _unwritable(error: OSError) -> StorageUnavailable:
     _log.error("the blob directory cannot be written: %s", kind)
     if error.errno in REASON_OF_ERRNO:
         return read_only(REASON_OF_ERRNO[error.errno])
+    if error.errno == errno.ENOENT:
+        return data_moved()
     return StorageUnavailable(
         "The blob directory cannot be written. Check whose it is.", retry_after_seconds=30
     )

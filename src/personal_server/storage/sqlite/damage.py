@@ -5,6 +5,7 @@ Rule: it is asked of the file by itself, since a damaged one may not even open a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,9 +14,11 @@ from typing import Any
 
 import apsw
 
+from personal_server.domain.refused_writes import READ_ONLY
+from personal_server.errors import StorageReadOnly
 from personal_server.storage.sql.fixed_tables import SourceRow
 from personal_server.storage.sql.integrity import DamagedTable
-from personal_server.storage.sqlite.database import BUSY_MS, translated
+from personal_server.storage.sqlite.database import BUSY_MS, Opening, translated
 
 _OF_SOURCE = re.compile(r"(?P<kind>[rhwfd])(?P<number>\d+)(_\w+)?")
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage"
@@ -27,10 +30,16 @@ _SOURCE = (
 
 def damaged_tables(path: Path) -> list[DamagedTable]:
     """Read every page and index; none where all are sound.  Raises: StorageUnavailable."""
-    with (
-        translated(),
-        closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as driver,
-    ):
+    if not os.access(path, os.W_OK):
+        return _damaged_tables(Opening.for_reading(path, READ_ONLY))
+    try:
+        return _damaged_tables(Opening(str(path)))
+    except StorageReadOnly as refusal:
+        return _damaged_tables(Opening.for_reading(path, str(refusal.members["reason"])))
+
+
+def _damaged_tables(opening: Opening) -> list[DamagedTable]:
+    with translated(), closing(opening.connect()) as driver:
         driver.set_busy_timeout(BUSY_MS)
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
         run: Callable[..., Iterator[tuple[Any, ...]]] = untyped.execute

@@ -34,6 +34,13 @@ from urllib.parse import quote
 
 import apsw
 
+from personal_server.domain.refused_writes import (
+    DISK_FULL,
+    READ_ONLY,
+    WRITE_FAILED,
+    read_only,
+    refusal_of,
+)
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
@@ -52,14 +59,7 @@ from personal_server.storage.sql.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
 from personal_server.storage.sqlite.search import FtsPart
-from personal_server.storage.writability import (
-    DISK_FULL,
-    READ_ONLY,
-    REASON_OF_ERRNO,
-    WRITE_FAILED,
-    Writability,
-    read_only,
-)
+from personal_server.storage.writability import Writability
 
 _log = logging.getLogger(__name__)
 PROGRESS_STEPS = 20_000
@@ -150,7 +150,7 @@ class Opening:
     vfs: str | None = None
 
     @classmethod
-    def for_reading(cls, path: Path, reason: str, *, has_journal: bool) -> Opening:
+    def for_reading(cls, path: Path, reason: str) -> Opening:
         """How a file is opened that nobody can write.
 
         On a full disk the index of the journal is kept in memory, which only one process can do.
@@ -158,9 +158,15 @@ class Opening:
         """
         if reason != READ_ONLY:
             return cls(str(path), vfs="unix-excl")
-        beside = "" if has_journal else "&immutable=1"
+        beside = "" if _size_of(Path(f"{path}-wal")) else "&immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return cls(f"file:{quote(str(path))}?mode=ro{beside}", flags)
+
+    def connect(self) -> apsw.Connection:
+        """A connection."""
+        return apsw.Connection(
+            self.name, flags=self.flags, vfs=self.vfs, statementcachesize=STATEMENT_CACHE
+        )
 
 
 class SqliteSession:
@@ -382,14 +388,14 @@ class SqliteDatabase:
             try:
                 self._begin(serving, known_steps() if steps is None else steps, before_migration)
             except StorageReadOnly as refusal:
-                self._begin_reading(refusal, known_steps() if steps is None else steps)
+                self._begin_reading(serving, known_steps() if steps is None else steps, refusal)
         except BaseException:
             self._release()
             raise
 
     def _begin(self, serving: bool, steps: Sequence[Step], before: BeforeMigration) -> None:
-        self._place = _make_private(self.path)
-        self.writability = Writability(self.path.parent)
+        _make_private(self.path)
+        self.writability = Writability(self.path, logs=serving)
         if serving and self._claimed is None:
             self._claimed = claim_file(self.path)
         self._writer = self._open(WRITER_CACHE_KIB)
@@ -404,18 +410,16 @@ class SqliteDatabase:
             self._writer.driver.close()
             raise
 
-    def _begin_reading(self, refusal: StorageReadOnly, steps: Sequence[Step]) -> None:
+    def _begin_reading(
+        self, serving: bool, steps: Sequence[Step], refusal: StorageReadOnly
+    ) -> None:
         """Open what can only be read.  Raises: the refusal, where there is nothing to read."""
-        journal = Path(f"{self.path}-wal")
         if not _size_of(self.path):
             raise refusal
-        self._place = _place_of(self.path)
-        self.writability = Writability(self.path.parent)
+        self.writability = Writability(self.path, logs=serving)
         reason = str(refusal.members["reason"])
         self.writability.refused(reason, refusal)
-        self._opened_with = Opening.for_reading(
-            self.path, reason, has_journal=_size_of(journal) > 0
-        )
+        self._opened_with = Opening.for_reading(self.path, reason)
         self.is_read_only = True
         self._writer = self._open(WRITER_CACHE_KIB)
         with translated(), _transaction(self._writer, "BEGIN"):
@@ -425,7 +429,7 @@ class SqliteDatabase:
     @contextmanager
     def _writing(self) -> Generator[None, None, None]:
         """What every write has around it."""
-        self._require_place()
+        self.writability.require_place()
         written = self._written
         with self._write_lock, self.writability.observed(written), translated():
             if self.is_read_only:
@@ -568,7 +572,7 @@ class SqliteDatabase:
 
     def copy_to(self, path: Path) -> None:
         """As `copy_database`."""
-        self._require_place()
+        self.writability.require_place()
         copy_database(self.path, path)
 
     def sizes(self) -> tuple[int, int]:
@@ -668,28 +672,11 @@ class SqliteDatabase:
             os.close(self._claimed)
             self._claimed = None
 
-    def _require_place(self) -> None:
-        """What is written to a file that was moved is lost with its journal, which has its name."""
-        try:
-            is_in_place = _place_of(self.path) == self._place
-        except OSError:
-            is_in_place = False
-        if not is_in_place:
-            raise StorageUnavailable(
-                "The database was moved or replaced while it was in use. Stop the server, put the"
-                " file back beside its -wal file, and start again."
-            )
-
     def _open(self, cache_kib: int, *, reader: bool = False) -> SqliteSession:
-        self._require_place()
+        self.writability.require_place()
         with translated():
             connection = SqliteSession(
-                apsw.Connection(
-                    self._opened_with.name,
-                    flags=self._opened_with.flags,
-                    vfs=self._opened_with.vfs,
-                    statementcachesize=STATEMENT_CACHE,
-                ),
+                self._opened_with.connect(),
                 self._monotonic,
             )
             try:
@@ -793,20 +780,15 @@ def _ended(connection: SqliteSession) -> Generator[None, None, None]:
         raise
 
 
-def _make_private(path: Path) -> tuple[int, int]:
-    """The file is 0600 in a 0700 directory: no other account reads these records; which it is."""
+def _make_private(path: Path) -> None:
+    """The file is 0600 in a 0700 directory: no other account reads these records."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.parent.chmod(0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         path.chmod(0o600)
-        return _place_of(path)
     except OSError as error:
-        if error.errno in REASON_OF_ERRNO:
-            raise read_only(REASON_OF_ERRNO[error.errno]) from error
-        raise StorageUnavailable(
-            "The data directory cannot be used. Check that it is yours and writable."
-        ) from error
+        raise refusal_of(error) from error
 
 
 def _size_of(path: Path) -> int:
@@ -814,11 +796,6 @@ def _size_of(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _place_of(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return (found.st_dev, found.st_ino)
 
 
 def claim_file(path: Path) -> int:
@@ -829,9 +806,7 @@ def claim_file(path: Path) -> int:
     try:
         descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        if error.errno in REASON_OF_ERRNO:
-            raise read_only(REASON_OF_ERRNO[error.errno]) from error
-        raise StorageUnavailable("The data directory cannot be written.") from error
+        raise refusal_of(error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -13,12 +13,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from personal_server.domain.refused_writes import DISK_FULL
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.errors import StorageReadOnly, StorageUnavailable
 from personal_server.settings import Settings
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.writability import DISK_FULL
 from tests.app.http_server.served import until
 from tests.app.whole import reopened, whole
 from tests.postgresql import PostgresServer, run_as, schema, server

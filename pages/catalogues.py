@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +27,42 @@ from personal_server.sources.common import errors as export_errors
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
 TEMPLATES = SOURCE / "console" / "templates"
-REFUSING = (
-    *("authorization_server", "collecting", "consent", "console", "domain", "enforcement"),
-    *("app/own_exports.py", "granting", "reading", "sources", "storage", "upkeep", "web"),
-)
-"""Rooms whose refusals a page shows."""
+SHOWING = ("console", "web", "authorization_server/authorization_endpoint.py")
+"""What answers with pages."""
+REFUSING = (*SHOWING, "consent", "domain", "enforcement", "granting", "reading", "upkeep")
+"""Rooms whose refusals a page shows, where it imports the module; others answer programs alone."""
+BEHIND_PORTS = ("app/own_exports.py", "collecting", "sources", "storage")
+"""Rooms whose refusals reach a page, and that no page imports."""
 Found = tuple[str, ...]
 """An English text, with that for several where it counts."""
 
 
+@cache
+def _jinja() -> Any:  # what the extension adds is no attribute that types know
+    return environment()
+
+
 def of_template(text: str) -> Iterator[Found]:
     """What a template says by `trans`, `_()`, `ngettext()` and `counted`."""
-    jinja: Any = environment()  # what the extension adds is no attribute that types know
-    read: Iterator[tuple[int, str, str | Found]] = jinja.extract_translations(text)
+    read: Iterator[tuple[int, str, str | Found]] = _jinja().extract_translations(text)
     for _, _, said in read:
         yield (said,) if isinstance(said, str) else tuple(filter(None, said))
-    for each in environment().parse(text).find_all(nodes.Filter):
+    for each in _jinja().parse(text).find_all(nodes.Filter):
         if each.name == "counted":
             yield counted_texts(*(arg.as_const() for arg in each.args))
+
+
+@cache
+def calls_and_imports(text: str) -> Sequence[ast.Call | ast.ImportFrom]:
+    """What is looked at in code, which is read once."""
+    found = ast.walk(ast.parse(text))
+    return [each for each in found if isinstance(each, ast.Call | ast.ImportFrom)]
 
 
 def of_code(text: str) -> Iterator[Found]:
     """What code says by `message`, `plural` and `counted`."""
     takes = {"message": (0, 1), "plural": (0, 2), "counted": (1, 3)}
-    for each in ast.walk(ast.parse(text)):
+    for each in calls_and_imports(text):
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
             begin, end = takes.get(each.func.id, (0, 0))
             given = [a.value for a in each.args[begin:end] if isinstance(a, ast.Constant)]
@@ -74,7 +87,7 @@ SENTENCES_OF = {
 
 def of_refusals(text: str) -> Iterator[Found]:
     """What code says when it refuses, where no value stands in it."""
-    for each in ast.walk(ast.parse(text)):
+    for each in calls_and_imports(text):
         if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
             continue
         places = SENTENCES_OF.get(each.func.id, ())
@@ -82,6 +95,29 @@ def of_refusals(text: str) -> Iterator[Found]:
         for given in (*(each.args[n] for n in places if n < len(each.args)), *steps):
             if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value:
                 yield (given.value,)
+
+
+def files_of(rooms: Sequence[str]) -> set[Path]:
+    """The modules of rooms, each a folder or a file."""
+    places = [SOURCE / room for room in rooms]
+    return {file for place in places for file in [*place.rglob("*.py"), place] if file.is_file()}
+
+
+def imported(files: set[Path]) -> set[Path]:
+    """These modules, and all of this program that they import, by whatever way."""
+    known, new = set[Path](), files
+    while new:
+        known |= new
+        new = {each for path in new for each in _imports_of(path)} - known
+    return known
+
+
+def _imports_of(path: Path) -> Iterator[Path]:
+    for each in calls_and_imports(path.read_text(encoding="utf-8")):
+        if isinstance(each, ast.ImportFrom) and each.module:
+            place = SOURCE.parent.joinpath(*each.module.split("."))
+            named = (place / f"{alias.name}.py" for alias in each.names)
+            yield from (file for file in (place.with_suffix(".py"), *named) if file.is_file())
 
 
 def of_other_rooms() -> Iterator[Found]:
@@ -94,7 +130,8 @@ def of_other_rooms() -> Iterator[Found]:
             yield from ((text,) for text in (host.instruction, host.then) if text)
 
 
-def extracted() -> dict[str, Found]:
+@cache
+def extracted() -> Mapping[str, Found]:
     """Every text of the pages, by its English.  Raises: ValueError for one that counts and not."""
     found: dict[str, Found] = {}
     files = [*sorted(TEMPLATES.glob("*.html")), *sorted(SOURCE.rglob("*.py"))]
@@ -106,10 +143,9 @@ def extracted() -> dict[str, Found]:
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:
                 raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
-    for room in REFUSING:
-        for path in sorted((SOURCE / room).rglob("*.py")) or [SOURCE / room]:
-            for texts in of_refusals(path.read_text(encoding="utf-8")):
-                found.setdefault(texts[0], texts)
+    for path in sorted(files_of(REFUSING) & imported(files_of(SHOWING)) | files_of(BEHIND_PORTS)):
+        for texts in of_refusals(path.read_text(encoding="utf-8")):
+            found.setdefault(texts[0], texts)
     return found | {texts[0]: texts for texts in of_other_rooms()}
 
 

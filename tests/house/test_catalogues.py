@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pages.catalogues import extracted, of_code, of_template, renewed
+from pages.catalogues import SOURCE, extracted, of_code, of_refusals, of_template, renewed
 from personal_server.console.languages import (
     CATALOGUES,
     catalogue,
@@ -78,3 +78,17 @@ def test_a_file_brought_up_to_date_keeps_its_head_and_translations_and_drops_the
     begun = renewed(HEAD)
     assert begun.count("msgid ") == len(extracted()) + 1
     assert renewed(begun) == begun
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence", "is_shown"),
+    [
+        ("granting/codes.py", "The code cannot be redeemed. Authorize again.", False),
+        ("granting/decisions.py", "The request expired.", True),
+    ],
+)
+def test_what_programs_alone_are_told_is_no_text_of_the_pages(
+    module: str, sentence: str, is_shown: bool
+) -> None:
+    assert (sentence,) in set(of_refusals((SOURCE / module).read_text(encoding="utf-8")))
+    assert (sentence in extracted()) is is_shown

@@ -81,6 +81,10 @@ class Words:
         self._words = [COMMON_TERM, *list(dict.fromkeys(made))[:size]]
         self._weights = list(accumulate(1 / (rank + 8) for rank in range(len(self._words))))
 
+    def commonest(self, count: int) -> tuple[str, ...]:
+        """The words that stand in most texts."""
+        return tuple(self._words[:count])
+
     def text(self, count: int) -> str:
         """`count` words as prose, in sentences."""
         words = self._random.choices(self._words, cum_weights=self._weights, k=count)

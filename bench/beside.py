@@ -6,7 +6,7 @@ what else the machine does falls on both; the processor time of the server stand
 the clock.  A ratio below 1 means that this checkout is faster.  With `--callers` both are asked by
 `wrk` too, which is written in C and takes little of the machine.  The other checkout needs its own
 environment (`make install` there).  `. --records 10000000 --records-there 100000` asks two sizes of
-one checkout.
+one checkout.  With `--store` the records of this checkout lie in another database than the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rich.table import Table
 from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, reads_of
-from bench.site import Running, Site
+from bench.site import STORES, Running, Site, database
 
 ROUNDS = 200
 WARM_UP = 10
@@ -40,7 +40,7 @@ import json, sys
 from pathlib import Path
 from rich.console import Console
 from bench.filling import fill
-filled = fill(Path(sys.argv[1]), int(sys.argv[2]), Console(stderr=True, quiet=True))
+filled = fill(Path(sys.argv[1]), int(sys.argv[2]), Console(stderr=True, quiet=True), *sys.argv[3:])
 print(json.dumps([filled.mail, filled.seconds]))
 """
 HERE = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def main() -> int:
     console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
         sides = [
-            _side(checkout, Path(folder) / name, records, stack, console)
+            _side(checkout, Path(folder) / name, records, stack, console, options.store)
             for name, checkout, records in (
                 ("here", HERE, options.records),
                 ("there", options.checkout.resolve(), options.records_there or options.records),
@@ -108,12 +108,20 @@ def main() -> int:
     return 0
 
 
-def _side(checkout: Path, folder: Path, records: int, stack: ExitStack, console: Console) -> Side:
+def _side(
+    checkout: Path,
+    folder: Path,
+    records: int,
+    stack: ExitStack,
+    console: Console,
+    store: str | None,
+) -> Side:
     programs = checkout / ".venv" / "bin"
-    site = Site(folder, programs)
+    url = stack.enter_context(database(store if checkout == HERE else None))
+    site = Site(folder, programs, database_url=url)
     console.print(f"{checkout}: filling an archive of {records:,} records …")
     done = subprocess.run(
-        [programs / "python", "-c", FILL, site.data_dir, str(records)],
+        [programs / "python", "-c", FILL, site.data_dir, str(records), *([url] if url else [])],
         cwd=checkout,
         stdout=subprocess.PIPE,
         check=True,
@@ -222,6 +230,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--records-there", type=int, help="if they are to differ")
+    parser.add_argument("--store", choices=STORES, help="where this checkout keeps its records")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")
     parser.add_argument("--callers", type=int, nargs="*", default=[], help="how many for wrk")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
-from bench.archive import COMMON_TERM, RARE_TERM
+from bench.archive import COMMON_TERM, RARE_TERM, Words
 from bench.clients import RestCaller, ToolCaller
+from bench.filling import SEED
 
 Query = tuple[tuple[str, str], ...]
 _MEDIAN = {"metric": "median", "field": "size_bytes"}
@@ -22,7 +24,8 @@ class Read:
     """One read: its REST target and, where a tool does the same, the tool call.
 
     `fits` is false where the tool's answer passes its budget, so that it asks for a shorter page
-    and thus reads twice.
+    and thus reads twice.  Over REST, `turns` are asked one after the other in the place of `query`:
+    so many that nothing found a moment ago answers them.
     """
 
     name: str
@@ -32,10 +35,12 @@ class Read:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     bound_ms: float | None = None
     fits: bool = True
+    turns: tuple[Query, ...] = ()
 
     def over_rest(self, caller: RestCaller) -> Callable[[], object]:
         """The call as REST."""
-        return lambda: caller.get(self.path, self.query)
+        asked = cycle(self.turns or (self.query,))
+        return lambda: caller.get(self.path, next(asked))
 
     def over_tool(self, caller: ToolCaller) -> Callable[[], object]:
         """The call as a tool."""
@@ -102,6 +107,12 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
         _aggregate("median by sender", base, here, **_MEDIAN, group_by="from_address"),
         _search("search, rare term", RARE_TERM, 10),
         _search("search, common term", COMMON_TERM, 60),
+        Read(
+            "search, common terms in turn",
+            "/v1/search",
+            turns=tuple((("q", term), ("limit", "25")) for term in Words(SEED).commonest(6)),
+            bound_ms=60,
+        ),
         Read("schema", "/v1/schema", (("view", "compact"),), "schema", {}),
     )
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 
 import psycopg
 import pytest
@@ -83,7 +84,10 @@ def test_a_full_disk_refuses_writes_and_answers_reads_until_there_is_room(
                     say(fill.format(lines).replace("filler", f"filler_{lines}_{number}"), "small")
             except psycopg.errors.DiskFull:
                 continue
-        long = [note(f"long{number}", body="rain " * 2_000) for number in range(40)]
+        # what is said again and again is stored in so little that it finds room in pages there are
+        random = Random(1)
+        said = [" ".join(f"{random.getrandbits(64):x}" for _ in range(600)) for _ in range(40)]
+        long = [note(f"long{number}", body=each) for number, each in enumerate(said)]
         with pytest.raises(StorageReadOnly) as refused:
             write(store, "cin_a", long)
         assert refused.value.members == {"reason": DISK_FULL, "retry_after_seconds": 30}

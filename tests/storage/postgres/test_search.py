@@ -83,3 +83,11 @@ def test_words_of_removed_records_are_posted_no_more(posted: Posted) -> None:
     posted.store.delete_record("cin_a", "notes", "n2", 9)
     assert posted.lines("SELECT 1 FROM p1 WHERE term IN ('0:1', '0:sun')") == []
     assert {each.key for each in search(posted.store, "rain").candidates} == {"n0", "n3", "n4"}
+
+
+def test_hits_are_told_by_what_is_posted(posted: Posted) -> None:
+    told = note("n1", title="rain", body="rain, then RAIN; rains")
+    write(posted.store, "cin_a", [told, note("n2", body="rain")])
+    posted.lines("UPDATE w1 SET words = ''")
+    hits = {each.key: each.occurrences for each in search(posted.store, "rain").candidates}
+    assert hits == {"n1": (4,), "n2": (1,)}

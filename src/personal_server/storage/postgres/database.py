@@ -34,7 +34,7 @@ from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
-from personal_server.storage.postgres.dialect import FIND_FUNCTIONS, FORGET_FUNCTIONS, FUNCTIONS
+from personal_server.storage.postgres.dialect import BRING_UP, FIND_FUNCTIONS, FUNCTIONS
 from personal_server.storage.postgres.search import PostedPart
 from personal_server.storage.postgres.session import (
     Connection,
@@ -426,9 +426,8 @@ class PostgresDatabase:
                 session.run(f"CREATE SCHEMA {name}")
             # what another process took while this one waited is not taken twice
             take_steps(session, steps)
-            for function in FUNCTIONS:
-                session.run(function)
-            session.run(FORGET_FUNCTIONS)
+            for statement in (*FUNCTIONS, *BRING_UP):
+                session.run(statement)
 
 
 def unreachable() -> StorageUnavailable:

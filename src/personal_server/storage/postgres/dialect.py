@@ -8,7 +8,7 @@ an integer by its point (`render_double`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby, islice
@@ -88,7 +88,8 @@ class PostgresDialect:
         """The words of each record in their order, and behind them the records of each word.
 
         These are posted in blocks: the ids of at most `POSTED_TOGETHER` records that were written
-        together, and stand together in time.  Removed records leave them by a trigger.
+        together, and stand together in time; `again` those of records that hold the word once
+        more, for each time.  Removed records leave them by a trigger.
         """
         posted = postings(name)
         bigint = "bigint NOT NULL"
@@ -96,7 +97,7 @@ class PostgresDialect:
             f"{self.create_table(name, scratch=scratch)} (rowid bigint PRIMARY KEY,"
             f" is_long smallint NOT NULL, words {_TEXT} NOT NULL)",
             f"{self.create_table(posted, scratch=scratch)} (term {_TEXT} NOT NULL,"
-            f" first {bigint}, last {bigint}, ids bigint[] NOT NULL)",
+            f" first {bigint}, last {bigint}, ids bigint[] NOT NULL, again bigint[])",
             f"CREATE INDEX {posted}_last ON {posted} (term, last)",
             f"CREATE TRIGGER pdpp_unpost AFTER DELETE ON {name} REFERENCING OLD TABLE AS written"
             " FOR EACH STATEMENT EXECUTE FUNCTION pdpp_unpost()",
@@ -116,7 +117,7 @@ class PostgresDialect:
         """With whether a set of words holds them all; and what is posted of them."""
         lines = [(number, int(_is_long(marked)), marked) for number, marked in words]
         yield index, ("rowid", "is_long", "words"), lines
-        yield postings(index), ("term", "first", "last", "ids"), _posted(lines)
+        yield postings(index), ("term", "first", "last", "ids", "again"), _posted(lines)
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """What is posted goes first: nothing is taken out of it word by word."""
@@ -289,7 +290,8 @@ FUNCTIONS = (
 CREATE OR REPLACE FUNCTION pdpp_unpost() RETURNS trigger LANGUAGE plpgsql AS $post$
 BEGIN
   EXECUTE format($$
-    UPDATE %1$I p SET ids = ARRAY(SELECT id FROM unnest(p.ids) AS id WHERE id <> ALL(gone.ids))
+    UPDATE %1$I p SET ids = ARRAY(SELECT id FROM unnest(p.ids) AS id WHERE id <> ALL(gone.ids)),
+      again = NULLIF(ARRAY(SELECT id FROM unnest(p.again) AS id WHERE id <> ALL(gone.ids)), '{{}}')
     FROM (SELECT term COLLATE "C" AS term, min(rowid) AS first, max(rowid) AS last,
           array_agg(rowid) AS ids
         FROM written, {_SET_OF_WORDS} GROUP BY 1) AS gone
@@ -371,10 +373,24 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 $$""",
 )
 _NAMED = [each.split("(")[0].split()[-1] for each in FUNCTIONS]
-# What posted words before the process that writes them did.
-FORGET_FUNCTIONS = "DROP FUNCTION IF EXISTS pdpp_post CASCADE"
-FIND_FUNCTIONS = "SELECT to_regproc('pdpp_post') IS NULL" + "".join(
-    f" AND to_regproc('{name}') IS NOT NULL" for name in _NAMED
+# What posted words before the process that writes them did, and posted none again.
+BRING_UP = (
+    "DROP FUNCTION IF EXISTS pdpp_post CASCADE",
+    """
+DO $$ DECLARE posted text; BEGIN
+  FOR posted IN SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^p[0-9]+$'
+    AND relnamespace = to_regnamespace(quote_ident(current_schema()))
+  LOOP
+    EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS again bigint[]', posted);
+  END LOOP;
+END $$""",
+)
+FIND_FUNCTIONS = "SELECT " + " AND ".join(  # noqa: S608
+    (
+        "to_regproc('pdpp_post') IS NULL",
+        "(SELECT strpos(prosrc, 'again') > 0 FROM pg_proc WHERE oid = to_regproc('pdpp_unpost'))",
+        *(f"to_regproc('{name}') IS NOT NULL" for name in _NAMED),
+    )
 )
 
 
@@ -432,19 +448,30 @@ def postings(index: str) -> str:
     return f"p{index[1:]}"
 
 
-def _posted(lines: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, str, str, str]]:
-    """The blocks of lines: word, first and last id, and all of them as an array is written."""
+def _posted(lines: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str | None, ...]]:
+    """The blocks of lines: word, first and last id, and all of them as arrays are written."""
     for _, in_time in groupby(lines, lambda line: line[0] >> _BITS_TOGETHER):
         while together := list(islice(in_time, POSTED_TOGETHER)):
-            found = dict[str, list[str]]()
+            found, again = dict[str, list[str]](), dict[str, list[str]]()
             for number, is_long, marked in together:
                 told, words = str(number), marked.split(" ")
                 if is_long:
                     words = [word[:LONGEST_POSTED_CHARS] for word in words]
-                for word in set(words):
-                    found.setdefault(word, []).append(told)
+                for word in words:
+                    ids = found.get(word)
+                    if ids is None:
+                        found[word] = [told]
+                    elif ids[-1] is not told:
+                        ids.append(told)
+                    else:
+                        again.setdefault(word, []).append(told)
             for word, ids in sorted(found.items()):
-                yield word, ids[0], ids[-1], f"{{{','.join(ids)}}}"
+                more = again.get(word)
+                yield word, ids[0], ids[-1], _array(ids), None if more is None else _array(more)
+
+
+def _array(ids: Iterable[str]) -> str:
+    return f"{{{','.join(ids)}}}"
 
 
 def _is_long(marked: str) -> bool:
@@ -506,7 +533,7 @@ def of_each(
     where = " AND ".join(('p.term = a.term COLLATE "C"', *parts))
     until = "OFFSET 0" if limit is None else f"LIMIT {limit}"
     return (
-        f"json_array_elements_text({terms}) AS a (term), LATERAL (SELECT p.last, p.ids"  # noqa: S608
+        f"json_array_elements_text({terms}) AS a (term), LATERAL (SELECT p.last, p.ids, p.again"  # noqa: S608
         f" FROM {postings(index)} p WHERE {where}{order} {until}) AS p"
     )
 

@@ -1,40 +1,46 @@
 """Full text on what is posted: how the word index of a source is asked.
 
-What is posted tells the records of each word in blocks that lie in time, so that hidden streams,
-fields and times are never read, and the newest records are the first; their words, in the order of
-the text, tell how often each term stands there: so counts are those of every database.
+What is posted tells the records of each word, each as often as it holds it, in blocks that lie in
+time, so that hidden streams, fields and times are never read, and the newest records are the first.
+Where more is asked than one term of words that stand alone, the words of what is found, in the
+order of the text, tell how often each term stands there: so counts are those of every database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 import orjson
 
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.rows import Candidate
-from personal_server.storage.postgres.dialect import Sought, of_each
+from personal_server.storage.postgres.dialect import Sought, of_each, texts_in
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.search import IndexedPart
-from personal_server.storage.sql.word_index import FAMILY_MARK, Entry, entries
+from personal_server.storage.sql.word_index import FAMILY_MARK, MARK, STEM_MARK, Entry, entries
 
 Asked = tuple[str, tuple[Value, ...]]
-# Of each word, the newest blocks are read at first: so many, and then so many.
-FIRST_BLOCKS, MORE_BLOCKS = 16, 100
+# Of each word, the newest blocks are read at first: so many, and then so many more.
+FIRST_BLOCKS, MORE_BLOCKS = 4, 100
+READ_BLOCKS = (FIRST_BLOCKS, 16, MORE_BLOCKS, MAX_ID - 1)
 
 
 class PostedPart(IndexedPart):
-    """The index knows which records hold words, not how often."""
+    """The index knows which records hold a word, and how often."""
 
     def holding_all(self) -> tuple[list[Candidate], bool]:
-        """Of the newest, the words are read."""
+        """Of the newest; their words are read where what is posted does not tell the hits."""
         wanted = self._plan.window + 1
         lines = self._newest_holding(wanted) if self._is_by_id else self._holding(wanted)
-        hits = _Hits(self._words.terms, self._places, self._weighty)
-        counted = [(key, hits.of(words), *more) for key, words, *more in lines[: wanted - 1]]
-        return self._ranked(counted), len(lines) >= wanted
+        found = lines[: wanted - 1]
+        if not self._tells_hits:
+            hits = _Hits(self._words.terms, self._places, self._weighty)
+            found = [(key, hits.of(words), *more) for key, words, *more in found]
+        return self._ranked(found), len(lines) >= wanted
 
     def count_each(self) -> list[int]:
         """Plain words in one statement: a spelling has hundreds of neighbours."""
@@ -82,11 +88,17 @@ class PostedPart(IndexedPart):
         """How many visible records the newest blocks know, and whether there are more of these."""
         newest, visible = self._blocks(sought, MORE_BLOCKS), self._seen_ids
         read = visible & Where(("f.id > (SELECT at FROM cut)",))
+        counted = (
+            f"SELECT count(*) FROM (SELECT DISTINCT f.id FROM blocks, unnest(ids) AS f (id)"  # noqa: S608
+            f" {self._ids_join}{read.sql} LIMIT ?) AS met"
+        )
+        held = "SELECT sum(cardinality(ids)) AS held FROM blocks GROUP BY term"
+        # where nothing is hidden, those of one word may be as many as are counted
+        least = "0" if read.parts[1:] else f"(SELECT max(held) FROM ({held}) AS each)"  # noqa: S608
         return (
-            f"{newest.sql} SELECT (SELECT count(*) FROM (SELECT DISTINCT f.id FROM blocks,"  # noqa: S608
-            f" unnest(ids) AS f (id) {self._ids_join}{read.sql} LIMIT ?) AS met),"
+            f"{newest.sql} SELECT CASE WHEN {least} >= ? THEN ? ELSE ({counted}) END,"  # noqa: S608
             f" (SELECT at > {-MAX_ID} FROM cut)",
-            (*newest.params, *visible.params, limit),
+            (*newest.params, limit, limit, *visible.params, limit),
         )
 
     @property
@@ -95,7 +107,14 @@ class PostedPart(IndexedPart):
 
     @property
     def _told(self) -> str:
-        return f"r.k, f.words, r.wc, {self._event_sql}, r.cs, r.ce, r.fc"
+        hits = "CAST(f.hits AS text)" if self._tells_hits else "f.words"
+        return f"r.k, {hits}, r.wc, {self._event_sql}, r.cs, r.ce, r.fc"
+
+    @property
+    def _tells_hits(self) -> bool:
+        """Whether what is posted tells all: how often the only term is held, and nothing else."""
+        is_alone = len(self._words.terms) == 1 and not self._words.excluded
+        return is_alone and self._is_by_id and self.place.compiler.layout.form == FORM
 
     @property
     def _is_by_id(self) -> bool:
@@ -123,7 +142,7 @@ class PostedPart(IndexedPart):
             "CAST(? AS json)", self._index, seen.parts, limit + 1, " ORDER BY p.last DESC"
         )
         return Statement(
-            f"WITH blocks AS MATERIALIZED (SELECT a.term, p.last, p.ids FROM {blocks}),"  # noqa: S608
+            f"WITH blocks AS MATERIALIZED (SELECT a.term, p.last, p.ids, p.again FROM {blocks}),"  # noqa: S608
             f" cut AS MATERIALIZED (SELECT coalesce(max(oldest), {-MAX_ID}) AS at FROM"
             f" (SELECT min(last) AS oldest FROM blocks GROUP BY term HAVING count(*) > {limit})"
             " AS each)",
@@ -154,7 +173,7 @@ class PostedPart(IndexedPart):
             [sizes] = session.several([asked])
             lead = min(range(len(sought)), key=lambda n: sizes[n][0])
             lines = session.rows(*self._newest_of(sought, lead, FIRST_BLOCKS, wanted))
-        for read, limit in ((FIRST_BLOCKS, MORE_BLOCKS), (MORE_BLOCKS, MAX_ID - 1)):
+        for read, limit in pairwise(READ_BLOCKS):
             if len(lines) < wanted and sizes[lead][0] > read:
                 lines = session.rows(*self._newest_of(sought, lead, limit, wanted))
         return lines
@@ -186,12 +205,24 @@ class PostedPart(IndexedPart):
         blocks = self._blocks(sought[lead], limit)
         # where nothing else is asked, only those that are wanted are looked up
         first = "" if where.parts else f" ORDER BY id DESC LIMIT {wanted}"
+        weighty = orjson.dumps([word for word in sought[lead].listed if self._is_weighty(word)])
+        found = "f" if self._tells_hits else f"found JOIN {self._index} f USING (rowid)"
+        weight = f"CASE WHEN term IN {texts_in('CAST(? AS json)')} THEN 2 ELSE 1 END"
         return (
-            f"{blocks.sql} SELECT {self._told} FROM (SELECT DISTINCT id FROM blocks,"  # noqa: S608
-            f" unnest(ids) AS id WHERE id > (SELECT at FROM cut){first}) AS found"
-            f" JOIN {self._index} f ON f.rowid = found.id {self._join}{where.sql}"
-            " ORDER BY f.rowid DESC LIMIT ?",
-            (*blocks.params, *where.params, wanted),
+            f"{blocks.sql} SELECT {self._told} FROM (SELECT id AS rowid, sum(weight) AS hits"  # noqa: S608
+            f" FROM (SELECT {weight} AS weight, ids || again AS ids FROM blocks) AS weighed,"
+            " unnest(ids) AS id"
+            f" WHERE id > (SELECT at FROM cut) GROUP BY id{first}) AS"
+            f" {found} {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?",
+            (*blocks.params, weighty.decode(), *where.params, wanted),
+        )
+
+    def _is_weighty(self, word: str) -> bool:
+        """Of a word behind the mark of its field."""
+        return any(
+            word.startswith((f"{place}{MARK}", f"{place}{STEM_MARK}"))
+            for field, place in self._places.items()
+            if field in self._weighty
         )
 
 

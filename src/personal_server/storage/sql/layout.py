@@ -30,8 +30,8 @@ from personal_server.storage.tables import ColumnKind
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
 # 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems;
-# 4: stems stand under their family of languages.
-FORM = 4
+# 4: stems stand under their family of languages; 5: what is posted tells how often.
+FORM = 5
 CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3

@@ -456,14 +456,19 @@ class _NearPart:
                 found = (round(apart, DISTANCE_DECIMALS), field, start, stop)
                 if row_id not in best or found < best[row_id]:
                     best[row_id] = found
-        place = self.place
+        place, unit_ns = self.place, self.place.event_unit_ns
         event = "NULL" if place.event is None else f"r.{place.event.name}"
         columns = f"r.id, r.k, {event}, r.cs, r.ce, r.fc"
         where = place.compiler.with_ids(list(best))
         lines = self._reader.lines(place.source, place.compiler.select(columns, where))
         return [
             NearRecord(
-                place.candidate(key, place.event_ns(at), FieldChange(created, created_at), changes),
+                place.candidate(
+                    key,
+                    None if at is None else int(at) * unit_ns,
+                    FieldChange(created, created_at),
+                    changes,
+                ),
                 *best[row_id],
             )
             for row_id, key, at, created, created_at, changes in lines

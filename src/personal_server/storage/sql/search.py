@@ -236,11 +236,11 @@ class IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, place = tuple(self._places.values()), self.place
+        columns, place, unit_ns = tuple(self._places.values()), self.place, self.place.event_unit_ns
         return [
             place.candidate(
                 key,
-                place.event_ns(event),
+                None if event is None else int(event) * unit_ns,
                 FieldChange(created, created_at),
                 changes,
                 tuple(map(int, hits.split())),

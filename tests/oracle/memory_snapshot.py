@@ -10,7 +10,13 @@ from typing import Any
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
 from personal_server.domain.persons import Mention, persons_of
-from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, StoredRecord
+from personal_server.domain.record import (
+    DamagedRow,
+    FieldChange,
+    JsonObject,
+    RecordPlace,
+    StoredRecord,
+)
 from personal_server.domain.values import (
     Comparable,
     ValueKind,
@@ -24,6 +30,7 @@ from personal_server.enforcement.plans import (
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    KeysPlan,
     MeaningPlan,
     NeighboursPlan,
     RecordPlan,
@@ -187,6 +194,14 @@ class MemorySnapshot:
 
     def record(self, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         return tuple(row for row in self._matching(plan.scopes) if row.key == plan.key)
+
+    def records(self, plans: Sequence[KeysPlan]) -> Mapping[RecordPlace, StoredRecord]:
+        return {
+            (row.connection_id, row.stream, row.key): row
+            for plan in plans
+            for row in self._matching((plan.scope,))
+            if row.key in plan.keys
+        }
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
         found: dict[str, Children] = {}

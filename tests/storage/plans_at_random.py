@@ -30,6 +30,7 @@ from personal_server.enforcement.plans import (
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    KeysPlan,
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
@@ -361,8 +362,13 @@ def figures(random: Random) -> Ask:
 
 def single(random: Random) -> Ask:
     record = RecordPlan(scopes(random), random.choice(KEYS))
+    together = [KeysPlan(each, tuple(random.sample(KEYS, 3))) for each in scopes(random)]
     blob = BlobPlan(scopes(random), random.choice(BLOBS))
-    return lambda snapshot: [snapshot.record(record), snapshot.blob(blob)]
+    return lambda snapshot: [
+        snapshot.record(record),
+        snapshot.records(together),
+        snapshot.blob(blob),
+    ]
 
 
 def children(random: Random) -> Ask:

@@ -11,7 +11,13 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.values import instant_ns
-from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
+from personal_server.enforcement.plans import (
+    ChildrenPlan,
+    FieldWindowPlan,
+    KeysPlan,
+    RecordPlan,
+    RecordsPlan,
+)
 from personal_server.enforcement.rows import WindowOutcome
 from personal_server.storage.ports import RecordStore, ThreadMark, WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
@@ -142,6 +148,8 @@ def test_only_the_window_and_the_resources_exist(store: RecordStore) -> None:
         assert snapshot.count(RecordsPlan((named,))) == 2
         assert snapshot.record(RecordPlan((window,), "n4")) == ()
         assert len(snapshot.record(RecordPlan((named,), "n5"))) == 1
+        assert snapshot.records([KeysPlan(window, ("n1", "n4"))]) == {}
+        assert list(snapshot.records([KeysPlan(named, ("n5", "n2"))])) == [("cin_a", "notes", "n5")]
     assert keys(store, RecordsPlan((window,), order("at", down=True), 10)) == ["n3", "n2"]
     assert keys(store, RecordsPlan((named,), order("at", down=True), 10)) == ["n5", "n1"]
 

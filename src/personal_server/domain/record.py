@@ -72,6 +72,10 @@ class FieldChange(NamedTuple):
     emitted_at_ns: int
 
 
+RecordPlace = tuple[str, str, str]
+"""What tells a record from all others: connection, stream, key."""
+
+
 class StoredRecord(NamedTuple):
     """A record as a backend hands it to `disclose`: whole, with what dates its fields.
 

@@ -6,7 +6,7 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -112,6 +112,14 @@ class RecordPlan:
 
     scopes: tuple[Scope, ...]
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeysPlan:
+    """The visible rows of one source with these keys."""
+
+    scope: Scope
+    keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,9 +377,9 @@ def values_plan(
     )
 
 
-def hit_plan(source: ReadableSource, key: str) -> RecordPlan:
-    """The record behind a search hit, through its own source."""
-    return RecordPlan((scope_of(source),), key)
+def hit_plan(source: ReadableSource, keys: Iterable[str]) -> KeysPlan:
+    """The records behind hits, through their own source."""
+    return KeysPlan(scope_of(source), tuple(keys))
 
 
 def neighbours_plan(source: ReadableSource, row: StoredRecord) -> NeighboursPlan | None:

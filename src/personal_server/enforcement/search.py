@@ -14,6 +14,7 @@ from typing import NamedTuple
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Condition, HitOrder, WordQuery
 from personal_server.domain.envelope import Warning, skipped
+from personal_server.domain.record import RecordPlace
 from personal_server.domain.search_words import parse_words
 from personal_server.domain.texts import message
 from personal_server.enforcement.authority import stream_not_granted
@@ -158,7 +159,7 @@ class Ranked(NamedTuple):
     duplicates: int = 0
 
 
-def place_of(candidate: Candidate) -> tuple[str, str, str]:
+def place_of(candidate: Candidate) -> RecordPlace:
     """What tells a record from all others."""
     return (candidate.connection_id, candidate.stream, candidate.key)
 

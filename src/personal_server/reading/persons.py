@@ -80,8 +80,7 @@ def planted_behind(
             continue
         given = {
             identity
-            for key in part.keys
-            for row in snapshot.record(hit_plan(part.source, key))
+            for row in snapshot.records([hit_plan(part.source, part.keys)]).values()
             if cast("int", row.data["mention_count"])
             <= sum(mentioned[each] for each in _identities_of(row))
             for identity in _identities_of(row)
@@ -101,7 +100,7 @@ def _identities_told(snapshot: ReadSnapshot, source: ReadableSource, key: str) -
     """What a visible record says of persons, once for each granted field."""
     return [
         identity
-        for row in snapshot.record(hit_plan(source, key))
+        for row in snapshot.records([hit_plan(source, [key])]).values()
         for each in source.declared.person_fields
         if each.field in source.fields
         for identity in {identity for identity, _ in each.read(row.data)}

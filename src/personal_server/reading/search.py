@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import perf_counter, sleep
@@ -27,7 +27,7 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
-from personal_server.domain.record import StoredRecord
+from personal_server.domain.record import RecordPlace, StoredRecord
 from personal_server.enforcement.authorize import authorize_search, authorize_search_in_time
 from personal_server.enforcement.closeness import (
     LOOKED_AT_CHARS,
@@ -209,6 +209,8 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
 KEPT_HITS = 1_000
 # A page of hits ends early when so much text was looked at for it.
 PAGE_TEXT_CHARS = 1 << 25
+# So many records of hits are read at once.
+READ_TOGETHER = 25
 # Of a search that was relaxed, which asks for each of many words, the steps are longer.
 GRID_SECONDS, RELAXED_GRID_SECONDS = 0.005, 0.02
 RANKING_SHARE = 2 / 3
@@ -384,9 +386,9 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     near = _nearest(snapshot, read, plan, whole)
     _require_any(read, first.lost | near.lost)
     best = _refined(snapshot, read, ranked[:count], first.document_frequencies)
-    folded = {_place(each) for each in ranked[:count]} - {_place(each) for each in best}
-    ranked = [*best, *ranked[count:]]
+    strict, ranked = ranked[:count], [*best, *ranked[count:]]
     if mode is not SearchMode.WORDS:
+        folded = {_place(each) for each in strict} - {_place(each) for each in best}
         meant = _strictly(snapshot, read, by_meaning(near))
         meant = [each for each in meant if _place(each) not in folded]
         ranked = _both(ranked, questions, meant) if mode is SearchMode.HYBRID else meant
@@ -412,7 +414,7 @@ def _further(ranked: Sequence[Ranked], matches: Sequence[Matches]) -> list[Ranke
     return [each._replace(question=number) for each in more if _place(each) not in known]
 
 
-def _place(found: Ranked) -> tuple[str, str, str]:
+def _place(found: Ranked) -> RecordPlace:
     return place_of(found.candidate)
 
 
@@ -452,6 +454,11 @@ def _refined(
     index is asked for them.
     """
     found, plan = list(ranked), read.plan
+    sources = {source.order: source for source in read.sources}
+    if len(frequencies) == 1:
+        sources = {order: source for order, source in sources.items() if is_foldable(source)}
+    if not sources:
+        return found
     best = found[:LOOKED_AT_HITS]
     phrase = plan.words.phrase
     if phrase is not None and len(found) > LOOKED_AT_HITS:
@@ -465,20 +472,16 @@ def _refined(
         others = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in said.values()]
         best += rank(others, frequencies)
         found += best[-len(others) :] if others else []
-    sources = {source.order: source for source in read.sources}
-    seen: dict[tuple[str, str, str], LookedAt] = {}
+    places = [place for place in map(_place, best) if place[:2] in sources]
+    seen: dict[RecordPlace, LookedAt] = {}
     chars = 0
-    for each in best:
+    for place, row in _records(snapshot, sources, places):
         if chars > LOOKED_AT_CHARS:
             break
-        candidate = each.candidate
-        source = sources[candidate.connection_id, candidate.stream]
-        if len(frequencies) == 1 and not is_foldable(source):
-            continue
-        rows = snapshot.record(hit_plan(source, candidate.key))
-        if rows:
-            chars += text_chars(source, rows[0])
-            seen[place_of(candidate)] = look_at(source, rows[0], plan.words)
+        if row is not None:
+            source = sources[place[:2]]
+            chars += text_chars(source, row)
+            seen[place] = look_at(source, row, plan.words)
     return refined(found, seen, frequencies)
 
 
@@ -510,11 +513,11 @@ def _strictly(
         return list(found)
     sources = {source.order: source for source in read.sources}
     kept: list[Ranked] = []
-    for each in found:
-        source = sources[each.candidate.connection_id, each.candidate.stream]
-        row = _matching(snapshot, source, each.candidate.key, read.plan)
+    rows = _records(snapshot, sources, [_place(each) for each in found])
+    for each, (place, row) in zip(found, rows, strict=True):
+        source = sources[place[:2]]
         words = words_in(strict, source.declared, source.fields)
-        if row is None:
+        if row is None or not _is_match(source, row, read.plan):
             continue
         if holds_words(words_of(row.data, searchable_fields(source)), words):
             kept.append(each)
@@ -651,13 +654,14 @@ def _show(
     fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
     beside: list[tuple[ReadableSource, str]] = []
     at, looked_at = turn.begin, 0
-    while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
-        kept = turn.hits[at]
-        place = (kept.connection_id, kept.stream)
-        source = sources.get(place)
-        row = None if source is None else _matching(snapshot, source, kept.key, read.plan)
+    coming = turn.hits[at:]
+    rows = _records(snapshot, sources, [(hit.connection_id, hit.stream, hit.key) for hit in coming])
+    for kept, (place, row) in zip(coming, rows, strict=True):
+        if len(shown) == limit or looked_at >= PAGE_TEXT_CHARS:
+            break
+        source = sources.get(place[:2])
         hit, around = None, list[tuple[ReadableSource, str]]()
-        if source is not None and row is not None:
+        if source is not None and row is not None and _is_match(source, row, read.plan):
             looked_at += text_chars(source, row)
             words, mode = turn.questions[kept.question], _RETRIEVAL[turn.findings.mode]
             named = [written(term) for term in words.terms] if kept.question else None
@@ -693,13 +697,25 @@ def _hit(
     return hit, [(source, each.key) for each in neighbours.rows]
 
 
-def _matching(
-    snapshot: ReadSnapshot, source: ReadableSource, key: str, plan: SearchPlan
-) -> StoredRecord | None:
-    """The record of a hit, while it is visible and meets the conditions."""
-    rows = snapshot.record(hit_plan(source, key))
-    conditions = plan.conditions_on(scope_of(source)) if rows else ()
-    return rows[0] if rows and all(holds(each, rows[0].data) for each in conditions) else None
+def _records(
+    snapshot: ReadSnapshot,
+    sources: Mapping[tuple[str, str], ReadableSource],
+    places: Sequence[RecordPlace],
+) -> Iterator[tuple[RecordPlace, StoredRecord | None]]:
+    """The records of hits while they are visible, read as they are needed, some together."""
+    for begin in range(0, len(places), READ_TOGETHER):
+        some = places[begin : begin + READ_TOGETHER]
+        keys: dict[tuple[str, str], list[str]] = {}
+        for *order, key in some:
+            keys.setdefault((order[0], order[1]), []).append(key)
+        plans = [hit_plan(sources[order], each) for order, each in keys.items() if order in sources]
+        found = snapshot.records(plans)
+        yield from ((place, found.get(place)) for place in some)
+
+
+def _is_match(source: ReadableSource, row: StoredRecord, plan: SearchPlan) -> bool:
+    """Whether the record of a hit meets the conditions."""
+    return all(holds(each, row.data) for each in plan.conditions_on(scope_of(source)))
 
 
 def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int) -> str | None:

@@ -19,7 +19,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
 from personal_server.domain.persons import Corrections
-from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
+from personal_server.domain.record import DamagedRow, JsonObject, RecordPlace, StoredRecord
 from personal_server.domain.vectors import Passage
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -27,6 +27,7 @@ from personal_server.enforcement.plans import (
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    KeysPlan,
     MeaningPlan,
     NeighboursPlan,
     RecordPlan,
@@ -356,6 +357,10 @@ class ReadSnapshot(CatalogReads, Protocol):
 
     def record(self, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         """The visible rows with a key, by connection."""
+        ...
+
+    def records(self, plans: Sequence[KeysPlan]) -> Mapping[RecordPlace, StoredRecord]:
+        """The visible rows with some keys, of several sources at once."""
         ...
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:

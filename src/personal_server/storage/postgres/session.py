@@ -231,8 +231,10 @@ class PostgresSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
-    def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+    def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """Execute all, and wait once."""
+        if len(asked) == 1:
+            return [self.rows(*asked[0])]
         self._limit_statement()
         before, self._before = self._before, b""
         with self._connection.pipeline():

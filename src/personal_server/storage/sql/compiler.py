@@ -131,9 +131,7 @@ class Compiler:
         """Source: docs/contract/resource-server.md 4.3."""
         found = Where()
         if scope.resources is not None:
-            keys = orjson.dumps(sorted(scope.resources)).decode()
-            named = f"r.k IN {self.dialect.values('?', ColumnKind.TEXT)}"
-            found &= Where((named,), (keys,), KEYS)
+            found &= self.with_keys(sorted(scope.resources))
         for condition in scope.only:
             found &= self._only(condition)
         if scope.window is None:
@@ -543,6 +541,11 @@ class Compiler:
         )
         return Statement(sql, where.params)
 
+    def with_keys(self, keys: Iterable[str]) -> Where:
+        """The lines of records, by their keys."""
+        listed = orjson.dumps(list(keys)).decode()
+        return Where((f"r.k IN {self.dialect.values('?', ColumnKind.TEXT)}",), (listed,), KEYS)
+
     def with_ids(self, ids: Sequence[int]) -> Where:
         """The lines with these ids."""
         listed = orjson.dumps(list(ids)).decode()
@@ -552,6 +555,12 @@ class Compiler:
         """Figures over lines."""
         lines = self._lines(where)
         return Statement(f"SELECT {what} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
+
+    def extreme(self, column: Column, where: Where, *, highest: bool) -> Statement:
+        """The lowest or highest comparable of a column; no line where there is none."""
+        name = f"r.{column.name}"
+        present = where & Where((f"{name} IS NOT NULL",))
+        return self.select(name, present, f" ORDER BY {name}{' DESC' if highest else ''} LIMIT 1")
 
     def _instant(self, instant_ns: int, column: Column) -> Value:
         """An instant as the column compares: days begin at 00:00:00Z."""

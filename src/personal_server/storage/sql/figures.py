@@ -93,41 +93,49 @@ def span(reader: Reader, plan: RecordsPlan) -> Span:
     total = count(reader, plan)
     if plan.span_field is None:
         return Span(total, None, None)
-    ends = [
-        stored_extreme(reader, places, plan.span_field, plan.conditions, highest=highest)
-        for highest in (False, True)
-    ]
+    ends = _stored_ends(reader, places, plan.span_field, plan.conditions)
     earliest, latest = (None if end is None else stored_text(end) for end in ends)
     return Span(total, earliest, latest)
 
 
-def stored_extreme(
-    reader: Reader,
-    places: Sequence[ScopedSource],
-    field: str,
-    conditions: Sequence[Condition],
-    *,
-    highest: bool,
-) -> object:
-    """The stored value of the extreme record: of equal ones the first by (key, connection)."""
-    found: list[tuple[Any, ScopedSource, Column]] = []
-    for place in places:
-        column = place.compiler.layout.column(field)
-        if column is not None:
-            value = reader.extreme(place, column, place.matching(conditions), highest=highest)
-            found += [] if value is None else [(value, place, column)]
-    if not found:
-        return None
-    best = (max if highest else min)(value for value, _, _ in found)
-    equal = [
-        _first_with(reader, place, place.matching(conditions) & place.compiler.equal(column, best))
-        for value, place, column in found
-        if value == best
+def _stored_ends(
+    reader: Reader, places: Sequence[ScopedSource], field: str, conditions: Sequence[Condition]
+) -> list[object]:
+    """The stored values of the lowest and the highest record: of equal ones the first by (key,
+    connection).
+    """
+    timed = [(each, column) for each in places if (column := each.compiler.layout.column(field))]
+    asked = [
+        (place.source, place.compiler.extreme(column, place.matching(conditions), highest=highest))
+        for highest in (False, True)
+        for place, column in timed
     ]
-    firsts = [row for rows in equal for row in rows]
-    if not firsts:
-        return plain_point(best, found[0][2].kind)
-    return min(firsts, key=lambda row: (row.key, row.connection_id)).data[field]
+    values = (next((line[0] for line in lines), None) for lines in reader.lines_of_each(asked))
+    ends = [
+        [(value, *each) for each in timed if (value := next(values)) is not None] for _ in range(2)
+    ]
+    points: list[Any] = [
+        best((value for value, *_ in end), default=None)
+        for best, end in zip((min, max), ends, strict=True)
+    ]
+    equal = [
+        (number, place, _first_with(place, conditions, column, value))
+        for number, end in enumerate(ends)
+        for value, place, column in end
+        if value == points[number]
+    ]
+    answers = reader.lines_of_each([(place.source, first) for _, place, first in equal])
+    firsts: tuple[list[StoredRecord], ...] = [], []
+    for (number, place, _), lines in zip(equal, answers, strict=True):
+        firsts[number].extend(reader.whole_by_id(place.source, lines).values())
+    return [
+        _stored_in(rows, field) if rows else plain_point(point, end[0][2].kind) if end else None
+        for rows, point, end in zip(firsts, points, ends, strict=True)
+    ]
+
+
+def _stored_in(rows: Sequence[StoredRecord], field: str) -> object:
+    return min(rows, key=lambda row: (row.key, row.connection_id)).data[field]
 
 
 def plain_point(point: Comparable, kind: ValueKind) -> object:
@@ -141,9 +149,12 @@ def plain_point(point: Comparable, kind: ValueKind) -> object:
     return plain_value(point, point, kind)
 
 
-def _first_with(reader: Reader, place: ScopedSource, where: Where) -> list[StoredRecord]:
-    """The first record by key; none if that is damaged."""
-    return reader.rows(place, where, " ORDER BY r.k LIMIT 1")
+def _first_with(
+    place: ScopedSource, conditions: Sequence[Condition], column: Column, value: Any
+) -> Statement:
+    """The first record by key with a value; none if that is damaged."""
+    where = place.matching(conditions) & place.compiler.equal(column, value)
+    return place.compiler.rows(where, " ORDER BY r.k LIMIT 1")
 
 
 def summary(reader: Reader, scope: Scope) -> Summary:

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 
 from personal_server.domain.criteria import Condition, Operator, Order, WordQuery
-from personal_server.domain.record import StoredRecord
+from personal_server.domain.record import RecordPlace, StoredRecord
 from personal_server.domain.values import DAY_NANOSECONDS, Comparable, ValueKind
 from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.plans import (
     ChildrenPlan,
     FieldWindowPlan,
+    KeysPlan,
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
@@ -223,6 +224,21 @@ def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
         for row in reader.whole_by_id(source, lines).values()
     )
+
+
+def records(reader: Reader, plans: Sequence[KeysPlan]) -> Mapping[RecordPlace, StoredRecord]:
+    """The visible records of each source with these keys."""
+    found: dict[RecordPlace, StoredRecord] = {}
+    keys = {(plan.scope.connection_id, plan.scope.stream.name): plan.keys for plan in plans}
+    places = reader.places(plan.scope for plan in plans)
+    asked = [
+        (each.source, each.compiler.rows(each.visible() & each.compiler.with_keys(keys[each.name])))
+        for each in places
+    ]
+    for each, lines in zip(places, reader.lines_of_each(asked), strict=True):
+        for row in reader.whole_by_id(each.source, lines).values():
+            found[(*each.name, row.key)] = row
+    return found
 
 
 def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:

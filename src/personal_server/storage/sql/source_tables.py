@@ -231,10 +231,11 @@ class ScopedSource:
         found = self.compiler.layout.column(self.compiler.layout.event)
         return found if found is not None and found.field in self.scope.fields else None
 
-    def event_ns(self, value: int | None) -> int | None:
-        """What the column of the event time holds, as an instant."""
+    @property
+    def event_unit_ns(self) -> int:
+        """What the column of the event time counts in."""
         is_day = self.event is not None and self.event.kind is ValueKind.DATE
-        return None if value is None else int(value) * (DAY_NANOSECONDS if is_day else 1)
+        return DAY_NANOSECONDS if is_day else 1
 
     def candidate(
         self,
@@ -405,10 +406,7 @@ class Reader:
         self, place: ScopedSource, column: Column, where: Where, *, highest: bool
     ) -> object:
         """The lowest or highest comparable of a column."""
-        name = f"r.{column.name}"
-        present = where & Where((f"{name} IS NOT NULL",))
-        tail = f" ORDER BY {name}{' DESC' if highest else ''} LIMIT 1"
-        return self.value(place.compiler.select(name, present, tail))
+        return self.value(place.compiler.extreme(column, where, highest=highest))
 
     def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         if scope.made_of is not None:

@@ -138,6 +138,7 @@ class SqlSnapshot(Reader):
     page = pages.page
     timeline = pages.timeline
     record = pages.record
+    records = pages.records
     children = pages.children
     neighbours = pages.neighbours
     field_window = pages.field_window

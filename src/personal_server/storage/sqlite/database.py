@@ -229,7 +229,7 @@ class SqliteSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
-    def several(self, asked: Iterable[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+    def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """One after the other."""
         return [self.rows(sql, params) for sql, params in asked]
 

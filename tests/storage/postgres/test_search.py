@@ -24,11 +24,11 @@ class Posted:
 
     def __init__(self, store: SqlRecordStore, name: str) -> None:
         self.store = store
-        self._name = name
+        self.name = name
 
     def lines(self, statement: str) -> list[Any]:
         with psycopg.connect(server().url(), autocommit=True) as connection:
-            connection.execute(f"SET search_path TO {self._name}".encode())
+            connection.execute(f"SET search_path TO {self.name}".encode())
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
@@ -91,3 +91,17 @@ def test_hits_are_told_by_what_is_posted(posted: Posted) -> None:
     posted.lines("UPDATE w1 SET words = ''")
     hits = {each.key: each.occurrences for each in search(posted.store, "rain").candidates}
     assert hits == {"n1": (4,), "n2": (1,)}
+
+
+def test_tables_that_post_nothing_again_are_brought_up(posted: Posted, tmp_path: Path) -> None:
+    write(posted.store, "cin_a", [note("n1", body="rain rain")])
+    posted.lines("ALTER TABLE p1 DROP COLUMN again")
+    posted.lines(
+        "CREATE OR REPLACE FUNCTION pdpp_unpost() RETURNS trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RETURN NULL; END $$"
+    )
+    with closing(PostgresDatabase(server().url(), tmp_path, posted.name)):
+        write(posted.store, "cin_a", [note("n2", body="rain rain rain"), "n1"])
+    hits = {each.key: each.occurrences for each in search(posted.store, "rain").candidates}
+    assert hits == {"n2": (3,)}
+    assert len(posted.of("1:rain")) == 1

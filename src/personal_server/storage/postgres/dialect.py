@@ -8,10 +8,11 @@ an integer by its point (`render_double`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 import orjson
@@ -117,7 +118,7 @@ class PostgresDialect:
         """With whether a set of words holds them all; and what is posted of them."""
         lines = [(number, int(_is_long(marked)), marked) for number, marked in words]
         yield index, ("rowid", "is_long", "words"), lines
-        yield postings(index), ("term", "first", "last", "ids", "again"), _posted(lines)
+        yield postings(index), ("term", "first", "last", "ids", "again"), _posted(words)
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """What is posted goes first: nothing is taken out of it word by word."""
@@ -448,39 +449,34 @@ def postings(index: str) -> str:
     return f"p{index[1:]}"
 
 
-def _posted(lines: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str | None, ...]]:
-    """The blocks of lines: word, first and last id, and all of them as arrays are written."""
+def _posted(lines: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """The blocks of the words of lines, rendered: word, first and last id, all of them, and those
+    of lines that hold it once more.
+
+    Words are letters and digits behind their mark, so that nothing in them is escaped.
+    """
     for _, in_time in groupby(lines, lambda line: line[0] >> _BITS_TOGETHER):
         while together := list(islice(in_time, POSTED_TOGETHER)):
-            found, again = dict[str, list[str]](), dict[str, list[str]]()
-            for number, is_long, marked in together:
-                told, words = str(number), marked.split(" ")
-                if is_long:
-                    words = [word[:LONGEST_POSTED_CHARS] for word in words]
-                for word in words:
-                    ids = found.get(word)
-                    if ids is None:
-                        found[word] = [told]
-                    elif ids[-1] is not told:
-                        ids.append(told)
-                    else:
-                        again.setdefault(word, []).append(told)
-            for word, ids in sorted(found.items()):
-                more = again.get(word)
-                yield word, ids[0], ids[-1], _array(ids), None if more is None else _array(more)
-
-
-def _array(ids: Iterable[str]) -> str:
-    return f"{{{','.join(ids)}}}"
+            found = defaultdict[str, list[str]](list)
+            for number, marked in together:
+                told = str(number)
+                for word in marked.split(" "):
+                    found[word[:LONGEST_POSTED_CHARS]].append(told)
+            for word in sorted(found):
+                ids, again = found[word], "\\N"
+                once = dict.fromkeys(ids)
+                if len(once) < len(ids):
+                    more = [each for last, each in pairwise(ids) if each is last]
+                    again = f"{{{','.join(more)}}}"
+                yield f"{word}\t{ids[0]}\t{ids[-1]}\t{{{','.join(once)}}}\t{again}\n"
 
 
 def _is_long(marked: str) -> bool:
     """Whether words are more, or longer, than a set of them holds."""
     if len(marked) <= LONGEST_POSTED_CHARS:
         return False
-    if len(marked.encode()) > MOST_POSTED_BYTES:
-        return True
-    return any(len(word) > LONGEST_POSTED_CHARS for word in marked.split(" "))
+    longest = max(map(len, marked.split(" ")))
+    return longest > LONGEST_POSTED_CHARS or len(marked.encode()) > MOST_POSTED_BYTES
 
 
 class Sought:

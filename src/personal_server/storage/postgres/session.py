@@ -252,9 +252,9 @@ class PostgresSession:
         self.has_changed |= self._cursor.rowcount > 0
 
     def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
-        """As one stream of lines."""
+        """As one stream of lines, of which some are rendered already."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-        rendered = (_rendered_line(line) for line in lines)
+        rendered = (line if isinstance(line, str) else _rendered_line(line) for line in lines)
         with self._cursor.copy(translated_sql(statement)) as copy:
             while some := "".join(islice(rendered, LINES_AT_ONCE)):
                 copy.write(some)

@@ -115,7 +115,7 @@ def _fill(store: SqlRecordStore, records: int, console: Console) -> None:
             for field in each.texts
         }
         store.put_passages(work, made)
-    while store.merge_slice():  # as a server does behind an import
+    while store.pack_passages() or store.merge_slice():  # as a server does behind an import
         pass
     console.print(f"their vectors kept in {time.process_time() - begun:.0f} s")
 

@@ -390,6 +390,10 @@ class MemoryStore:
                     passages = tuple(made.get((record.id, field), ()))
                     state.passages[(*self._waiting[record.id], field)] = (text, passages)
 
+    def pack_passages(self) -> bool:
+        """They are always compared one by one."""
+        return False
+
     def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
         """See the port."""
         return ()

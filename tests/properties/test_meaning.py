@@ -15,6 +15,7 @@ import pytest
 from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sql import sign_blocks
 from tests.properties import hits
 from tests.properties.comparing import Session, furnish
 from tests.properties.meaning import wanted_of
@@ -32,6 +33,13 @@ FARTHEST = 0.92
 DAYS = ("2026-01-01", "2026-01-03", "2026-03-29T00:30:00Z")
 ASKED = ("dog", "weather", "wet", "letter", *WORDS)
 FIELDS: list[str] = STREAM_NOTES["query"]["search"]["semantic_fields"]
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few passages are enough for a block of signs."""
+    monkeypatch.setattr(sign_blocks, "FEWEST_PACKED", 2)
+    monkeypatch.setattr(sign_blocks, "PACKED_TOGETHER", 3)
 
 
 @pytest.mark.parametrize("kind", STORES)

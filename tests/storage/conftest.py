@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sql import sign_blocks
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
@@ -43,3 +44,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStor
     with opened(tmp_path) as found:
         furnish(found, "cin_a", "cin_b")
         yield found
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few passages are enough for a block of signs."""
+    monkeypatch.setattr(sign_blocks, "FEWEST_PACKED", 2)
+    monkeypatch.setattr(sign_blocks, "PACKED_TOGETHER", 4)

@@ -62,6 +62,7 @@ class PassageIndex:
         self._sleep = sleep or self._stopped.wait
         self._monotonic = monotonic
         self._share = WHOLE
+        self._is_packed = False
 
     def __call__(self) -> None:
         """Up to `BATCHES_AT_ONCE`, until it is stopped.  Raises: EmbedderFailed."""
@@ -79,8 +80,15 @@ class PassageIndex:
             if not self._batch(embedder):
                 self._share = WHOLE
                 embedder.close()  # until there is more to do
+                self._pack()
                 return
         self._share = percent_embedded(self._store.embedding_progress())
+
+    def _pack(self) -> None:
+        """What was embedded since it was done before."""
+        while not self._is_packed and not self._stopped.is_set():
+            self._is_packed = not self._store.pack_passages()
+            self._sleep(0)
 
     def stop(self) -> None:
         """Begin no further batch, and end the one that is made, of which nothing is kept."""
@@ -104,6 +112,7 @@ class PassageIndex:
                 if self._stopped.is_set():
                     return True
                 self._store.put_passages(work, made)
+                self._is_packed = False
                 self._sleep((self._monotonic() - begun) * REST_SHARE)
                 return True
         return False

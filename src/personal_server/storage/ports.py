@@ -735,6 +735,10 @@ class PassageStore(Protocol):
         """Keep what was made of records (by id and field), and that they are done with."""
         ...
 
+    def pack_passages(self) -> bool:
+        """Have some passages compared sooner; whether there was anything to do."""
+        ...
+
     def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
         """How far it is, by (connection, stream)."""
         ...

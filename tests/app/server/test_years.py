@@ -42,7 +42,7 @@ REMEMBERED = frozenset(
 OWNED = frozenset(
     {"blob_references", "introspection_clients", "passkeys", "rebuilds", "thread_marks"}
     | {"rankings", "owner", "gone", "canaries", "reading_limits", "person_corrections"}
-    | {"passages", "passage_indexes", "passage_signs"}  # with a model only
+    | {"passages", "passage_blocks", "passage_indexes", "passage_signs"}  # with a model only
     | {"event_subscriptions", "events"}  # so many of an access, and forgotten after it
 )
 KEPT = Retention(history_days=45, disclosure_days=45, audit_days=45, detail_days=30)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.values import instant_ns
 from personal_server.domain.vectors import Passage
@@ -109,3 +111,41 @@ def test_equal_distances_stand_with_the_newest_first(store: RecordStore) -> None
     write(store, "cin_a", [note(f"n{n}", at=at, body="puppy") for n, at in enumerate(days)])
     embed(store)
     assert keys(nearest(store, "dog", most=3)) == ["n8", "n7", "n6"]
+
+
+def pack(store: RecordStore) -> int:
+    """Whatever is enough for blocks; how many were made."""
+    return sum(iter(store.pack_passages, False))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_of_signs_are_what_their_passages_are(store: RecordStore) -> None:
+    """While they are made, and when something in the middle of one changed, came or went."""
+    bodies = ("puppy", "rain", "a bill", "the garden", "weather", "a letter")
+    days = [f"2026-03-{day:02}T00:00:00Z" for day in range(1, 25)]
+    write(store, "cin_a", [note(f"n{n}", at, body=bodies[n % 6]) for n, at in enumerate(days)])
+    since, until = instant_ns(days[5]), instant_ns(days[20])
+    assert since is not None
+    window = TimeConstraint("at", since, until)
+    scopes = [
+        scope("cin_a"),
+        scope("cin_a", window=window),
+        scope("cin_a", window=TimeConstraint("at", since)),
+        scope("cin_a", resources=frozenset({"n1", "n9"})),
+    ]
+
+    def found() -> list[Nearest]:
+        return [nearest(store, text, (each,)) for each in scopes for text in ("dog", "wet rain")]
+
+    embed(store)
+    before = found()
+    made = pack(store)
+    assert found() == before
+    changed = [note("n7", days[7], body="dog"), note("m", days[9], body="puppy"), "n12"]
+    write(store, "cin_a", changed)
+    embed(store)
+    after = found()
+    assert after != before
+    assert {"m", "n7"} <= set(keys(nearest(store, "dog", scopes[:1]))[:7])
+    assert pack(store) <= made
+    assert found() == after

@@ -18,19 +18,22 @@ from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.postgresql import schema, server
 from tests.semantics.tiny import vector_of
 from tests.storage.conftest import sqlite_store
-from tests.storage.ports.test_passages import embed, keys, nearest
+from tests.storage.ports.test_passages import embed, keys, nearest, pack
 from tests.storage.sqlite.test_search import ROW_STEPS, SCOPES, opened
 from tests.storage.worlds import furnish, note, write
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("is_packed", [False, True], ids=["lines", "blocks"])
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_nearest_cost_the_same_with_and_without_hidden_passages(
-    tmp_path: Path, name: str
+    tmp_path: Path, name: str, *, is_packed: bool
 ) -> None:
     """In the hidden world what is asked for is nearer than anything that is visible."""
     with opened(name, tmp_path) as worlds:
         for store in worlds.stores:
             embed(store)
+            assert not is_packed or pack(store)
         plan = MeaningPlan((worlds.scope,), vector_of("zebra"), "tiny")
         without, other = worlds.work(lambda snapshot: snapshot.nearest(plan))
         assert abs(other.steps - without.steps) <= 3 * ROW_STEPS
@@ -38,12 +41,14 @@ def test_the_nearest_cost_the_same_with_and_without_hidden_passages(
             assert without == other
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_the_vectors_of_what_was_erased_leave_the_file(tmp_path: Path) -> None:
     with sqlite_store(tmp_path) as store:
         furnish(store, "cin_a", "cin_b")
         texts = {f"n{number}": f"the secret number {number}" for number in range(40)}
         write(store, "cin_a", [note(key, body=text) for key, text in texts.items()])
         embed(store)
+        assert pack(store)
         gone, stays = vector_of(texts["n7"]), vector_of(texts["n8"])
         assert held(tmp_path, gone) == held(tmp_path, stays) == (True, True)
         assert store.delete_record("cin_a", "notes", "n7", 3_000)

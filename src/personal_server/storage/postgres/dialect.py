@@ -59,6 +59,7 @@ class PostgresDialect:
     ordered_join = "JOIN"
     steers = False
     waits = True
+    packs = False
     find_table = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
     find_column = (
         "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = ?"

@@ -192,22 +192,33 @@ class Compiler:
 
         `None` where what is visible is no stretch of time.
         """
-        window = scope.window
-        if window is None or window.field != self.layout.placed or scope.is_picked:
+        if scope.window is None or not self.is_stretch(scope):
             return None
         seen = self.visible(scope)
         if seen == NOTHING:
             return seen
-        found, sure = self.stretch(scope, name), FIRST_IN_TIME
-        if window.since_ns is not None:
-            sure = min(self._place(window.since_ns) + WIDEST_PROBE, MAX_ID)
-        surely = Where((f"{name} > ?",), (sure,))
-        if window.until_ns is not None:
-            surely &= Where((f"{name} < ?",), (self._place(window.until_ns),))
+        found = self.stretch(scope, name)
+        surely = Where((f"{name} > ?", f"{name} < ?"), self.sure(scope))
         one = Where((f"r.id = {name}",)) & seen
         looked_up = f"EXISTS (SELECT 1 FROM {self.lines()}{one.sql})"  # noqa: S608
         either = f"({' AND '.join(surely.parts)} OR {looked_up})"
         return found & Where((either,), surely.params + one.params)
+
+    def is_stretch(self, scope: Scope) -> bool:
+        """Whether what is visible is a stretch of time, or everything."""
+        window = scope.window
+        return not scope.is_picked and (window is None or window.field == self.layout.placed)
+
+    def sure(self, scope: Scope) -> tuple[int, int]:
+        """Between which ids everything is visible, where that is a stretch (`is_stretch`)."""
+        window, first, last = scope.window, -MAX_ID, MAX_ID
+        if window is not None:
+            first = FIRST_IN_TIME
+            if window.since_ns is not None:
+                first = min(self._place(window.since_ns) + WIDEST_PROBE, MAX_ID)
+            if window.until_ns is not None:
+                last = self._place(window.until_ns)
+        return first, last
 
     def _place(self, instant_ns: int) -> int:
         return place_in_time(instant_ns, 0, self.layout)

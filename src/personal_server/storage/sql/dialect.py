@@ -45,6 +45,11 @@ class Dialect(Protocol):
         ...
 
     @property
+    def packs(self) -> bool:
+        """Whether signs are compared soonest in this process, many at once (`sign_blocks`)."""
+        ...
+
+    @property
     def find_table(self) -> str:
         """The statement that gives a line for the table of a name."""
         ...

@@ -306,6 +306,20 @@ class PassageSignsRow(StoredRow, table="passage_signs"):
     signs: Cell[Bits]
 
 
+class PassageBlockRow(StoredRow, table="passage_blocks"):
+    """The signs of all passages of a field whose records have ids from `first` to `last`.
+
+    They follow from the vectors, and go when one of these comes or goes.
+    """
+
+    tables: Cell[int] = column(key=True)
+    field: Cell[str] = column(key=True)
+    last: Cell[int] = column(key=True)
+    first: Cell[int]
+    ids: Cell[bytes]
+    signs: Cell[bytes]
+
+
 class PassageIndexRow(StoredRow, table="passage_indexes"):
     """How far the passages of a source were made.
 

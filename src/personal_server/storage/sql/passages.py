@@ -7,7 +7,8 @@ records at a time: first what changed, as the change feed names it, then all rec
 first.  A record's passages go with the record, or with the value that they were made of.
 
 Rule: what is looked at is visible, and nothing else; the vectors of hidden fields and records are
-never compared.  Signs are looked at first, then the vectors of the few that these leave.
+never compared.  Signs are looked at first (`sign_blocks`), then the vectors of the few that these
+leave.
 """
 
 from __future__ import annotations
@@ -22,16 +23,25 @@ from personal_server.domain.vectors import DISTANCE_DECIMALS, Passage, signs_of
 from personal_server.enforcement.plans import MeaningPlan, Scope
 from personal_server.enforcement.rows import Nearest, NearRecord
 from personal_server.storage.ports import EmbeddingProgress, Unembedded, WaitingRecord
-from personal_server.storage.sql.compiler import Compiler, Where
+from personal_server.storage.sql.compiler import NOTHING, Compiler, Where
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ChangeRow,
     FactRow,
+    PassageBlockRow,
     PassageIndexRow,
     PassageRow,
     PassageSignsRow,
     SourceRow,
     StoreRow,
+)
+from personal_server.storage.sql.sign_blocks import (
+    EVERYTHING,
+    can_pack,
+    nearest_in_blocks,
+    pack,
+    unpack,
+    unpacked,
 )
 from personal_server.storage.sql.source_tables import (
     Reader,
@@ -61,14 +71,20 @@ _ANEW = update(
     PassageIndexRow, [PassageIndexRow.fields, PassageIndexRow.position], PassageIndexRow.tables
 )
 _END_INDEX = delete(PassageIndexRow, PassageIndexRow.tables)
-_OF_TABLES = tuple(f"DELETE FROM {each} WHERE tables = ?" for each in _PASSAGES)  # noqa: S608
+_OF_TABLES = tuple(
+    f"DELETE FROM {each} WHERE tables = ?"  # noqa: S608
+    for each in (*_PASSAGES, PassageBlockRow.table)
+)
 _OF_FIELD = tuple(f"{each} AND field = ?" for each in _OF_TABLES)
-_OF_RECORD = tuple(f"{each} AND id = ?" for each in _OF_FIELD)
+*_OF_RECORD, _OF_BLOCK = (
+    f"{each} AND {key} = ?" for each, key in zip(_OF_FIELD, ("id", "id", "last"), strict=True)
+)
 _COPY = tuple(
     f"INSERT INTO {each} SELECT ?, field, ?, {rest} FROM {each}"  # noqa: S608
     " WHERE tables = ? AND field = ? AND id = ?"
     for each, rest in zip(_PASSAGES, ("place, start, stop, vector", "place, signs"), strict=True)
 )
+_FIELDS = f"SELECT tables, fields FROM {PassageIndexRow.table} ORDER BY tables"  # noqa: S608
 _HAS = f"SELECT 1 FROM {PassageRow.table} WHERE tables = ? AND field = ? AND id = ? LIMIT 1"  # noqa: S608
 _LAST_CHANGE = (
     f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
@@ -81,9 +97,12 @@ _CHANGED = (
 _FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 _FORGET_FACT = delete(FactRow, FactRow.name)
 _SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
-_ANY = tuple(f"SELECT tables, field, id FROM {each} LIMIT ?" for each in _PASSAGES)  # noqa: S608
-
+_ANY = (
+    *(f"SELECT tables, field, id FROM {each} LIMIT ?" for each in _PASSAGES),  # noqa: S608
+    f"SELECT tables, field, last FROM {PassageBlockRow.table} LIMIT ?",  # noqa: S608
+)
 _SOME = tuple(each.replace(" LIMIT", " WHERE tables = ? LIMIT") for each in _ANY)
+_FORGET = (*_OF_RECORD, _OF_BLOCK)
 
 
 class _PassageIndex(NamedTuple):
@@ -120,6 +139,7 @@ def embedded_fields(session: Session, tables: int) -> tuple[str, ...]:
 def forget_passages(session: Session, tables: int, places: Collection[tuple[str, int]]) -> None:
     """Those of fields of records, as (field, id)."""
     if places:
+        unpack(session, tables, places)
         for statement in _OF_RECORD:
             session.many(statement, [(tables, *place) for place in places])
 
@@ -133,7 +153,7 @@ def forget_all_passages(session: Session, tables: int) -> None:
 
 def forget_some_passages(session: Session, tables: int) -> None:
     """Some of those of a source; when none are left, that they were made."""
-    for forget, find in zip(_OF_RECORD, _SOME, strict=True):
+    for forget, find in zip(_FORGET, _SOME, strict=True):
         found = session.rows(find, (tables, FORGOTTEN_AT_ONCE))
         session.many(forget, set(found))
         if found:
@@ -153,6 +173,8 @@ def copy_passages(
     session: Session, source: tuple[int, int], target: tuple[int, int], fields: Iterable[str]
 ) -> None:
     """Those of one record; of both places the tables and the id."""
+    fields = tuple(fields)
+    unpack(session, target[0], [(field, target[1]) for field in fields])
     for field in fields:
         for statement in _COPY:
             session.run(statement, (*target, source[0], field, source[1]))
@@ -176,7 +198,7 @@ class PassagesPart(StorePart):
         with self._database.write_soon() as session:
             session.run(_FORGET_FACT, (MODEL,))
             session.run(f"DELETE FROM {PassageIndexRow.table}")  # noqa: S608
-            for forget, find in zip(_OF_RECORD, _ANY, strict=True):
+            for forget, find in zip(_FORGET, _ANY, strict=True):
                 found = session.rows(find, (FORGOTTEN_AT_ONCE,))
                 session.many(forget, set(found))
                 if found:
@@ -216,6 +238,16 @@ class PassagesPart(StorePart):
                 if held == record.sum:
                     _put(session, work.tables, record, made)
             session.run(_NOTE, (work.position, work.since, work.tables))
+
+    def pack_passages(self) -> bool:
+        """One block in each transaction."""
+        with self._database.read() as session:
+            if not can_pack(session) or not _unpacked(session):
+                return False
+        with self._database.write_soon() as session:
+            for place in _unpacked(session):
+                pack(session, *place)
+        return True
 
     def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
         """By what is left to be walked and followed."""
@@ -287,6 +319,16 @@ class PassagesPart(StorePart):
         if (position, since) == index[2:]:
             return None
         return Unembedded(source.tables, position, since, tuple(found.values()))
+
+
+def _unpacked(session: Session) -> list[tuple[int, str, tuple[int, int]]]:
+    """A stretch of passages that are in no block, as (tables, field, first and last id)."""
+    for tables, fields in session.rows(_FIELDS):
+        for field in orjson.loads(fields):
+            stretch = unpacked(session, tables, field)
+            if stretch is not None:
+                return [(tables, field, stretch)]
+    return []
 
 
 def _lacking(
@@ -434,19 +476,40 @@ class _NearPart:
 
     def signs(self) -> list[tuple[int, str, int]]:
         """How far, in which field, of which record: the passages whose signs are nearest."""
-        session, tables = self._reader.session, self.place.source.tables
-        where = self._seen()
+        seen = self._seen()
         found: list[tuple[int, str, int]] = []
         for field in self._fields:
-            asked = Where(("b.tables = ?", "b.field = ?"), (tables, field)) & where
-            apart = session.dialect.sign_distance("b.signs")
-            lines = session.rows(
-                f"SELECT {apart} AS apart, b.id FROM {PassageSignsRow.table} b{asked.sql}"  # noqa: S608
-                " ORDER BY apart, b.id DESC, b.place LIMIT ?",
-                (signs_of(self._plan.vector), *asked.params, COMPARED_PASSAGES),
-            )
-            found += [(distance, field, row_id) for distance, row_id in lines]
+            near, left = self._in_blocks(field, seen)
+            for first, last in left:
+                near += self._in_lines(field, seen, first, last)
+            near.sort(key=lambda each: (each[0], -each[1]))
+            found += [(distance, field, row_id) for distance, row_id in near[:COMPARED_PASSAGES]]
         return found
+
+    def _in_blocks(
+        self, field: str, seen: Where
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """The nearest as (how far, of which record) where everything is visible and asked for, and
+        the stretches of ids that are left.
+        """
+        scope, compiler = self.place.scope, self.place.compiler
+        if self._plan.conditions_on(scope) or not compiler.is_stretch(scope) or seen == NOTHING:
+            return [], [EVERYTHING]
+        asked = (self.place.source.tables, field, compiler.sure(scope))
+        signs = signs_of(self._plan.vector)
+        return nearest_in_blocks(self._reader.session, *asked, signs, COMPARED_PASSAGES)
+
+    def _in_lines(self, field: str, seen: Where, first: int, last: int) -> list[Line]:
+        """The same of a stretch, passage by passage."""
+        session, tables = self._reader.session, self.place.source.tables
+        asked = Where(("b.tables = ?", "b.field = ?"), (tables, field)) & seen
+        asked &= Where(("b.id >= ?", "b.id <= ?"), (first, last))
+        apart = session.dialect.sign_distance("b.signs")
+        return session.rows(
+            f"SELECT {apart} AS apart, b.id FROM {PassageSignsRow.table} b{asked.sql}"  # noqa: S608
+            " ORDER BY apart, b.id DESC, b.place LIMIT ?",
+            (signs_of(self._plan.vector), *asked.params, COMPARED_PASSAGES),
+        )
 
     def records(self, chosen: Mapping[str, Sequence[int]]) -> list[NearRecord]:
         """Each record with its nearest passage."""

@@ -23,6 +23,7 @@ from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ErasedRow,
     FactRow,
+    PassageBlockRow,
     PassageIndexRow,
     PassageRow,
     PassageSignsRow,
@@ -41,7 +42,8 @@ from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 
 LINES_AT_ONCE = 500
 _MARK = "moving"
-_DERIVED = frozenset({RebuildRow.table, ErasedRow.table, PassageSignsRow.table})
+_SIGNS = (PassageSignsRow.table, PassageBlockRow.table)
+_DERIVED = frozenset({RebuildRow.table, ErasedRow.table, *_SIGNS})
 _OF_SOURCES = f"tables IN (SELECT {SourceRow.tables} FROM {SourceRow.table})"  # noqa: S608
 _ONLY = {
     # PostgreSQL counts its states there
@@ -130,7 +132,8 @@ class CopiedTable:
         """Remove all lines."""
         session.run(f"DELETE FROM {self.name} WHERE {self.only}")  # noqa: S608
         if self.name == PassageRow.table.name:
-            session.run(f"DELETE FROM {PassageSignsRow.table}")  # noqa: S608
+            for derived in _SIGNS:
+                session.run(f"DELETE FROM {derived}")  # noqa: S608
 
     def digest(self, session: Session) -> str:
         """A digest of all lines."""

@@ -42,6 +42,7 @@ class SqliteDialect:
     ordered_join = "CROSS JOIN"
     steers = True
     waits = False
+    packs = True
     find_table = "SELECT 1 FROM sqlite_schema WHERE name = ?"
     find_column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 

@@ -54,6 +54,7 @@ HELD = b"bytes that others know too"
 SOURCE = "https://bench.example/connectors/bench_letters"
 LEXICAL = ["subject", "body"]
 NAMED = ("probe", "grant limited in")
+LIMITS = ("fields", "records", "time", "content", "most content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,7 @@ def _probes() -> list[Probe]:
         "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}+-x{NUMBER}" for name, text in asked.items()}
-    grants = ("fields", "records", "time", "content", "most content")
-    found = [_probe(*each, grant) for grant in grants for each in asked.items()]
+    found = [_probe(*each, grant) for grant in LIMITS for each in asked.items()]
     count = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
     picked = ("records", "content", "most content")
     found += [_probe("count with a filter", count, grant) for grant in picked]
@@ -155,12 +155,11 @@ def _probes() -> list[Probe]:
 
 
 def _meaning_probes() -> list[Probe]:
-    return [
-        Probe(mode, grant, *(f"{path}{word}+{NUMBER}" for word in (HIDDEN, MEANT_ABSENT)))
-        for grant in ("fields", "records", "time")
-        for mode in ("meaning", "hybrid")
-        for path in (f"/v1/search?mode={mode}&q=",)
-    ]
+    asked = {
+        name: [f"/v1/search?mode={mode}&q={word}+{NUMBER}" for word in (HIDDEN, MEANT_ABSENT)]
+        for name, mode in (("meaning", "meaning"), ("words and meaning", "hybrid"))
+    }
+    return [Probe(name, grant, *paths) for grant in LIMITS for name, paths in asked.items()]
 
 
 def _wait_until_embedded(site: Site, token: str) -> None:

@@ -163,6 +163,18 @@ class Keyboard:
 
         self._until(said)
 
+    def comes_to_see(self, words: str, where: str) -> None:
+        """Load the page anew until it says so: what is written soon is not there at once."""
+
+        def said() -> bool:
+            found = self.driver.find_elements(By.CSS_SELECTOR, where)
+            if any(words in each.text for each in found):
+                return True
+            self.driver.refresh()
+            return False
+
+        self._until(said)
+
     def _until(self, found: Callable[[], Any]) -> Any:
         wait = WebDriverWait(
             self.driver, SECONDS, poll_frequency=0.1, ignored_exceptions=[WebDriverException]

@@ -184,6 +184,7 @@ def see_what_was_read(walk: Walk, records: Sequence[Mapping[str, Any]]) -> None:
     """The newest line of the log opens the very records that the app got."""
     keyboard = walk.keyboard
     keyboard.follow("link", "Disclosures", "What was read")
+    keyboard.comes_to_see("Mail agent", "main table")
     walk.step("The log of what was read")
     keyboard.follow("link", "what was asked", "Mail agent")
     given = keyboard.driver.find_elements(By.CSS_SELECTOR, GIVEN)

@@ -122,13 +122,14 @@ class Backend:
 
 
 def notices(tests: tuple[str, ...]) -> bool:
-    """Whether one of these tests fails."""
+    """Whether one of these tests fails.  Raises: RuntimeError, where they did not run."""
     files = [str(root / "tests" / "mcp_adapter" / name) for name in tests]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return (
-            pytest.main([*options, *plugins, *files], plugins=[Backend()])
-            == pytest.ExitCode.TESTS_FAILED
-        )
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        ended = pytest.main([*options, *plugins, *files], plugins=[Backend()])
+    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise RuntimeError(f"pytest ended with {ended!r}: {said.getvalue()}")
+    return ended == pytest.ExitCode.TESTS_FAILED
 
 
 def survives(mutant: Mutant) -> bool:

@@ -14,15 +14,15 @@ help: ## List the targets
 
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml
 	@echo "Fetching what the server stands on, into $(VENV): a minute or two, once."
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $@
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	@echo "Fetching what its demo and its tests stand on: another minute, once."
-	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
-	touch $@
+	@$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
 
 install: $(VENV)/run.stamp ## Put pdpp and pdpp-mcp-server into .venv/bin
 
@@ -30,10 +30,10 @@ semantic: $(VENV)/run.stamp requirements/semantic.txt ## Put what search by mean
 	$(BIN)/pip install --quiet --require-hashes -r requirements/semantic.txt
 
 demo: $(VENV)/dev.stamp ## The main job end to end, on real data: make demo [STORE=postgresql]
-	$(BIN)/python -m demo $(STORE)
+	@$(BIN)/python -m demo $(STORE)
 
 serve: $(VENV)/run.stamp ## Serve your records (PDPP_DATA_DIR, default ~/.pdpp/data)
-	$(BIN)/pdpp serve
+	@$(BIN)/pdpp serve
 
 bench: $(VENV)/dev.stamp ## Measure: make bench [RECORDS=100000] [STORE=postgresql] [WRITE=--write], or two commits in turn: [COMPARE=COMMIT]
 ifdef COMPARE

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.text import Text
 
 WIDTH = 100
 
@@ -33,24 +34,31 @@ class Story:
     def output(self, text: str) -> None:
         """Show what a command said."""
         for line in text.rstrip().splitlines():
-            self._console.print(f"  {escape(line)}", overflow="fold")
+            self._folded("  ", escape(line))
 
     def ask(self, question: str, tool: str, arguments: Mapping[str, Any]) -> None:
         """Show what the agent wants to know and the call it makes."""
         self._console.print(f"\n[bold magenta]agent[/] {escape(question)}")
-        self._console.print(f"  [blue]{tool}[/] {escape(json.dumps(arguments))}", overflow="fold")
+        self._folded("  ", f"[blue]{tool}[/] {escape(json.dumps(arguments))}")
 
     def face(self, text: str, lines: int = 12) -> None:
         """Show the text face of a result, shortened for reading, and how long it really is."""
         all_lines = text.splitlines()
         shown = [line if len(line) <= WIDTH * 2 else f"{line[: WIDTH * 2]} …" for line in all_lines]
         for line in shown[:lines]:
-            self._console.print(f"  [dim]│[/] {escape(line)}", overflow="fold")
+            self._folded("  [dim]│[/] ", escape(line))
         if len(all_lines) > lines:
             rest = len(all_lines) - lines
             self._console.print(
                 f"  [dim]│ … {rest} more lines ({len(text):,} characters in all)[/]"
             )
+
+    def _folded(self, mark: str, markup: str) -> None:
+        """Print what may be longer than a line, with the mark before each part of it."""
+        begins = Text.from_markup(mark)
+        room = WIDTH - begins.cell_len
+        for part in Text.from_markup(markup).wrap(self._console, room, overflow="fold"):
+            self._console.print(begins + part)
 
     def remark(self, text: str) -> None:
         """Say what that means."""

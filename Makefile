@@ -4,6 +4,12 @@ VENV := .venv
 RECORDS ?= 100000
 SECONDS ?= 600
 AGAIN ?=
+# Tests wait for processes, browsers and clocks about as long as they compute; whoever is done takes
+# from who is not, so that what a module shares is made once.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+TOGETHER := -n $(WORKERS) --dist worksteal
+# The program is started many hundred times, and would be compiled as often.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
@@ -62,13 +68,13 @@ $(WEIGHTS)/made.stamp: tests/semantics/weights.txt tests/semantics/model.py $(VE
 	touch $@
 
 test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
-	$(BIN)/pytest -n auto $(AGAIN)
+	$(BIN)/pytest $(TOGETHER) $(AGAIN)
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
 ON_BOTH := tests/app/server tests/authorization_server tests/granting tests/requirements \
 	tests/resource_server tests/reading tests/secrecy tests/properties/test_lifecycles.py
 test-postgresql: $(VENV)/dev.stamp ## The suites of servers on PostgreSQL in the place of the file
-	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest -n auto -m "not of_files" $(ON_BOTH)
+	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest $(TOGETHER) -m "not of_files" $(ON_BOTH)
 
 # The public MCP suite, locked by hash; any npm registry will do, and none is named.
 SUITE := .cache/conformance

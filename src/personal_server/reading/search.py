@@ -657,8 +657,6 @@ def _show(
     coming = turn.hits[at:]
     rows = _records(snapshot, sources, [(hit.connection_id, hit.stream, hit.key) for hit in coming])
     for kept, (place, row) in zip(coming, rows, strict=True):
-        if len(shown) == limit or looked_at >= PAGE_TEXT_CHARS:
-            break
         source = sources.get(place[:2])
         hit, around = None, list[tuple[ReadableSource, str]]()
         if source is not None and row is not None and _is_match(source, row, read.plan):
@@ -674,6 +672,9 @@ def _show(
             shown.append((source, kept.key))
             beside += around
         at += 1
+        # before the next record, with which further ones may be read
+        if len(shown) == limit or looked_at >= PAGE_TEXT_CHARS:
+            break
     return _ShownHits(fill.items, shown, beside, at)
 
 

@@ -410,11 +410,6 @@ def render_double(number: float) -> str:
     return text if "." in text else f"{text}.0"
 
 
-def parse_number(text: bytes) -> int | float:
-    """The opposite."""
-    return float(text) if b"." in text else int(text)
-
-
 # Folding ----------------------------------------------------------------------------------------
 @lru_cache(maxsize=1)
 def _upper() -> dict[str, list[str]]:

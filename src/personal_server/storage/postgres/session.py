@@ -23,7 +23,7 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
-from personal_server.storage.postgres.dialect import DIALECT, parse_number, render_double
+from personal_server.storage.postgres.dialect import DIALECT, render_double
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T
 
@@ -53,8 +53,11 @@ class _FlagDumper(Dumper):
 
 
 class _NumberLoader(Loader):
+    """The opposite of `render_double`."""
+
     def load(self, data: Buffer) -> int | float:
-        return parse_number(bytes(data))
+        text = bytes(data)
+        return float(text) if b"." in text else int(text)
 
 
 class _BytesLoader(Loader):

@@ -236,15 +236,18 @@ class IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, place, unit_ns = tuple(self._places.values()), self.place, self.place.event_unit_ns
+        columns, place = tuple(self._places.values()), self.place
+        (connection_id, stream), unit_ns = place.name, place.event_unit_ns
         return [
-            place.candidate(
+            Candidate(
+                connection_id,
+                stream,
                 key,
-                None if event is None else int(event) * unit_ns,
-                FieldChange(created, created_at),
-                changes,
                 tuple(map(int, hits.split())),
                 word_count(counts, columns),
+                place.dated_ns(FieldChange(created, created_at), changes)
+                if event is None
+                else int(event) * unit_ns,
             )
             for key, hits, counts, event, created, created_at, changes in lines
         ]

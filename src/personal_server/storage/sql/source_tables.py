@@ -248,9 +248,15 @@ class ScopedSource:
     ) -> Candidate:
         """A record that was found; without an event, creation and changes date it."""
         if event_ns is None:
-            dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
-            event_ns = latest_change(created, dated, self.scope.fields).emitted_at_ns
+            event_ns = self.dated_ns(created, changes)
         return Candidate(*self.name, key, counts, length, event_ns)
+
+    def dated_ns(
+        self, created: FieldChange, changes: str | Mapping[str, FieldChange] | None
+    ) -> int:
+        """What dates a record without an event."""
+        dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
+        return latest_change(created, dated, self.scope.fields).emitted_at_ns
 
 
 def whole_row(source: SourceTables, line: Line) -> StoredRecord | DamagedRow:

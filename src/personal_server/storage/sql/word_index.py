@@ -88,8 +88,13 @@ def _marked(mark: str, words: list[str]) -> str:
 
 def word_count(counts: bytes, places: Iterable[int]) -> int:
     """The words of some fields; always the same work, however many there are."""
-    known = struct.unpack(f">{len(counts) // 4}I", counts)
-    return sum([known[place] for place in places])
+    known = _counts_in(len(counts)).unpack(counts)
+    return sum(map(known.__getitem__, places))
+
+
+@lru_cache(maxsize=64)
+def _counts_in(size_bytes: int) -> struct.Struct:
+    return struct.Struct(f">{size_bytes // 4}I")
 
 
 def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:

@@ -141,6 +141,14 @@ class PostgresDialect:
         """The planner decides."""
         return comparison
 
+    def one_of_keys(self, key: str, array: str) -> str:
+        """No join, whose order would follow from what else is asked."""
+        return f"{key} = ANY (ARRAY{self.values(array, ColumnKind.TEXT)})"
+
+    def behind_keys(self, condition: str) -> str:
+        """The planner would take the index of a value that it thinks is rare."""
+        return f"({condition}) IS TRUE"
+
     def values(self, array: str, kind: ColumnKind) -> str:
         """Elements of the array."""
         if kind is ColumnKind.TEXT:

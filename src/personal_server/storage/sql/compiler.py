@@ -155,7 +155,9 @@ class Compiler:
     def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Visible lines that satisfy all conditions."""
         found, asked = self.visible(scope), self.asked(scope, conditions)
-        if found.index not in (None, KEYS):
+        if found.index == KEYS:
+            asked = replace(asked, parts=tuple(map(self.dialect.behind_keys, asked.parts)))
+        elif found.index is not None:
             # asked of the limit's own column, a value would lead through its index past the limit
             asked = asked.yielding(self.dialect, f"r.{found.index}", "=<>I")
         return found & asked
@@ -555,7 +557,7 @@ class Compiler:
     def with_keys(self, keys: Iterable[str]) -> Where:
         """The lines of records, by their keys."""
         listed = orjson.dumps(list(keys)).decode()
-        return Where((f"r.k IN {self.dialect.values('?', ColumnKind.TEXT)}",), (listed,), KEYS)
+        return Where((self.dialect.one_of_keys("r.k", "?"),), (listed,), KEYS)
 
     def with_ids(self, ids: Sequence[int]) -> Where:
         """The lines with these ids."""

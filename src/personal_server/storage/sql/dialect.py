@@ -119,6 +119,14 @@ class Dialect(Protocol):
         """A comparison that does not choose the index."""
         ...
 
+    def one_of_keys(self, key: str, array: str) -> str:
+        """That a key is in an array of texts in JSON: a condition by whose index lines are read."""
+        ...
+
+    def behind_keys(self, condition: str) -> str:
+        """A condition by whose index no lines are read, where others name the only keys."""
+        ...
+
     def values(self, array: str, kind: ColumnKind) -> str:
         """A set of values, from a JSON array."""
         ...

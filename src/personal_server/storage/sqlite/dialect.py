@@ -114,6 +114,14 @@ class SqliteDialect:
         """An expression is no column, and no index serves it."""
         return f"+{comparison}"
 
+    def one_of_keys(self, key: str, array: str) -> str:
+        """The index is named (`walking`)."""
+        return f"{key} IN {self.values(array, ColumnKind.TEXT)}"
+
+    def behind_keys(self, condition: str) -> str:
+        """The index is named (`walking`)."""
+        return condition
+
     def values(self, array: str, kind: ColumnKind) -> str:  # noqa: ARG002 (the port's)
         """Elements of the array."""
         return f"(SELECT value FROM json_each({array}))"  # noqa: S608

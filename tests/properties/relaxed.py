@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,9 @@ LATIN = set("abcdefghijklmnopqrstuvwxyz")
 
 Texts = Sequence[Sequence[Said]]
 """The searchable texts of each visible record."""
+
+Near = tuple[str, int, float]
+"""A word, how many records hold it, its weight."""
 
 
 @dataclass
@@ -56,7 +59,9 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
             continue
         is_bare = bool(term.forms) and not term.others and not is_strict(term)
         tried += is_bare
-        near = _near(term.words[0], texts) if is_bare and tried <= 4 else []
+        near: list[Near] = []
+        if is_bare and tried <= 4:
+            near = _near(term.words[0], texts) or _near_in_other_forms(term.words[0], texts)
         is_taken = bool(near) and _is_clear(term.words[0], near)
         for word, number, _ in near[:1] if is_taken else near[:3]:
             row = {"word": written(term), "value": word, "count": number}
@@ -106,21 +111,45 @@ def _count(texts: Texts, holds: Callable[[Said], bool]) -> int:
     return min(sum(any(map(holds, record)) for record in texts), COMMON + 1)
 
 
-def _near(word: str, texts: Texts) -> list[tuple[str, int, float]]:
-    if not set(word) <= LATIN or not 4 <= len(word) <= 24:
+def _near(word: str, texts: Texts) -> list[Near]:
+    if not is_correctable(word):
         return []
     counts = Counter(
         other for record in texts for other in {each for text in record for each in text.words}
     )
+    return _weighed(word, {other: n for other, n in counts.items() if set(other) <= LATIN})
+
+
+def _near_in_other_forms(word: str, texts: Texts) -> list[Near]:
+    """Where no near word stands as it is written: slips of the hand, in any of their forms."""
+    if not is_correctable(word):
+        return []
+    pairs = range(len(word) - 1)
+    slips = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in pairs}
+    slips |= {word[:n] + word[n + 1 :] for n in range(len(word))}
+    slips |= {word[:n] + word[n] + word[n:] for n in range(len(word))}
+    meant = {slip: Term((slip,)) for slip in slips - {word}}
+    counts = {
+        slip: _count(texts, lambda text, t=term: hits_in(text, t, "") > 0)
+        for slip, term in meant.items()
+    }
+    return _weighed(word, {slip: count for slip, count in counts.items() if count})
+
+
+def is_correctable(word: str) -> bool:
+    return set(word) <= LATIN and 4 <= len(word) <= 24
+
+
+def _weighed(word: str, counts: Mapping[str, int]) -> list[Near]:
     found = [
         (other, min(count, COMMON), _mistake(word, other) * (1 + math.log2(min(count, COMMON))))
         for other, count in counts.items()
-        if set(other) <= LATIN and _mistake(word, other)
+        if _mistake(word, other)
     ]
     return sorted(found, key=lambda each: (-each[2], each[0]))
 
 
-def _is_clear(word: str, near: list[tuple[str, int, float]]) -> bool:
+def _is_clear(word: str, near: list[Near]) -> bool:
     alone = len(near) == 1 or near[0][2] >= 1.5 * near[1][2]
     return alone and len(word) >= 5
 

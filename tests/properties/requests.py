@@ -378,7 +378,7 @@ class Asker:
         rng = self.rng
         words = [rng.choice((*WORDS, "elsewhere")) for _ in range(rng.randint(1, 5))]
         place = rng.randrange(len(words))
-        words[place] = _mistyped(rng, words[place])
+        words[place] = _mistyped(rng, words[place] + rng.choice(("", "", "s")))
         return words
 
     def _timeline(self, scalars: dict[str, str]) -> Ask:

@@ -86,13 +86,21 @@ def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
     return Spellings(tuple(listed), is_clear and len(word) >= _FEWEST_TAKEN)
 
 
+def slips(word: str) -> tuple[str, ...]:
+    """Of the near words those that differ by a slip, so that no other letter is in them."""
+    near = near_spellings(word)
+    return tuple(each for each in near if _mistake(word, each) >= _DOUBLED or len(each) < len(word))
+
+
 def _weight(word: str, near: str, count: int) -> float:
-    if len(word) == len(near):
-        mistake = _SWAPPED if sorted(word) == sorted(near) else 1
-    else:
-        short, long = sorted((word, near), key=len)
-        place = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
-        is_doubled = long[place] in (long[place - 1 : place] or "", long[place + 1 : place + 2])
-        mistake = _DOUBLED if is_doubled else _ADDED_OR_LOST
     first = 1 if word[0] == near[0] else _OTHER_FIRST_LETTER
-    return mistake * first * (1 + math.log2(count))
+    return _mistake(word, near) * first * (1 + math.log2(count))
+
+
+def _mistake(word: str, near: str) -> int:
+    if len(word) == len(near):
+        return _SWAPPED if sorted(word) == sorted(near) else 1
+    short, long = sorted((word, near), key=len)
+    place = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
+    is_doubled = long[place] in (long[place - 1 : place] or "", long[place + 1 : place + 2])
+    return _DOUBLED if is_doubled else _ADDED_OR_LOST

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from personal_server.domain.criteria import Term, WordQuery
-from personal_server.domain.spelling import Spellings, likeliest, near_spellings
+from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
 from personal_server.domain.wire_objects import Count, WireObject, Word
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
@@ -173,10 +173,25 @@ def _spellings(
     bare = [term for term in missing if term.inflected and not term.others]
     bare = bare[:MOST_MISSPELLED]
     asked = {term: near_spellings(term.tokens[0]) for term in bare}
+    near = _occurring(snapshot, plan, asked, is_inflected=False)
+    # Of `remialer` texts may say remailers only.  All forms of all near words are too many to ask.
+    slipped = {term: slips(term.tokens[0]) for term in bare if term not in near}
+    return near | _occurring(snapshot, plan, slipped, is_inflected=True)
+
+
+def _occurring(
+    snapshot: ReadSnapshot,
+    plan: SearchPlan,
+    asked: Mapping[Term, Sequence[str]],
+    *,
+    is_inflected: bool,
+) -> dict[Term, _Near]:
+    """Of the near words of each term those that records hold, perhaps in another form."""
     listed = tuple(dict.fromkeys(word for words in asked.values() for word in words))
     if not listed:
         return {}
-    found = _count(snapshot, plan, tuple(Term((word,)) for word in listed), COMMON)
+    terms = tuple(Term((word,), inflected=is_inflected) for word in listed)
+    found = _count(snapshot, plan, terms, COMMON)
     if found is None:
         return {}
     counts = dict(zip(listed, found, strict=True))

@@ -54,6 +54,18 @@ def test_a_mistyped_word_is_taken_for_the_near_one_that_occurs(door: Door) -> No
     assert "<mark>" in marked
 
 
+def test_a_word_that_stands_there_in_another_form_is_near_where_none_is_as_written(
+    door: Door,
+) -> None:
+    write(door.store, DIARY, "entries", [entry("r1", "", "anonymous remailers")])
+    for slip in ("remialer", "rremailer", "remaler"):
+        reply = ask(door, f"q={slip}")
+        is_slip = slip != "remaler"  # a letter that is not there could be any
+        assert reply.keys == (["r1"] if is_slip else [])
+        near = {"word": slip, "value": "remailer", "count": 1, "searched": True}
+        assert reply.body["meta"].get("near") == ([near] if is_slip else None)
+
+
 def test_exact_forbids_all_of_it(door: Door) -> None:
     write(door.store, DIARY, "entries", [entry("r1", "Remailer", "a chain")])
     reply = ask(door, "q=remialer%20chain&exact=true")

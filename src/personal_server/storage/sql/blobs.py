@@ -152,25 +152,24 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
             continue
         visible = place.visible()
         listed = reader.session.dialect.values("?", ColumnKind.TEXT)
-        named = f"b.{BlobReferenceRow.blob_id} = ?"
         where = Where(
-            (
-                # where records are picked, their references are read whichever blob is asked for
-                reader.session.dialect.unsteering(named) if visible.index else named,
-                f"b.{BlobReferenceRow.source} = ?",
-                f"b.{BlobReferenceRow.field} IN {listed}",
-            ),
-            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
+            (f"b.{BlobReferenceRow.source} = ?", f"b.{BlobReferenceRow.field} IN {listed}"),
+            (source.source, orjson.dumps(granted).decode()),
         )
-        whole = where & visible
+        asked = Where((f"{BlobReferenceRow.blob_id} = ?",), (plan.blob_id,))
         tables = [f"{BlobReferenceRow.table} b", place.compiler.lines()]
-        # where records are picked, they lead to the references
-        first, second = reversed(tables) if visible.index else tables
+        first, second = tables
+        inside, behind = asked & where & visible, Where()
+        if visible.index:  # records that are picked lead to all their references
+            first, second = second, first
+            inside, behind = where & visible, asked
+        ordered, blob_id = reader.session.dialect.ordered_join, f"b.{BlobReferenceRow.blob_id}"
         referring = Statement(
-            f"SELECT r.id, {name} FROM {first}"  # noqa: S608
-            f" {reader.session.dialect.ordered_join} {second} ON r.k = {key}{whole.sql}"
-            f" ORDER BY {key}, {name}",
-            whole.params,
+            f"WITH shown AS MATERIALIZED (SELECT r.id, {key}, {name}, {blob_id}"  # noqa: S608
+            f" FROM {first} {ordered} {second} ON r.k = {key}{inside.sql})"
+            f" SELECT id, {BlobReferenceRow.field} FROM shown{behind.sql}"
+            f" ORDER BY {BlobReferenceRow.key}, {BlobReferenceRow.field}",
+            inside.params + behind.params,
         )
         lines = reader.lines(source, referring)
         if lines and not _is_held(reader, source.connection_id, plan.blob_id):

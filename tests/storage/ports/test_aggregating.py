@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from personal_server.domain.criteria import Granularity, Grouping, Metric
-from personal_server.domain.values import ValueKind, instant_ns
+from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
 from tests.storage.plans_at_random import TIMES
@@ -47,6 +47,27 @@ def test_groups_stand_by_count_then_key_the_null_group_last(store: RecordStore) 
     found = aggregate(store, "count", groupings=(Grouping("mood", ValueKind.STRING),), limit=4)
     assert [(*g.keys, g.count) for g in found.groups] == [("a", 2), ("b", 2), ("c", 2), (None, 2)]
     assert (found.group_count, found.other_count, found.record_count) == (5, 1, 9)
+
+
+def test_long_strings_that_begin_alike_are_several(store: RecordStore) -> None:
+    beginning = "b" * COMPARED_CODE_POINTS
+    moods = ["a", beginning, f"{beginning}1", f"{beginning}2", f"{beginning}2"]
+    write(store, "cin_a", [note(f"n{i}", mood=mood) for i, mood in enumerate(moods)])
+    write(store, "cin_b", [note("n1", mood=f"{beginning}1", words=3)])
+    by_mood = (Grouping("mood", ValueKind.STRING),)
+    found = aggregate(store, "count", groupings=by_mood)
+    assert [(*g.keys, g.count) for g in found.groups] == [
+        (f"{beginning}1", 2),
+        (f"{beginning}2", 2),
+        ("a", 1),
+        (beginning, 1),
+    ]
+    summed = aggregate(store, "sum", field="words", groupings=by_mood)
+    assert (f"{beginning}1", 3) in [(*g.keys, g.value) for g in summed.groups]
+    assert aggregate(store, "count_distinct", field="mood").value == 4
+    by_words = (Grouping("words", ValueKind.INTEGER),)
+    distinct = aggregate(store, "count_distinct", field="mood", groupings=by_words)
+    assert {group.keys[0]: group.value for group in distinct.groups} == {None: 4, 3: 1}
 
 
 def test_a_repeated_hour_is_two_buckets(store: RecordStore) -> None:

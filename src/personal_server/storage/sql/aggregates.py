@@ -17,6 +17,7 @@ import orjson
 
 from personal_server.domain.criteria import Grouping, Metric
 from personal_server.domain.values import (
+    COMPARED_CODE_POINTS,
     ValueKind,
     render_number,
     render_sum,
@@ -32,6 +33,7 @@ from personal_server.storage.meaning import (
 )
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.day_segments import days_of
+from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.figures import count_place, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.measures import Figures, absorb, unscaled
@@ -39,9 +41,9 @@ from personal_server.storage.sql.segments import (
     Key,
     Segment,
     Side,
-    field_value,
+    is_cut,
     segments,
-    value_of,
+    whole_lines,
 )
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.tables import ColumnKind
@@ -117,6 +119,9 @@ class _Aggregate:
         if is_line and plan.metric is Metric.COUNT:
             return newest(plan, self._total, self._counts(parts))
         figures = self._figures(parts)
+        if any(is_cut(point) for key in figures for point in key):
+            parts = [part.of_whole_strings for part in parts]
+            figures = self._figures(parts)
         shown = [
             self._shown_points(number, grouping, parts, {key[number] for key in figures})
             for number, grouping in enumerate(groupings)
@@ -196,8 +201,11 @@ class _Aggregate:
                 found[segment.key_of(line)].add(Decimal(repr(line[-1])))
         present = Where((f"{name} IS NOT NULL",))
         if metric is Metric.COUNT_DISTINCT:
-            value = value_of(self._reader, segment.place, column)
-            for line in self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present):
+
+            def distinct(value: str) -> list[Line]:
+                return self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present)
+
+            for line in whole_lines(segment.place, column.field, column.kind, distinct):
                 found[segment.key_of(line)].distinct.add(line[-1])
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
@@ -216,20 +224,29 @@ class _Aggregate:
         return (max if highest else min)(known, default=None)
 
     def _distinct_count(self) -> int:
+        count, has_cut = self._counted_values(whole=False)
+        return self._counted_values(whole=True)[0] if has_cut else count
+
+    def _counted_values(self, *, whole: bool) -> tuple[int, bool]:
+        """How many values there are, and whether any may be the beginning of several."""
         parts: list[str] = []
         params: list[Any] = []
         for place in self._places:
-            column = self._measured_column(place.source)
+            column, compiler = self._measured_column(place.source), place.source.compiler
             if column is not None:
-                where = place.where & Where((f"r.{column.name} IS NOT NULL",))
-                value = value_of(self._reader, place.source, column)
-                part = place.source.compiler.select(f"DISTINCT {value}", where)
+                name = f"r.{column.name}"
+                value = compiler.whole_string(column) if whole else name
+                where = place.where & Where((f"{name} IS NOT NULL",))
+                part = compiler.select(f"DISTINCT {value} AS value", where)
                 parts.append(part.sql)
                 params += part.params
         if not parts:
-            return 0
-        sql = f"SELECT count(*) FROM ({' UNION '.join(parts)}) AS found"  # noqa: S608
-        return self._reader.session.value(sql, params)
+            return 0, False
+        is_text = self._plan.field_kind is ValueKind.STRING and not whole
+        longest = "max(length(value))" if is_text else "NULL"
+        sql = f"SELECT count(*), {longest} FROM ({' UNION '.join(parts)}) AS found"  # noqa: S608
+        ((count, length),) = self._reader.session.rows(sql, params)
+        return count, (length or 0) >= COMPARED_CODE_POINTS
 
     def _measured_column(self, place: ScopedSource) -> Column | None:
         return place.compiler.layout.column(self._plan.field, self._plan.field_kind)
@@ -337,9 +354,11 @@ class _Aggregate:
         said: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
         for segment in parts:
             place, side = segment.place, segment.sides[number]
-            value = field_value(self._reader, place, name, ValueKind.STRING)
-            what = f"{side.sql}, {value}, count(*)"
-            for found, text, count in self._lines(segment, what, " GROUP BY 1, 2"):
+
+            def counted(value: str, segment: Segment = segment, side: Side = side) -> list[Line]:
+                return self._lines(segment, f"{side.sql}, {value}, count(*)", " GROUP BY 1, 2")
+
+            for found, text, count in whole_lines(place, name, ValueKind.STRING, counted):
                 point = side.point_of(found)
                 if point in said:
                     said[point][text] += count

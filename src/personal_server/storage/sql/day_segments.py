@@ -356,7 +356,7 @@ class Days:
         turns: Mapping[int, int],
     ) -> Iterator[Segment]:
         """The lines of days in which a bucket ends, which it does at an instant of `turns`."""
-        sides = [plain_side(self._reader, self._place, each) for each in groupings] if turns else []
+        sides = [plain_side(self._place, each) for each in groupings] if turns else []
         for day, turn in turns.items():
             begin, end = day * DAY_NANOSECONDS, (day + 1) * DAY_NANOSECONDS
             for since, until in ((begin, turn), (turn, end)):

@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from personal_server.storage.calendar import Calendar
 from personal_server.storage.meaning import step_start
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.dialect import Dialect
+from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.measures import measured
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
@@ -42,10 +43,14 @@ _USUAL_DAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the sides of a group: `point_of` turns what `sql` finds into its point."""
+    """One of the sides of a group: `point_of` turns what `sql` finds into its point.
+
+    `whole` finds whole strings where `sql` finds those of a column, which cuts long ones.
+    """
 
     sql: str
     point_of: Callable[[Any], Any] = lambda found: found
+    whole: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +86,36 @@ class Segment:
         return self.place.compiler.select(what, where, tail)
 
     @property
+    def of_whole_strings(self) -> Segment:
+        """The same lines, grouped by whole strings."""
+        sides = [Side(side.whole or side.sql, side.point_of) for side in self.sides]
+        return replace(self, sides=tuple(sides))
+
+    @property
     def by_group(self) -> str:
         """The end of a statement that gives one line for each group."""
         numbers = ", ".join(str(number + 1) for number in range(len(self.sides)))
         return f" GROUP BY {numbers}" if numbers else ""
 
 
-def value_of(reader: Reader, place: ScopedSource, column: Column) -> str:
-    """The value of a column as it is equal: long strings are looked up whole."""
-    name = f"r.{column.name}"
-    if column.kind is not ValueKind.STRING:
-        return name
-    long = Where((f"length({name}) >= {COMPARED_CODE_POINTS}",))
-    has_long = reader.value(place.compiler.select("1", long, " LIMIT 1"))
-    return place.compiler.whole_string(column) if has_long else name
+def is_cut(found: object) -> bool:
+    """Whether what a column holds may be the beginning of a longer string only."""
+    return isinstance(found, str) and len(found) >= COMPARED_CODE_POINTS
 
 
-def field_value(reader: Reader, place: ScopedSource, name: str, kind: ValueKind) -> str:
-    """The value of a field, from its column or else from the JSON text."""
-    column = place.compiler.layout.column(name, kind)
-    if column is not None:
-        return value_of(reader, place, column)
-    return place.compiler.in_text(name, kind)
+def whole_lines(
+    place: ScopedSource, field: str, kind: ValueKind, ask: Callable[[str], list[Line]]
+) -> list[Line]:
+    """What is found of a field: of its column, of whole strings where that cuts one, or of the
+    JSON text.
+    """
+    column = place.compiler.layout.column(field, kind)
+    if column is None:
+        return ask(place.compiler.in_text(field, kind))
+    lines = ask(f"r.{column.name}")
+    if any(is_cut(each) for line in lines for each in line):
+        lines = ask(place.compiler.whole_string(column))
+    return lines
 
 
 def segments(
@@ -112,7 +125,7 @@ def segments(
 
     `count` says how many they are, where ranges of an index are worth thinking of.
     """
-    sides = [plain_side(reader, place, grouping) for grouping in groupings]
+    sides = [plain_side(place, grouping) for grouping in groupings]
     timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
     if timed is None:
         yield Segment(place, where, tuple(sides))
@@ -121,17 +134,20 @@ def segments(
         yield Segment(place, part, (*sides[:timed], side, *sides[timed + 1 :]))
 
 
-def plain_side(reader: Reader, place: ScopedSource, grouping: Grouping) -> Side:
+def plain_side(place: ScopedSource, grouping: Grouping) -> Side:
     """By connection, by value, or by steps of a number."""
     if grouping.field is None:
         return Side("NULL", constant(place.source.connection_id))
     if grouping.granularity is not None:
         return Side("NULL")
-    value = field_value(reader, place, grouping.field, grouping.kind)
-    if grouping.bin_width is None:
-        return Side(value)
-    width = Fraction(grouping.bin_width)
-    return Side(value, lambda found: step_start(found, width))
+    compiler = place.compiler
+    column = compiler.layout.column(grouping.field, grouping.kind)
+    value = f"r.{column.name}" if column else compiler.in_text(grouping.field, grouping.kind)
+    if grouping.bin_width is not None:
+        width = Fraction(grouping.bin_width)
+        return Side(value, lambda found: step_start(found, width))
+    is_text = column is not None and column.kind is ValueKind.STRING
+    return Side(value, whole=compiler.whole_string(column) if column and is_text else None)
 
 
 def _timed_parts(

@@ -3,7 +3,8 @@
 For each probe a client asks two things in turn: one that something it may not see would answer, and
 one that nothing would.  Both answers are empty, or (by meaning, `--model`) as long.  The times are
 compared by their ranks (Mann and Whitney), which single slow answers do not disturb: between -3 and
-3 they tell nothing.
+3 they tell nothing.  Two words differ in what they find among visible records, too: what hidden
+records tell keeps its sign where the words are exchanged (`--exchanged`).
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ def main() -> int:
     parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
     parser.add_argument("--store", choices=STORES, help="the database, if not a file")
     parser.add_argument("--only", default="", help="probes with this in the name or grant")
+    parser.add_argument("--exchanged", action="store_true", help="hide what else is absent")
     options = parser.parse_args()
     samples: int = options.samples
     console = Console(highlight=False)
@@ -97,16 +99,19 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder,
     ):
         site = Site(Path(folder), database_url=url)
-        keys = _fill(site, options.records, url)
+        pairs = [(HIDDEN, ABSENT), (HIDDEN, MEANT_ABSENT)]
+        if options.exchanged:
+            pairs = [(absent, hidden) for hidden, absent in pairs]
+        keys = _fill(site, options.records, url, [hidden for hidden, _ in pairs])
         if options.model is not None:
             install = site.command("pdpp", "semantic", "install", "--from", str(options.model))
             subprocess.run(install, check=True, capture_output=True)
         grants = _grants(keys)
         with site.serving():
-            probes = _probes()
+            probes = _probes(*pairs[0])
             if options.model is not None:
                 _wait_until_embedded(site, _grant(site, "fields", grants["fields"]))
-                probes += _meaning_probes()
+                probes += _meaning_probes(*pairs[1])
             for probe in (each for each in probes if options.only in f"{each.name} {each.grant}"):
                 # its own token, since all of them take longer than one lasts
                 token = _grant(site, probe.grant, grants[probe.grant])
@@ -131,7 +136,7 @@ def _grants(keys: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _probes() -> list[Probe]:
+def _probes(hidden: str, absent: str) -> list[Probe]:
     many = "+".join(f"{{}}{n}" for n in range(30))
     asked = {
         "word": "{}",
@@ -144,19 +149,24 @@ def _probes() -> list[Probe]:
         "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}+-x{NUMBER}" for name, text in asked.items()}
-    found = [_probe(*each, grant) for grant in LIMITS for each in asked.items()]
     count = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
-    picked = ("records", "content", "most content")
-    found += [_probe("count with a filter", count, grant) for grant in picked]
+    paths = [(name, grant, path) for grant in LIMITS for name, path in asked.items()]
+    paths += [
+        ("count with a filter", each, count) for each in ("records", "content", "most content")
+    ]
+    found = [
+        Probe(name, grant, path.replace("{}", hidden), path.replace("{}", absent))
+        for name, grant, path in paths
+    ]
     for grant in ("fields", "records", "content"):
         blobs = [f"/v1/blobs/{_blob_id(content)}" for content in (HELD, b"never seen")]
         found.append(Probe("blob", grant, *blobs))
     return found
 
 
-def _meaning_probes() -> list[Probe]:
+def _meaning_probes(*words: str) -> list[Probe]:
     asked = {
-        name: [f"/v1/search?mode={mode}&q={word}+{NUMBER}" for word in (HIDDEN, MEANT_ABSENT)]
+        name: [f"/v1/search?mode={mode}&q={word}+{NUMBER}" for word in words]
         for name, mode in (("meaning", "meaning"), ("words and meaning", "hybrid"))
     }
     return [Probe(name, grant, *paths) for grant in LIMITS for name, paths in asked.items()]
@@ -172,10 +182,6 @@ def _wait_until_embedded(site: Site, token: str) -> None:
                 return
         sleep(1)
     sys.exit(f"after {EMBEDDING_SECONDS} s there were records without vectors")
-
-
-def _probe(name: str, path: str, grant: str) -> Probe:
-    return Probe(name, grant, path.replace("{}", HIDDEN), path.replace("{}", ABSENT))
 
 
 def _compare(site: Site, token: str, probe: Probe, samples: int) -> Outcome:
@@ -206,7 +212,7 @@ def _z(one: Sequence[int], other: Sequence[int]) -> float:
     return (ranks - n * (n + m + 1) / 2) / math.sqrt(n * m * (n + m + 1) / 12)
 
 
-def _fill(site: Site, records: int, database_url: str | None) -> list[str]:
+def _fill(site: Site, records: int, database_url: str | None, hidden: Sequence[str]) -> list[str]:
     """Letters, some of which hold what is probed for where no grant shows it; the granted keys."""
     words, keys = Words(7), [f"l{number}" for number in range(0, records, EVERY)]
     settings = Settings(data_dir=site.data_dir, database_url=database_url)
@@ -217,7 +223,7 @@ def _fill(site: Site, records: int, database_url: str | None) -> list[str]:
             connection_id, [HELD], "text/plain", stores.clock(), 1_000
         )
         reference = {"blob_id": upload.blob_id, "size_bytes": len(HELD), "mime_type": "text/plain"}
-        letters = (_letter(number, words, reference) for number in range(records))
+        letters = (_letter(number, words, reference, hidden) for number in range(records))
         lines = [orjson.dumps({"data": each, "emitted_at": EMITTED_AT}) for each in letters]
         for start in range(0, records, 1_000):
             batch = lines[start : start + 1_000]
@@ -225,17 +231,20 @@ def _fill(site: Site, records: int, database_url: str | None) -> list[str]:
     return keys
 
 
-def _letter(number: int, words: Words, reference: dict[str, Any]) -> dict[str, Any]:
+def _letter(
+    number: int, words: Words, reference: dict[str, Any], hidden: Sequence[str]
+) -> dict[str, Any]:
     body, holds = words.text(80), number % EVERY == 1
     if holds:
-        body += f" grey {HIDDEN} " + " ".join(f"{HIDDEN}{n}" for n in range(30))
+        for word in dict.fromkeys(hidden):
+            body += f" grey {word} " + " ".join(f"{word}{n}" for n in range(30))
     letter: dict[str, Any] = {
         "id": f"l{number}",
         # what holds the words was sent before the time that is granted
         "sent_at": f"{2025 if holds else 2026}-{number % 9 + 1:02}-{number % 27 + 1:02}T08:00:00Z",
         "subject": words.text(5),
         "body": body,
-        "topic": HIDDEN if holds else "weather",
+        "topic": hidden[0] if holds else "weather",
         "folder": "kept" if number % EVERY == 0 else "rest",
         "size": number,
     }

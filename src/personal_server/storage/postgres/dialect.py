@@ -145,9 +145,14 @@ class PostgresDialect:
         """No join, whose order would follow from what else is asked."""
         return f"{key} = ANY (ARRAY{self.values(array, ColumnKind.TEXT)})"
 
-    def behind_keys(self, condition: str) -> str:
+    def behind_index(self, condition: str) -> str:
         """The planner would take the index of a value that it thinks is rare."""
         return f"({condition}) IS TRUE"
+
+    def of_each(self, ids: str, table: str, where: str) -> str:
+        """Of a join the planner would begin at either end, as it takes lines to be few."""
+        looked_up = f"SELECT * FROM {table} b WHERE {where} AND b.id = v.id OFFSET 0"  # noqa: S608
+        return f"({ids} OFFSET 0) AS v (id), LATERAL ({looked_up}) AS b"
 
     def values(self, array: str, kind: ColumnKind) -> str:
         """Elements of the array."""

@@ -155,11 +155,11 @@ class Compiler:
     def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Visible lines that satisfy all conditions."""
         found, asked = self.visible(scope), self.asked(scope, conditions)
-        if found.index == KEYS:
-            asked = replace(asked, parts=tuple(map(self.dialect.behind_keys, asked.parts)))
-        elif found.index is not None:
+        if found.index not in (None, KEYS):
             # asked of the limit's own column, a value would lead through its index past the limit
             asked = asked.yielding(self.dialect, f"r.{found.index}", "=<>I")
+        if found.index is not None:
+            asked = replace(asked, parts=tuple(map(self.dialect.behind_index, asked.parts)))
         return found & asked
 
     def asked(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
@@ -202,7 +202,8 @@ class Compiler:
         found = self.stretch(scope, name)
         surely = Where((f"{name} > ?", f"{name} < ?"), self.sure(scope))
         one = Where((f"r.id = {name}",)) & seen
-        looked_up = f"EXISTS (SELECT 1 FROM {self.lines()}{one.sql})"  # noqa: S608
+        # as a value it is looked up for each id, never for all that may be hidden
+        looked_up = f"(SELECT 1 FROM {self.lines()}{one.sql}) = 1"  # noqa: S608
         either = f"({' AND '.join(surely.parts)} OR {looked_up})"
         return found & Where((either,), surely.params + one.params)
 

@@ -123,8 +123,14 @@ class Dialect(Protocol):
         """That a key is in an array of texts in JSON: a condition by whose index lines are read."""
         ...
 
-    def behind_keys(self, condition: str) -> str:
-        """A condition by whose index no lines are read, where others name the only keys."""
+    def behind_index(self, condition: str) -> str:
+        """A condition by whose index no lines are read, where another one's is to lead."""
+        ...
+
+    def of_each(self, ids: str, table: str, where: str) -> str:
+        """What stands behind FROM to have the lines `b` of a table looked up for each id of a
+        statement, and no others; `where` compares the columns that stand before the id in its key.
+        """
         ...
 
     def values(self, array: str, kind: ColumnKind) -> str:

@@ -23,7 +23,7 @@ from personal_server.domain.vectors import DISTANCE_DECIMALS, Passage, signs_of
 from personal_server.enforcement.plans import MeaningPlan, Scope
 from personal_server.enforcement.rows import Nearest, NearRecord
 from personal_server.storage.ports import EmbeddingProgress, Unembedded, WaitingRecord
-from personal_server.storage.sql.compiler import NOTHING, Compiler, Where
+from personal_server.storage.sql.compiler import NOTHING, Compiler, Statement, Where
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ChangeRow,
@@ -62,6 +62,7 @@ MODEL = "embedding_model"
 _END = -(2**63)
 T = TypeVar("T")
 
+_UNKNOWN = "(SELECT CAST(? AS bigint))"
 _PASSAGES = (PassageRow.table, PassageSignsRow.table)
 _INDEX = select(PassageIndexRow, PassageIndexRow.tables)
 _NOTE = update(
@@ -487,7 +488,7 @@ class _NearPart:
         return found
 
     def _in_blocks(
-        self, field: str, seen: Where
+        self, field: str, seen: Where | Statement
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The nearest as (how far, of which record) where everything is visible and asked for, and
         the stretches of ids that are left.
@@ -499,16 +500,24 @@ class _NearPart:
         signs = signs_of(self._plan.vector)
         return nearest_in_blocks(self._reader.session, *asked, signs, COMPARED_PASSAGES)
 
-    def _in_lines(self, field: str, seen: Where, first: int, last: int) -> list[Line]:
-        """The same of a stretch, passage by passage."""
-        session, tables = self._reader.session, self.place.source.tables
-        asked = Where(("b.tables = ?", "b.field = ?"), (tables, field)) & seen
-        asked &= Where(("b.id >= ?", "b.id <= ?"), (first, last))
+    def _in_lines(self, field: str, seen: Where | Statement, first: int, last: int) -> list[Line]:
+        """The same of a stretch, passage by passage; of records that are picked whatever it is."""
+        session, table = self._reader.session, str(PassageSignsRow.table)
+        held = Where(("b.tables = ?", "b.field = ?"), (self.place.source.tables, field))
+        if isinstance(seen, Statement):
+            lines = session.dialect.of_each(seen.sql, table, " AND ".join(held.parts))
+            params = (*seen.params, *held.params)
+        else:
+            # between bounds that it does not know a database takes few to lie: it goes by their
+            # index, and never over those of other fields and sources
+            between = Where((f"b.id >= {_UNKNOWN}", f"b.id <= {_UNKNOWN}"), (first, last))
+            asked = held & seen & between
+            lines, params = f"{table} b{asked.sql}", asked.params
         apart = session.dialect.sign_distance("b.signs")
         return session.rows(
-            f"SELECT {apart} AS apart, b.id FROM {PassageSignsRow.table} b{asked.sql}"  # noqa: S608
+            f"SELECT {apart} AS apart, b.id FROM {lines}"  # noqa: S608
             " ORDER BY apart, b.id DESC, b.place LIMIT ?",
-            (signs_of(self._plan.vector), *asked.params, COMPARED_PASSAGES),
+            (signs_of(self._plan.vector), *params, COMPARED_PASSAGES),
         )
 
     def records(self, chosen: Mapping[str, Sequence[int]]) -> list[NearRecord]:
@@ -542,8 +551,10 @@ class _NearPart:
         seconds = self._plan.seconds_each
         return read() if seconds is None else self._reader.session.attempt(seconds, read)
 
-    def _seen(self) -> Where:
-        """The passages of records that are visible and satisfy the conditions."""
+    def _seen(self) -> Where | Statement:
+        """Which passages are of records that are visible and satisfy the conditions: those of a
+        stretch, or of the ids that a statement gives.
+        """
         conditions = self._plan.conditions_on(self.place.scope)
         if not conditions and self.place.is_whole:
             return Where()
@@ -551,8 +562,7 @@ class _NearPart:
         stretch = None if conditions else compiler.seen_stretch(self.place.scope, "b.id")
         if stretch is not None:
             return stretch
-        matching = compiler.select("r.id", self.place.matching(conditions))
-        return Where((f"b.id IN ({matching.sql})",), matching.params)
+        return compiler.select("r.id", self.place.matching(conditions))
 
     def _compared(self, field: str, ids: Sequence[int]) -> list[Line]:
         dialect, tables = self._reader.session.dialect, self.place.source.tables

@@ -118,9 +118,13 @@ class SqliteDialect:
         """The index is named (`walking`)."""
         return f"{key} IN {self.values(array, ColumnKind.TEXT)}"
 
-    def behind_keys(self, condition: str) -> str:
+    def behind_index(self, condition: str) -> str:
         """The index is named (`walking`)."""
         return condition
+
+    def of_each(self, ids: str, table: str, where: str) -> str:
+        """The planner keeps the order of a cross join."""
+        return f"({ids}) AS v CROSS JOIN {table} b ON {where} AND b.id = v.id"
 
     def values(self, array: str, kind: ColumnKind) -> str:  # noqa: ARG002 (the port's)
         """Elements of the array."""

@@ -118,7 +118,8 @@ class ReadResult:
 
     Shapes: `data` is a list of wire items for lists, the members of a single object otherwise;
         `count` is `None` when it was not asked for; `meta` holds further members of `meta`;
-        `disclosed` names the sources it came from.
+        `disclosed` names the sources it came from; before `leaves_at` the answer does not leave.
+    Units: `leaves_at` seconds of the clock that measures how long something takes.
     """
 
     data: object
@@ -128,6 +129,7 @@ class ReadResult:
     warnings: Sequence[Warning] = ()
     meta: Mapping[str, object] = field(default_factory=dict[str, object])
     disclosed: Sequence[Disclosed] = ()
+    leaves_at: float | None = None
 
 
 UnavailableConnections = Annotated[

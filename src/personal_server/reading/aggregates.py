@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from time import perf_counter
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,7 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
+from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
@@ -94,6 +96,7 @@ def read_aggregate(
     query: AggregateQuery,
 ) -> ReadResult:
     """The aggregate.  Raises: what `authorize_aggregate` raises, QueryTimeout."""
+    begun = perf_counter()
     read = authorize_aggregate(authority, query)
     found = snapshot.aggregate(read.plan)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
@@ -113,6 +116,9 @@ def read_aggregate(
             *(Disclosed(source, _used_fields(read.plan, source), 0) for source in read.sources),
             *emptiness.disclosed,
         ],
+        leaves_at=leaves_at(begun, snapshot, read.plan.scopes, read.plan.words)
+        if read.plan.words
+        else None,
     )
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any, cast
 
 import msgspec
@@ -78,6 +78,7 @@ from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.meaning import asked_meaning
+from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
 from personal_server.reading.records import unavailable_meta
@@ -211,8 +212,6 @@ KEPT_HITS = 1_000
 PAGE_TEXT_CHARS = 1 << 25
 # So many records of hits are read at once.
 READ_TOGETHER = 25
-# Of a search that was relaxed, which asks for each of many words, the steps are longer.
-GRID_SECONDS, RELAXED_GRID_SECONDS = 0.005, 0.02
 RANKING_SHARE = 2 / 3
 # After more changes than this it is quicker to rank anew than to look at each of them.
 MOST_CHANGES = 1_000
@@ -312,8 +311,6 @@ def search(
     if query.cursor is None and not turn.hits and read.sources:
         conditions = [read.plan.conditions.get(source.order, ()) for source in read.sources]
         emptiness = _explained(snapshot, read, conditions, freshness)
-    if any(source.time_constraint or source.only for source in read.sources):
-        _wait_for_grid(begun, GRID_SECONDS if turn.relaxed is None else RELAXED_GRID_SECONDS)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if read.plan.words.ignored:
         meta["ignored_words"] = list(read.plan.words.ignored)
@@ -336,6 +333,13 @@ def search(
             *_told_words(read.sources, shown, turn),
             *emptiness.disclosed,
         ],
+        leaves_at=leaves_at(
+            begun,
+            snapshot,
+            read.plan.scopes,
+            read.plan.words,
+            is_relaxed=turn.relaxed is not None,
+        ),
     )
 
 
@@ -348,14 +352,6 @@ def _explained(
     """Sources that meet the conditions of the first one speak for the search."""
     alike = [s for s, conditions in zip(read.sources, asked, strict=True) if conditions == asked[0]]
     return explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
-
-
-def _wait_for_grid(begun: float, step_seconds: float) -> None:
-    """Under a time constraint an answer comes at the next full step of time.
-
-    The word index merges all words of a prefix before it looks at times, hidden ones too.
-    """
-    sleep(-(perf_counter() - begun) % step_seconds)
 
 
 def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _Found:
@@ -799,8 +795,6 @@ def _search_in_time(
     if query.cursor is None and not page.rows and read.sources:
         conditions = [timed.conditions for timed in read.plan.scopes]
         emptiness = _explained(snapshot, read, conditions, freshness)
-    if any(source.time_constraint or source.only for source in read.sources):
-        _wait_for_grid(begun, GRID_SECONDS)
     searched = SearchCoverage(0, 0, len(read.sources))
     meta: dict[str, object] = dict(source_mix(read, shown.sources, searched))
     if words.ignored:
@@ -814,6 +808,7 @@ def _search_in_time(
         meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
         disclosed=_disclosed([*shown.places, *shown.beside])
         or [*_found_nothing(read.sources), *emptiness.disclosed],
+        leaves_at=leaves_at(begun, snapshot, [timed.scope for timed in read.plan.scopes], words),
     )
 
 

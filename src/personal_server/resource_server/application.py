@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 
+import anyio
 from starlette.responses import Response
 
 from personal_server.delivery.subscriptions import Subscriptions
@@ -126,14 +128,19 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             # What waits counts as in flight too, or the calls of one grant could fill the queue.
             await self.readers.run(self._identify, exchange, bearer)
             exchange.require_query()
-        return await self.readers.run(self._read, exchange, bearer)
+        response, leaves_at = await self.readers.run(self._read, exchange, bearer)
+        if leaves_at is not None:
+            # without its thread and its state of the store, which others wait for
+            await anyio.sleep(max(0.0, leaves_at - perf_counter()))
+        return response
 
-    def _read(self, exchange: Reading, bearer: Bearer) -> Response:
+    def _read(self, exchange: Reading, bearer: Bearer) -> tuple[Response, float | None]:
+        """The response, and when it may leave."""
         with self._ports.identify(bearer) as (identified, snapshot):
             self._admit(exchange, identified)
             exchange.require_query()
             reply = self._reply(exchange, snapshot)
-        return self._respond(exchange, reply)
+        return self._respond(exchange, reply), reply.leaves_at
 
     def _read_briefly(self, exchange: Reading, bearer: Bearer) -> Reply | None:
         """The reply if it takes a moment only; `None` where it may take longer."""

@@ -234,14 +234,14 @@ def _list_reply(shape: type[ListOf[Item]], request: Request, answer: ReadResult)
         warnings=answer.warnings,
         meta=answer.meta,
     )
-    return Reply(body, disclosed=answer.disclosed)
+    return Reply(body, disclosed=answer.disclosed, leaves_at=answer.leaves_at)
 
 
 def object_reply(shape: type[WireObject], request: Request, answer: ReadResult) -> Reply:
     """An answer as a flat object."""
     part = cast("WireObject", answer.data)
     body = completed(shape, request, part, warnings=answer.warnings, meta=answer.meta)
-    return Reply(body, disclosed=answer.disclosed)
+    return Reply(body, disclosed=answer.disclosed, leaves_at=answer.leaves_at)
 
 
 # The aggregate route.  Source: docs/contract/resource-server.md 10.

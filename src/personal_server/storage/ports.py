@@ -454,6 +454,12 @@ class ReadSnapshot(CatalogReads, Protocol):
         """
         ...
 
+    def walked_records(self, scopes: Sequence[Scope]) -> int:
+        """How many records the sources of scopes hold, hidden ones too, that are searched by an
+        index of words instead of by their texts.
+        """
+        ...
+
     def nearest(self, plan: MeaningPlan) -> Nearest:
         """The records nearest in meaning."""
         ...

@@ -245,6 +245,7 @@ class Reply:
     Shapes: exactly one of `body` (a JSON value), `content` (bytes) and `chunks` (a lazy stream of
         bytes, `length_bytes` long if known), or none (no body).  `etag` is the validator as sent;
         routes with `etag=True` and a JSON body get theirs from the body.
+    Units: `leaves_at` seconds by `perf_counter`, before which it is not answered.
     """
 
     body: object = None
@@ -256,6 +257,7 @@ class Reply:
     content_type: str = JSON_TYPE
     etag: str | None = None
     disclosed: Sequence[Disclosed] = ()
+    leaves_at: float | None = None
 
 
 class UnsatisfiableRange(RangeNotSatisfiable):

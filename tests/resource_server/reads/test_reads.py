@@ -1,5 +1,7 @@
 """The read routes behind the real frame: headers, validators, costs, who reads what."""
 
+from time import perf_counter
+
 import httpx2
 import pytest
 
@@ -11,6 +13,8 @@ from tests.resource_server.journal import LIST, OWNER, client, furnished, stream
 TOKENS = {
     "client": Identified(client(stream_grant(), stream_grant("attachments"))),
     "owner": Identified(OWNER),
+    "only": Identified(client(stream_grant(only={"pinned": (True,)}))),
+    "timed": Identified(client(stream_grant(since="2026-01-01T00:00:00Z"))),
 }
 
 
@@ -102,3 +106,23 @@ async def test_reads_are_read_only(bench: Bench, method: str) -> None:
         reply = await caller.request(method, "/v1/streams")
     assert reply.status_code == 405
     assert reply.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/v1/search?q=rain",
+        "/v1/search?q=rain&sort=newest",
+        "/v1/streams/entries/aggregate?metric=count&q=rain",
+    ],
+)
+@pytest.mark.parametrize(("token", "seconds"), [("only", 0.02), ("timed", 0.005)])
+async def test_what_was_looked_for_among_hidden_records_is_answered_at_a_step(
+    bench: Bench, target: str, token: str, seconds: float
+) -> None:
+    await get(bench, target)
+    begun = perf_counter()
+    reply = await get(bench, target, token)
+    assert reply.status_code == 200
+    assert perf_counter() - begun >= seconds

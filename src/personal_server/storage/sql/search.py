@@ -17,7 +17,7 @@ from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.domain.search_words import TextWords, Vocabulary
 from personal_server.domain.values import event_instant_ns
-from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
     granted_lexical_fields,
@@ -81,6 +81,12 @@ def _counted(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> tu
         counted = _part(reader, found, plan, indexed).count_each()
         totals = [n + more for n, more in zip(totals, counted, strict=True)]
     return tuple(min(total, plan.frequency_limit) for total in totals)
+
+
+def walked_records(reader: Reader, scopes: Sequence[Scope]) -> int:
+    """As a snapshot does."""
+    places = reader.places(scopes)
+    return sum(place.source.records for place in places if not place.is_read(reader))
 
 
 class _Finds(NamedTuple):

@@ -50,6 +50,7 @@ from personal_server.storage.sql.fixed_tables import (
 from personal_server.storage.sql.passages import PassagesPart
 from personal_server.storage.sql.persons import PersonsPart, make_persons
 from personal_server.storage.sql.rebuilds import adopt
+from personal_server.storage.sql.search import walked_records
 from personal_server.storage.sql.source_tables import (
     Reader,
     SourceTables,
@@ -148,6 +149,7 @@ class SqlSnapshot(Reader):
     aggregate = aggregates.aggregate
     first_change_after = changes.first_change_after
     changes = changes.changes
+    walked_records = walked_records
     nearest = passages.nearest
     count_unembedded = passages.count_unembedded
     blob = blobs.blob

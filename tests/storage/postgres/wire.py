@@ -6,13 +6,15 @@ import socket
 import tempfile
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.postgresql import server
 
 SOCKET = ".s.PGSQL.5432"
 HEAD, QUERY, SYNC = 5, b"Q", b"S"
+# Whoever uses the road ends its sessions before it is closed.
+CLOSING_SECONDS = 10
 
 
 class Wire:
@@ -25,7 +27,8 @@ class Wire:
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / SOCKET))
         self._listening.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
 
     def taken(self) -> list[bytes]:
         """What was asked and waited for, and from here on none."""
@@ -34,7 +37,11 @@ class Wire:
             return turns
 
     def close(self) -> None:
-        """No further session comes in."""
+        """No further session comes in, and those that ended have closed what they had."""
+        # who waits for the next one hears of the end, not of a socket that is closed
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for each in self._threads:
+            each.join(CLOSING_SECONDS)
         self._listening.close()
 
     def _accept(self) -> None:
@@ -46,8 +53,8 @@ class Wire:
             there = socket.socket(socket.AF_UNIX)
             there.connect(str(server().folder / SOCKET))
             passed = _Passed(self, here, there)
-            for work in (passed.ask, passed.answer):
-                threading.Thread(target=work, daemon=True).start()
+            self._threads.append(threading.Thread(target=passed.run, daemon=True))
+            self._threads[-1].start()
 
     def note(self, asked: bytes) -> None:
         """Somebody waits for an answer to this."""
@@ -63,17 +70,28 @@ class _Passed:
         self._held = self._said = b""
         self._has_begun = False
 
-    def ask(self) -> None:
+    def run(self) -> None:
+        """Until both sides ended; what nobody closes is complained of wherever it is let go."""
+        with self._here, self._there:
+            answering = threading.Thread(target=self._answer, daemon=True)
+            answering.start()
+            # a session may end before it has heard its answer
+            with suppress(ConnectionError):
+                self._ask()
+            self._there.shutdown(socket.SHUT_WR)
+            answering.join()
+
+    def _ask(self) -> None:
         while asked := self._here.recv(1 << 16):
             self._held += asked
             self._there.sendall(asked)
             self._read()
-        self._there.shutdown(socket.SHUT_WR)
 
-    def answer(self) -> None:
-        while answered := self._there.recv(1 << 16):
-            self._here.sendall(answered)
-        self._here.shutdown(socket.SHUT_WR)
+    def _answer(self) -> None:
+        with suppress(ConnectionError):
+            while answered := self._there.recv(1 << 16):
+                self._here.sendall(answered)
+            self._here.shutdown(socket.SHUT_WR)
 
     def _read(self) -> None:
         """Messages are a letter and their length; the first one has no letter."""

@@ -166,10 +166,10 @@ def place_of(candidate: Candidate) -> RecordPlace:
 
 def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:
     """Best first: score, newer event time, connection, stream, key."""
-    weights = [term_weight(frequency) for frequency in frequencies]
+    scores = _Scores([term_weight(frequency) for frequency in frequencies])
     found = [
         (
-            _score(each, weights),
+            scores[each.occurrences, each.length_tokens],
             -each.event_time_ns,
             each.connection_id,
             each.stream,
@@ -206,12 +206,18 @@ def term_weight(frequency: int) -> float:
     return math.log(1 + (COLLECTION_SIZE - frequency + 0.5) / (frequency + 0.5))
 
 
-def _score(candidate: Candidate, weights: Sequence[float]) -> float:
-    norm = K1 * (1 - B + B * candidate.length_tokens / MEAN_LENGTH)
-    if len(weights) == 1:
-        count = candidate.occurrences[0]
-        return -round(weights[0] * count * (K1 + 1) / (count + norm), SCORE_DECIMALS)
-    total = 0.0
-    for weight, count in zip(weights, candidate.occurrences, strict=True):
-        total += weight * count * (K1 + 1) / (count + norm)
-    return -round(total, SCORE_DECIMALS)
+class _Scores(dict[tuple[tuple[int, ...], int], float]):
+    """By how often terms occur, and the length: most of thousands of candidates share theirs."""
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        super().__init__()
+        self._weights = weights
+
+    def __missing__(self, held: tuple[tuple[int, ...], int]) -> float:
+        occurrences, length_tokens = held
+        norm = K1 * (1 - B + B * length_tokens / MEAN_LENGTH)
+        total = 0.0
+        for weight, count in zip(self._weights, occurrences, strict=True):
+            total += weight * count * (K1 + 1) / (count + norm)
+        self[held] = score = -round(total, SCORE_DECIMALS)
+        return score

@@ -533,11 +533,11 @@ def _found_lately(
     kept = ports.recent.find(holder, request, now_ns)
     if kept is not None and not _changed(snapshot, read, kept.sequence):
         return cast("_Found", kept.found)
-    found = _found(snapshot, read, exact=exact)
+    found = _shortened(_found(snapshot, read, exact=exact))
     findings = found.findings
     is_computed = any(source.made_of is not None for source in read.sources)
     if not (findings.lost or findings.pending or findings.unembedded or found.near or is_computed):
-        ports.recent.keep(holder, request, Kept(_shortened(found), snapshot.horizon, now_ns))
+        ports.recent.keep(holder, request, Kept(found, snapshot.horizon, now_ns))
     return found
 
 
@@ -587,8 +587,8 @@ def _kept(found: Ranked) -> RankedHit:
     passage = None
     if near is not None:
         passage = FoundPassage(near.field, near.start_chars, near.end_chars)
-    place = (candidate.connection_id, candidate.stream, candidate.key)
-    return RankedHit(*place, passage, found.question, found.duplicates)
+    connection_id, stream, key, *_ = candidate
+    return RankedHit(connection_id, stream, key, passage, found.question, found.duplicates)
 
 
 _RETRIEVAL: dict[SearchMode, RetrievalMode] = {

@@ -9,7 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from personal_server.enforcement.plans import FieldWindowPlan, RecordPlan, RecordsPlan
+from personal_server.domain.search_words import parse_words
+from personal_server.enforcement.plans import FieldWindowPlan, RecordPlan, RecordsPlan, SearchPlan
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.postgresql import schema
@@ -62,6 +63,7 @@ READS: dict[str, Read] = {
     "record": lambda s: s.record(RecordPlan((A,), "first")),
     "window": lambda s: s.field_window(FieldWindowPlan((A,), "first", "body", 10)),
     "count": lambda s: s.count(RecordsPlan((A,), order(None), 10, LONG)),
+    "word": lambda s: s.search(SearchPlan((A,), parse_words("first"), seconds_each=5.0)),
     "catalog": lambda s: (s.declarations(), s.connections(), s.stored_streams()),
 }
 

@@ -207,7 +207,7 @@ class PostgresSession:
         self._monotonic = monotonic
         self._cursors = 0
         self._limit: float = math.inf if timeout_seconds is None else timeout_seconds
-        self._end = math.inf if timeout_seconds is None else monotonic() + timeout_seconds
+        self._end: float = math.inf if timeout_seconds is None else monotonic() + timeout_seconds
 
     @property
     def derived(self) -> MutableMapping[object, Any]:
@@ -236,8 +236,8 @@ class PostgresSession:
 
     def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """Execute all, and wait once."""
-        if len(asked) == 1:
-            return [self.rows(*asked[0])]
+        if len(asked) < 2:
+            return [self.rows(*each) for each in asked]
         self._limit_statement()
         before, self._before = self._before, b""
         with self._connection.pipeline():
@@ -295,6 +295,7 @@ class PostgresSession:
                 raise
             if self._connection.info.transaction_status is TransactionStatus.INERROR:
                 self._say(b"ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt")
+                self._limit = limit  # what was said behind it is undone with the rest
             elif self._before == begun:
                 self._before = before
             return None
@@ -303,11 +304,9 @@ class PostgresSession:
                 self._before = before
                 return found
             self._before += b"RELEASE SAVEPOINT attempt;"
-            if self._limit != limit:
-                self._before += b"%b;" % _limit(limit)
             return found
         finally:
-            self._end, self._limit = end, limit
+            self._end = end
 
     def commit(self, when_changed: str) -> None:
         """End the transaction; what it wrote stays, and is told by further statements."""
@@ -334,6 +333,7 @@ class PostgresSession:
         lines: list[Line] = []
         while not cursor.description or len(lines) == LINES_AT_ONCE:
             self._limit_statement()
+            self._say_before()
             lines = cursor.execute(b"FETCH %d FROM %b" % (LINES_AT_ONCE, name)).fetchall()
             yield from lines
         cursor.execute(b"CLOSE %b" % name)
@@ -358,14 +358,16 @@ class PostgresSession:
             self._say(before)
 
     def _limit_statement(self) -> None:
-        """Each statement may take what is left: it is told where that is much less than before."""
+        """Each statement may take what is left, up to twice that; what else was told before is
+        told anew, with the statement.
+        """
         if self._end == math.inf:
             return
         left = self._end - self._monotonic()
         if left <= 0:
             raise errors.QueryCanceled
-        if left < self._limit / 2:
-            self._say(_limit(left))
+        if not left <= self._limit <= 2 * left:
+            self._before += b"%b;" % _limit(left)
             self._limit = left
 
     def _say(self, sql: bytes) -> None:

@@ -30,7 +30,7 @@ from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
-from personal_server.storage.sql.word_index import sought_entries, word_count
+from personal_server.storage.sql.word_index import sought_entries, word_counts
 
 T = TypeVar("T")
 
@@ -51,7 +51,9 @@ def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matc
     frequencies = [0] * len(plan.words.terms)
     if any(finds.candidates for finds in found.values()):
         for part in tuple(found):
-            counted = part.within_time(partial(part.counts, frequencies))
+            counted = part.told(found[part], frequencies)
+            if counted is None:
+                counted = part.within_time(partial(part.counts, frequencies))
             if counted is None:
                 del found[part]
             else:
@@ -123,6 +125,14 @@ class _Part:
         """How many visible records hold each term; `totals` are those of other sources so far."""
         raise NotImplementedError
 
+    def told(self, finds: _Finds, totals: Sequence[int]) -> list[int] | None:
+        """The same where what it found tells it: all that hold the only term."""
+        words, limit = self._words, self._plan.frequency_limit
+        asks_more = self._conditions or words.excluded or words.least is not None
+        if asks_more or finds.truncated or len(words.terms) != 1 or not words.terms[0].tokens:
+            return None
+        return [max(0, min(len(finds.candidates), limit - totals[0]))]
+
     def count_each(self) -> list[int]:
         """How many visible records hold each term, up to the limit for each."""
         raise NotImplementedError
@@ -166,9 +176,17 @@ class IndexedPart(_Part):
         ordered = self._reader.session.dialect.ordered_join
         return f"{ordered} {self.place.compiler.lines()} ON r.id = f.rowid"
 
-    @property
-    def _event_sql(self) -> str:
-        return "NULL" if self._event is None else f"r.{self._event.name}"
+    def _told(self, hits: str) -> str:
+        """What a candidate is made of: its changes are read where no event dates it."""
+        if self._event is None:
+            return f"r.k, {hits}, r.wc, NULL, r.cs, r.ce, r.fc"
+        event = f"r.{self._event.name}"
+        dated = (f"CASE WHEN {event} IS NULL THEN r.{name} END" for name in ("cs", "ce", "fc"))
+        return f"r.k, {hits}, r.wc, {self._instant(event)}, {', '.join(dated)}"
+
+    def _instant(self, event: str) -> str:
+        """What is read of an event: its number, or the text of an integer."""
+        return event
 
     def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
@@ -204,8 +222,7 @@ class IndexedPart(_Part):
         lines = self._reader.lines(
             self.place.source,
             Statement(
-                f"SELECT r.k, f.held, r.wc, {self._event_sql}, r.cs, r.ce, r.fc"  # noqa: S608
-                f" FROM ({counted}) f {self._join}"
+                f"SELECT {self._told('f.held')} FROM ({counted}) f {self._join}"  # noqa: S608
                 f"{where.sql} ORDER BY {self._newest()} LIMIT ?",
                 (
                     *(param for arm in arms for param in arm.params),
@@ -242,20 +259,25 @@ class IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, place = tuple(self._places.values()), self.place
+        place = self.place
         (connection_id, stream), unit_ns = place.name, place.event_unit_ns
+        is_one = len(self._words.terms) == 1
+        lengths = word_counts([line[2] for line in lines], tuple(self._places.values()))
+        # there are thousands: nothing is called for each that needs not be
         return [
             Candidate(
                 connection_id,
                 stream,
                 key,
-                tuple(map(int, hits.split())),
-                word_count(counts, columns),
+                (int(hits),) if is_one else tuple(map(int, hits.split())),
+                length,
                 place.dated_ns(FieldChange(created, created_at), changes)
                 if event is None
                 else int(event) * unit_ns,
             )
-            for key, hits, counts, event, created, created_at, changes in lines
+            for (key, hits, _, event, created, created_at, changes), length in zip(
+                lines, lengths, strict=True
+            )
         ]
 
     def _frequency(self, term: Term, limit: int) -> int:

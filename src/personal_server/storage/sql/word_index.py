@@ -11,7 +11,7 @@ their own (`0~rain`), in others of every word, under their family of languages (
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -86,15 +86,18 @@ def _marked(mark: str, words: list[str]) -> str:
     return mark + f" {mark}".join(words)
 
 
-def word_count(counts: bytes, places: Iterable[int]) -> int:
-    """The words of some fields; always the same work, however many there are."""
-    known = _counts_in(len(counts)).unpack(counts)
-    return sum(map(known.__getitem__, places))
+def word_counts(counts: Sequence[bytes], places: Sequence[int]) -> list[int]:
+    """The words of some fields of each text; always the same work, however many there are."""
+    known = [_counts_in(len(each))(each) for each in counts]
+    found = [each[places[0]] for each in known]
+    for place in places[1:]:
+        found = [count + each[place] for count, each in zip(found, known, strict=True)]
+    return found
 
 
 @lru_cache(maxsize=64)
-def _counts_in(size_bytes: int) -> struct.Struct:
-    return struct.Struct(f">{size_bytes // 4}I")
+def _counts_in(size_bytes: int) -> Callable[[bytes], tuple[int, ...]]:
+    return struct.Struct(f">{size_bytes // 4}I").unpack
 
 
 def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:

@@ -36,8 +36,7 @@ class FtsPart(IndexedPart):
         plan, number = self._plan, self._number
         where = self._matching(self._words, self.place.matching(self._conditions))
         matching = Statement(
-            f"SELECT r.k, pdpp_hits(w{number}, ?), r.wc, {self._event_sql}, r.cs, r.ce, r.fc"  # noqa: S608
-            f" FROM w{number} f {self._join}"
+            f"SELECT {self._told(f'pdpp_hits(w{number}, ?)')} FROM w{number} f {self._join}"  # noqa: S608
             f"{where.sql}"
             f" ORDER BY {self._newest()} LIMIT ?",
             (self._weights(), *where.params, plan.window + 1),

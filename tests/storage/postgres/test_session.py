@@ -63,6 +63,7 @@ READS: dict[str, Read] = {
     "record": lambda s: s.record(RecordPlan((A,), "first")),
     "window": lambda s: s.field_window(FieldWindowPlan((A,), "first", "body", 10)),
     "count": lambda s: s.count(RecordsPlan((A,), order(None), 10, LONG)),
+    "span": lambda s: s.span(RecordsPlan((A,), span_field="at")),
     "word": lambda s: s.search(SearchPlan((A,), parse_words("first"), seconds_each=5.0)),
     "catalog": lambda s: (s.declarations(), s.connections(), s.stored_streams()),
 }

@@ -88,13 +88,22 @@ def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
 
 
 def span(reader: Reader, plan: RecordsPlan) -> Span:
-    """How many, and the stored extremes of a time field."""
+    """How many, and the stored extremes of a time field; those of whole sources once a state."""
     places = reader.places(plan.scopes)
     total = count(reader, plan)
     if plan.span_field is None:
         return Span(total, None, None)
+    key = ("ends", reader.subject_id, plan.span_field, *(place.name for place in places))
+    # what is made of other records is another thing for whoever sees others of these
+    is_whole = all(place.is_whole and place.scope.made_of is None for place in places)
+    is_whole = is_whole and not plan.conditions
+    if is_whole and key in reader.derived:
+        return Span(total, *reader.derived[key])
     ends = _stored_ends(reader, places, plan.span_field, plan.conditions)
     earliest, latest = (None if end is None else stored_text(end) for end in ends)
+    # what was met of damaged records is told each time
+    if is_whole and not reader.damaged:
+        reader.derived[key] = (earliest, latest)
     return Span(total, earliest, latest)
 
 

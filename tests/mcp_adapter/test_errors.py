@@ -204,3 +204,11 @@ async def test_a_mode_that_is_not_there_leads_to_the_lexical_one() -> None:
     error = outcome.structured["error"]
     assert error["code"] == "unsupported_search_mode"
     assert error["next_call"]["arguments"] == {"query": "invoice", "mode": "lexical"}
+
+
+async def test_modes_are_named_as_the_tool_takes_them() -> None:
+    rs = world()
+    refused = {"code": "unsupported_search_mode", "message": "No.", "param": "mode"}
+    always(Answer(400, {"error": {**refused, "allowed_values": ["auto", "words"]}}))(rs)
+    outcome = await ask(rs, "search", {"query": "invoice", "mode": "semantic"})
+    assert outcome.structured["error"]["expected"] == "one of auto, lexical"

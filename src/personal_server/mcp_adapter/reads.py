@@ -56,6 +56,9 @@ A_MOMENT = re.compile(
 )
 LARGEST_LIMIT = 100
 NAMED_VALUES = 12
+# As the server says them, and as tools do.
+NO_MODE = "unsupported_search_mode"
+MODES = {"words": "lexical", "meaning": "semantic"}
 
 
 async def read(call: ToolCall, path: Path, query: Query, arguments: Arguments) -> RsResponse:
@@ -153,6 +156,8 @@ def expectation(error: Json) -> str | None:
     legal = "granted here:" if granted else "one of"
     for name, words in (("allowed_values", legal), ("suggestions", "perhaps")):
         values = [label(str(value)) for value in as_list(error.get(name))]
+        if error.get("code") == NO_MODE:
+            values = [MODES.get(value, value) for value in values]
         if values:
             more = " ..." if len(values) > NAMED_VALUES else ""
             return f"{words} {', '.join(values[:NAMED_VALUES])}{more}"
@@ -179,7 +184,7 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
         return NextCall("schema", {})
     # a 404 may mean that the server has no route for the mode that was asked for
     lacks_mode = status == 404 and arguments.get("mode", "auto") not in ("auto", "lexical")
-    if code == "unsupported_search_mode" or lacks_mode:
+    if code == NO_MODE or lacks_mode:
         return NextCall(tool, {**without(arguments, "cursor"), "mode": "lexical"})
     repaired = _repaired(tool, code, error, arguments)
     if repaired is None and status == 400 and tool != "schema":

@@ -36,6 +36,18 @@ def test_freshness_and_unavailable_sources_are_lines() -> None:
     assert lines == ["unavailable: cin_z | gmail | connection_revoked | choose another"]
 
 
+def test_a_warning_says_which_stream_of_which_connection_it_is_about() -> None:
+    rows = [
+        {"code": "source_skipped", "message": "No.", "connection_id": "cin_z", "detail": detail}
+        for detail in ({"stream": "messages", "reason": "unknown_field"}, {})
+    ]
+    assert text.warning_lines([*rows, {"code": "page_shortened", "message": "Yes."}]) == [
+        "warning: source_skipped No. (stream=messages; connection_id=cin_z; reason=unknown_field)",
+        "warning: source_skipped No. (connection_id=cin_z)",
+        "warning: page_shortened Yes.",
+    ]
+
+
 def test_long_lists_of_sources_are_counted() -> None:
     rows = [{"connection_id": f"cin_{n}", "connector_key": "k", "count": 1} for n in range(10)]
     assert text.source_mix_lines(rows)[0].endswith("cin_7 k 1 +2 more")

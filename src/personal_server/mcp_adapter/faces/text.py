@@ -133,17 +133,17 @@ def warning_lines(warnings: Iterable[Json]) -> list[str]:
 
 
 def _left_out(warning: Json) -> str:
-    """The records that a warning names; unusual ids stand in the structured face only."""
+    """What a warning is about; unusual ids stand in the structured face only."""
     detail = as_object(warning.get("detail"))
     ids = [one_line(str(each)) for each in as_list(detail.get("record_ids"))]
-    if not ids:
-        return ""
-    parts = (
-        fact("stream", label(as_text(detail.get("stream")) or "")),
-        fact("connection_id", connection_of(warning) or ""),
-        fact("record_ids", ",".join(each for each in ids if not is_unusual(each))),
+    known = (
+        ("stream", label(as_text(detail.get("stream")) or "")),
+        ("connection_id", connection_of(warning) or ""),
+        ("reason", label(as_text(detail.get("reason")) or "")),
+        ("record_ids", ",".join(each for each in ids if not is_unusual(each))),
     )
-    return f" ({'; '.join(parts)})"
+    parts = [fact(name, value) for name, value in known if value]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def server_warnings(body: Json) -> list[Json]:

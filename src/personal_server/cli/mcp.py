@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
 
-from personal_server.cli import garbage
+from personal_server.cli import long_life
 from personal_server.cli.exits import (
     CommandError,
     Failure,
@@ -163,7 +163,7 @@ def _serve(
     from personal_server.rs_client.http import RsClient, network_client  # noqa: PLC0415
 
     _log_to_standard_error(settings.log_level)
-    garbage.leave_what_is_there()
+    long_life.leave_what_is_there()
 
     async def serve() -> None:
         async with network_client() as http:
@@ -204,7 +204,7 @@ def _console(arguments: Sequence[str]) -> Console | None:
 
 def run() -> NoReturn:
     """The entry point `pdpp-mcp-server`."""
-    garbage.put_off()
+    long_life.put_off()
     console = _console(sys.argv[1:])
     app = cyclopts.App(
         name="pdpp-mcp-server", version=package_version, console=console, error_console=console

@@ -32,7 +32,7 @@ from personal_server.app.stores import command_origin
 from personal_server.app.supervisor import ALONE, READY, WorkerRole
 from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
 from personal_server.app.tallies import Tallies
-from personal_server.cli import garbage
+from personal_server.cli import long_life
 from personal_server.cli.exits import (
     INTERRUPTED,
     CommandError,
@@ -54,7 +54,7 @@ SIGN_IN_PAGE = "sign-in.html"
 
 def main() -> int:
     """Serve in the place that `sys.argv[1]` says; the exit code."""
-    garbage.put_off()
+    long_life.put_off()
     try:
         serve_as(msgspec.json.decode(sys.argv[1], type=WorkerRole))
     except (KeyboardInterrupt, SystemExit):
@@ -111,6 +111,7 @@ def _serve(
     line: socket.socket | None = None,
 ) -> None:
     """Serve by this process until a signal, or until nobody is at the other end of the line."""
+    long_life.share_one_heap()
     with open_server(settings, share=share) as server:
         require_password(server.sign_in, settings)
         listeners.callers.listen()  # from here on callers wait instead of being refused
@@ -128,7 +129,7 @@ def _serve(
         if listeners.figures is not None:
             figures = figures_app(settings, server, tallies)
             second = SecondListener(figures, listeners.figures)
-        garbage.leave_what_is_there()
+        long_life.leave_what_is_there()
         if line is not None:
             line.send(ALONE if server.stores.database.is_read_only else READY)
         at_stop = server.end_listeners

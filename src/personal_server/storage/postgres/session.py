@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import islice
 from types import NoneType
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import RawCursor, errors
@@ -34,6 +34,8 @@ Connection = psycopg.Connection[Line]
 # A word of SQL that a column has as its name, and parameters; not those in quotes.
 _TOKEN = re.compile(r"'[^']*'|\?(\d*)|\bgrant\b")
 _READS = re.compile(r"\s*(SELECT|WITH)\b")
+# Around lines in the binary format: its signature, no flags and no more of a head; the end.
+_BINARY_BEGIN, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 # What the server says of statements that write nothing.
 _READING = ("SELECT", "FETCH", "DECLARE", "CLOSE")
 
@@ -82,9 +84,13 @@ def _adapters() -> AdaptersMap:
     return found
 
 
-def _rendered_line(line: Sequence[Value]) -> str:
-    """As `COPY` reads it; the driver asks for the types of each value anew, which takes longer."""
-    return "\t".join([_RENDERED[type(value)](value) for value in line]) + "\n"
+def _rendered(lines: Sequence[Sequence[Value]]) -> bytes | str:
+    """As `COPY` reads them; the driver would ask for the types of each value anew."""
+    if isinstance(lines[0], bytes):
+        return b"".join(cast("Sequence[bytes]", lines))
+    return "".join(
+        ["\t".join([_RENDERED[type(value)](value) for value in line]) + "\n" for line in lines]
+    )
 
 
 def _rendered_text(text: str) -> str:
@@ -255,13 +261,22 @@ class PostgresSession:
         self.has_changed |= self._cursor.rowcount > 0
 
     def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
-        """As one stream of lines, of which some are rendered already."""
+        """As one stream of lines; bytes are lines as the binary format has them."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-        rendered = (line if isinstance(line, str) else _rendered_line(line) for line in lines)
+        waiting = iter(lines)
+        some = list(islice(waiting, LINES_AT_ONCE))
+        is_binary = bool(some) and isinstance(some[0], bytes)
+        if is_binary:
+            statement += " (FORMAT binary)"
         with self._cursor.copy(translated_sql(statement)) as copy:
-            while some := "".join(islice(rendered, LINES_AT_ONCE)):
-                copy.write(some)
+            if is_binary:
+                copy.write(_BINARY_BEGIN)
+            while some:
+                copy.write(_rendered(some))
                 self.has_changed = True
+                some = list(islice(waiting, LINES_AT_ONCE))
+            if is_binary:
+                copy.write(_BINARY_END)
 
     @property
     def changed(self) -> int:

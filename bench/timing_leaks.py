@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,7 +85,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=RECORDS)
     parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
     parser.add_argument("--store", choices=STORES, help="the database, if not a file")
-    parser.add_argument("--only", default="", help="probes with this in the name or grant")
+    parser.add_argument("--only", default="", help="probes whose name and grant have this pattern")
     parser.add_argument("--exchanged", action="store_true", help="hide what else is absent")
     options = parser.parse_args()
     samples: int = options.samples
@@ -112,7 +113,10 @@ def main() -> int:
             if options.model is not None:
                 _wait_until_embedded(site, _grant(site, "fields", grants["fields"]))
                 probes += _meaning_probes(*pairs[1])
-            for probe in (each for each in probes if options.only in f"{each.name} {each.grant}"):
+            asked = [
+                each for each in probes if re.search(options.only, f"{each.name} {each.grant}")
+            ]
+            for probe in asked:
                 # its own token, since all of them take longer than one lasts
                 token = _grant(site, probe.grant, grants[probe.grant])
                 found = _compare(site, token, probe, samples)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,23 @@ import psycopg
 import pytest
 
 from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.values import instant_ns
 from personal_server.domain.vectors import Passage
-from personal_server.enforcement.plans import MeaningPlan, Scope
+from personal_server.enforcement.plans import (
+    MeaningPlan,
+    Scope,
+    SearchPlan,
+    TimedScope,
+    TimelinePlan,
+)
 from personal_server.storage.postgres.database import PostgresDatabase
-from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.postgres.session import translated_sql
+from personal_server.storage.sql import source_tables
+from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.postgresql import schema, server
 from tests.semantics.tiny import vector_of
-from tests.storage.worlds import condition, furnish, note, scope, write
+from tests.storage.worlds import condition, furnish, note, order, scope, write
 
 RECORDS = 2_000
 SINCE = instant_ns("2026-02-01T00:00:00Z")
@@ -95,6 +107,68 @@ def test_passages_are_looked_up_where_visible_records_stand(
         assert "Rows Removed" not in plan
         looked_up = plan.split("on passage_signs b")[1]
         assert ("(id = r.id)" in looked_up) == (name in LIMITS)
+
+
+WORDS = WordQuery((Term(("rain",)), Term(("wind",)), Term(("hail",), prefix=True)))
+ASKED: dict[str, Callable[[SqlSnapshot, Scope], object]] = {
+    "all": lambda snapshot, seen: snapshot.search(SearchPlan((seen,), WORDS)),
+    "phrase": lambda snapshot, seen: snapshot.search(
+        SearchPlan((seen,), WordQuery((Term(("rain", "7")),)))
+    ),
+    "one": lambda snapshot, seen: snapshot.search(SearchPlan((seen,), WordQuery(WORDS.terms[:1]))),
+    "most": lambda snapshot, seen: snapshot.search(SearchPlan((seen,), replace(WORDS, least=2))),
+    "each": lambda snapshot, seen: snapshot.count_terms(SearchPlan((seen,), WORDS)),
+    "in time": lambda snapshot, seen: snapshot.timeline(
+        TimelinePlan((TimedScope(seen, order("at", down=True)),), True, 5, words=WORDS)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["content", "time"])
+@pytest.mark.parametrize("asked", ASKED)
+def test_lines_are_looked_up_for_what_holds_words(
+    store: SqlRecordStore, monkeypatch: pytest.MonkeyPatch, name: str, asked: str
+) -> None:
+    """By plans that know no value, too, as statements have that stay prepared."""
+    monkeypatch.setattr(source_tables, "MOST_READ", 3)
+    with store.snapshot() as snapshot:
+        found = _noted(snapshot.session)
+        ASKED[asked](snapshot, SEEN[name])
+        plans = [_general_plan(snapshot.session, sql) for sql in found if " f " in sql]
+    assert plans
+    for plan in plans:
+        for before, after in pairwise(plan.split(" on r1 r")):
+            is_by_limit = before.endswith("r1_c3")
+            is_end = name == "time" and "Index Cond: (id >= " in after.split("->")[0]
+            assert is_by_limit or is_end or "Index Cond: (id = " in after.split("->")[0], plan
+
+
+def _noted(session: Any) -> list[str]:
+    """The statements that a session is asked from now on."""
+    noted, rows, several = list[str](), session.rows, session.several
+
+    def one(sql: str, params: Any = ()) -> Any:
+        noted.append(sql)
+        return rows(sql, params)
+
+    def all_of_them(asked: Any) -> Any:
+        noted.extend(sql for sql, _ in asked)
+        return several(asked)
+
+    session.rows, session.several = one, all_of_them
+    return noted
+
+
+def _general_plan(session: Any, sql: str) -> str:
+    connection = session._connection
+    translated = translated_sql(sql)
+    count = len(set(re.findall(rb"\$\d+", translated)))
+    name = f"general_{abs(hash(sql))}".encode()
+    nulls = b"" if not count else b"(" + b", ".join([b"NULL"] * count) + b")"
+    connection.execute(b"SET LOCAL plan_cache_mode TO force_generic_plan")
+    connection.execute(b"PREPARE " + name + b" AS " + translated)
+    lines = connection.execute(b"EXPLAIN (COSTS OFF) EXECUTE " + name + nulls).fetchall()
+    return "\n".join(line[0] for line in lines)
 
 
 def _explaining(session: Any) -> list[tuple[str, str]]:

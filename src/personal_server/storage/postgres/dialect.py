@@ -153,6 +153,10 @@ class PostgresDialect:
         """The planner would take the index of a value that it thinks is rare."""
         return f"({condition}) IS TRUE"
 
+    def with_line(self, number: str, lines: str) -> str:
+        """A planner that knows no value takes what is limited for few, and would walk all of it."""
+        return f"CROSS JOIN LATERAL (SELECT * FROM {lines} WHERE r.id = {number} OFFSET 0) r"  # noqa: S608
+
     def of_each(self, ids: str, table: str, where: str) -> str:
         """Of a join the planner would begin at either end, as it takes lines to be few."""
         looked_up = f"SELECT * FROM {table} b WHERE {where} AND b.id = v.id OFFSET 0"  # noqa: S608

@@ -137,7 +137,8 @@ class PostedPart(IndexedPart):
         """The lines of ids, where something may be hidden."""
         if not self.place.visible().parts:
             return ""
-        return f"JOIN {self.place.compiler.lines()} ON r.id = f.id"
+        dialect = self._reader.session.dialect
+        return dialect.with_line("f.id", self.place.compiler.lines())
 
     def _blocks(self, sought: Sought, limit: int) -> Statement:
         """The newest blocks of each word, and the id behind which (`cut`) they are all."""

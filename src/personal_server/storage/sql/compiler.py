@@ -530,7 +530,7 @@ class Compiler:
         found = where & self._follows(value, order, after, place)
         sql = (
             f"SELECT {value}, r.k, r.id FROM w{self.number} f"  # noqa: S608
-            f" {self.dialect.ordered_join} {self.lines()} ON r.id = f.rowid{found.sql}"
+            f" {self.dialect.with_line('f.rowid', self.lines())}{found.sql}"
             f" ORDER BY f.rowid{_way(order)} LIMIT ?"
         )
         return Statement(sql, (*found.params, limit))

@@ -127,6 +127,10 @@ class Dialect(Protocol):
         """A condition by whose index no lines are read, where another one's is to lead."""
         ...
 
+    def with_line(self, number: str, lines: str) -> str:
+        """The join of the line `r` with a number, looked up for each that stands before it."""
+        ...
+
     def of_each(self, ids: str, table: str, where: str) -> str:
         """What stands behind FROM to have the lines `b` of a table looked up for each id of a
         statement, and no others; `where` compares the columns that stand before the id in its key.

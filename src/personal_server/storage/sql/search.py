@@ -173,8 +173,8 @@ class IndexedPart(_Part):
     @property
     def _join(self) -> str:
         """The lines of entries."""
-        ordered = self._reader.session.dialect.ordered_join
-        return f"{ordered} {self.place.compiler.lines()} ON r.id = f.rowid"
+        dialect = self._reader.session.dialect
+        return dialect.with_line("f.rowid", self.place.compiler.lines())
 
     def _told(self, hits: str) -> str:
         """What a candidate is made of: its changes are read where no event dates it."""

@@ -122,6 +122,10 @@ class SqliteDialect:
         """The index is named (`walking`)."""
         return condition
 
+    def with_line(self, number: str, lines: str) -> str:
+        """The planner keeps the order of a cross join."""
+        return f"CROSS JOIN {lines} ON r.id = {number}"
+
     def of_each(self, ids: str, table: str, where: str) -> str:
         """The planner keeps the order of a cross join."""
         return f"({ids}) AS v CROSS JOIN {table} b ON {where} AND b.id = v.id"

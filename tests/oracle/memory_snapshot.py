@@ -240,8 +240,8 @@ class MemorySnapshot:
     def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
         return count_terms(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
 
-    def walked_records(self, scopes: Sequence[Scope]) -> int:  # it has no index
-        return 0
+    def walked_seconds(self, scopes: Sequence[Scope]) -> float:  # it has no index
+        return 0.0
 
     def nearest(self, plan: MeaningPlan) -> Nearest:
         return nearest(plan, self._state, {id(s): self._visible(s) for s in plan.scopes})

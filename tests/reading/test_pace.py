@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import cast
 
 import pytest
 
@@ -13,7 +14,10 @@ from personal_server.domain.criteria import Term, WordQuery
 from personal_server.enforcement.plans import Scope
 from personal_server.reading.pace import leaves_at, step_seconds
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.postgres.dialect import PostgresDialect
 from personal_server.storage.sql import source_tables
+from personal_server.storage.sql.store import SqlSnapshot
+from personal_server.storage.sqlite.dialect import SqliteDialect
 from tests.properties.stores import open_store
 from tests.storage.worlds import condition, furnish, note, scope, write
 
@@ -60,7 +64,8 @@ def test_all_records_count_where_an_index_is_asked(
     store: RecordStore, seen: Scope, walked: int
 ) -> None:
     with store.snapshot() as snapshot:
-        assert snapshot.walked_records((seen,)) == walked
+        each = cast("SqlSnapshot", snapshot).session.dialect.looked_at_seconds
+        assert snapshot.walked_seconds((seen,)) == each * walked
 
 
 @pytest.mark.parametrize(
@@ -84,8 +89,8 @@ def test_an_answer_leaves_at_the_end_of_a_step(
     step: float | None,
 ) -> None:
     # of 16 records as of 1,600,000
-    monkeypatch.setattr("personal_server.reading.pace.MET_SECONDS", 2e-1)
-    monkeypatch.setattr("personal_server.reading.pace.MERGED_SECONDS", 2e-2)
+    for dialect in (SqliteDialect, PostgresDialect):
+        monkeypatch.setattr(dialect, "looked_at_seconds", 2e-1)
     begun = perf_counter()
     with store.snapshot() as snapshot:
         at = leaves_at(begun, snapshot, (seen,), words, is_relaxed=is_relaxed)

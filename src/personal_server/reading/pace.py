@@ -17,8 +17,8 @@ from personal_server.storage.ports import ReadSnapshot
 # limits by content they are longer.
 STEP_SECONDS, LONGER_STEP_SECONDS = 0.005, 0.02
 MOST_SECONDS = 2.56
-# For each term and record that may be met as a hidden one, and where only lists are merged.
-MET_SECONDS, MERGED_SECONDS = 2e-6, 2e-7
+# Where only lists are merged, a record takes this share of what looking at it takes.
+MERGED_SHARE = 0.1
 
 
 def leaves_at(
@@ -38,9 +38,9 @@ def leaves_at(
     if not picked and not timed:
         return None
     terms = [each for term in (*words.terms, *words.excluded) for each in term.alternatives]
-    seconds = MET_SECONDS * snapshot.walked_records(picked) if picked else 0.0
+    seconds = snapshot.walked_seconds(picked) if picked else 0.0
     if timed and any(term.prefix for term in terms):
-        seconds += MERGED_SECONDS * snapshot.walked_records(timed)
+        seconds += MERGED_SHARE * snapshot.walked_seconds(timed)
     step = LONGER_STEP_SECONDS if picked or is_relaxed else STEP_SECONDS
     step = step_seconds(step, seconds * len(terms))
     taken = perf_counter() - begun

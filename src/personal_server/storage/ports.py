@@ -454,9 +454,9 @@ class ReadSnapshot(CatalogReads, Protocol):
         """
         ...
 
-    def walked_records(self, scopes: Sequence[Scope]) -> int:
-        """How many records the sources of scopes hold, hidden ones too, that are searched by an
-        index of words instead of by their texts.
+    def walked_seconds(self, scopes: Sequence[Scope]) -> float:
+        """How long it may take for a word to look at all records, hidden ones too, of the sources
+        that are searched by an index of words instead of by texts.
         """
         ...
 

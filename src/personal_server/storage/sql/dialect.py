@@ -30,6 +30,13 @@ class Dialect(Protocol):
         ...
 
     @property
+    def looked_at_seconds(self) -> float:
+        """How long a search may take, with all its questions, for a record that the index of words
+        led to: more than was measured (docs/performance.md).
+        """
+        ...
+
+    @property
     def ordered_join(self) -> str:
         """A join whose first table is read first, where there is a choice."""
         ...

@@ -85,10 +85,11 @@ def _counted(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> tu
     return tuple(min(total, plan.frequency_limit) for total in totals)
 
 
-def walked_records(reader: Reader, scopes: Sequence[Scope]) -> int:
+def walked_seconds(reader: Reader, scopes: Sequence[Scope]) -> float:
     """As a snapshot does."""
-    places = reader.places(scopes)
-    return sum(place.source.records for place in places if not place.is_read(reader))
+    walked = [place for place in reader.places(scopes) if not place.is_read(reader)]
+    each = reader.session.dialect.looked_at_seconds
+    return each * sum(place.source.records for place in walked)
 
 
 class _Finds(NamedTuple):

@@ -50,7 +50,7 @@ from personal_server.storage.sql.fixed_tables import (
 from personal_server.storage.sql.passages import PassagesPart
 from personal_server.storage.sql.persons import PersonsPart, make_persons
 from personal_server.storage.sql.rebuilds import adopt
-from personal_server.storage.sql.search import walked_records
+from personal_server.storage.sql.search import walked_seconds
 from personal_server.storage.sql.source_tables import (
     Reader,
     SourceTables,
@@ -149,7 +149,7 @@ class SqlSnapshot(Reader):
     aggregate = aggregates.aggregate
     first_change_after = changes.first_change_after
     changes = changes.changes
-    walked_records = walked_records
+    walked_seconds = walked_seconds
     nearest = passages.nearest
     count_unembedded = passages.count_unembedded
     blob = blobs.blob

@@ -39,6 +39,7 @@ class SqliteDialect:
 
     numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
     line = "rowid"
+    looked_at_seconds = 2e-6
     ordered_join = "CROSS JOIN"
     steers = True
     waits = False

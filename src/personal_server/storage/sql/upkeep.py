@@ -59,8 +59,14 @@ _FIRST_OPENED_BY = (
     f"SELECT {SealingKeyRow.subject_id} FROM {SealingKeyRow.table}"  # noqa: S608
     f" ORDER BY {SealingKeyRow.key_id} LIMIT 1"
 )
+# numbers of changes grow with the time they are written at, so that one of each source is read
+_NEWEST_CHANGE = (
+    f"SELECT {ChangeRow.written_at} FROM {ChangeRow.table}"  # noqa: S608
+    f" WHERE {ChangeRow.source} = {SourceRow.table}.{SourceRow.source}"
+    f" ORDER BY {ChangeRow.sequence} DESC LIMIT 1"
+)
 _NEWEST_WRITTEN = (
-    f"SELECT max({ChangeRow.written_at}) FROM {ChangeRow.table}",  # noqa: S608
+    f"SELECT max(({_NEWEST_CHANGE})) FROM {SourceRow.table}",  # noqa: S608
     f"SELECT max({AuditRow.at_ns}) FROM {AuditRow.table}",  # noqa: S608
     f"SELECT max({DisclosureRow.at_ns}) FROM {DisclosureRow.table}",  # noqa: S608
     f"SELECT max({SealingKeyRow.created_at}) FROM {SealingKeyRow.table}",  # noqa: S608

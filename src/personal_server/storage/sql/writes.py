@@ -22,7 +22,7 @@ import orjson
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import Semantics
 from personal_server.domain.record import FieldChange, JsonObject
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, bound
+from personal_server.domain.values import DAY_NANOSECONDS, MAX_INTEGER, ValueKind, bound
 from personal_server.errors import ConnectionBusy
 from personal_server.storage.authorization import CanaryRow
 from personal_server.storage.damage import is_line_of, line_sum, record_sum
@@ -99,7 +99,9 @@ from personal_server.storage.tables import ColumnKind
 KEPT_REJECTIONS = 1_000
 
 _STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
-_LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
+_FIND_STORE_VALUE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} ="  # noqa: S608
+_LAST_SEQUENCE = f"{_FIND_STORE_VALUE} 'sequence'"
+_RETAINED_FROM = f"{_FIND_STORE_VALUE} 'retained_from'"
 _SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
 _GROW = f"{_STORE_VALUE} ?1 WHERE {StoreRow.value} < ?1 AND {StoreRow.name}"
 _RETAIN_FROM, _FORGOTTEN_UNTIL = f"{_GROW} = 'retained_from'", f"{_GROW} = 'forgotten_until'"
@@ -123,9 +125,15 @@ _FIND_GONE = (
 _FORGET_COME_BACK = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.key} IN"
 _FORGET_GONE = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.sequence} <= ?"
 _SET_NEXT = update(ChangeRow, [ChangeRow.next], ChangeRow.source, ChangeRow.sequence)
-_LAST_BEFORE = (
+# what was forgotten up to is not walked again, nor what is younger than the first that stays
+_FIRST_KEPT = (
+    f"SELECT {ChangeRow.sequence} FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
+    f" AND {ChangeRow.sequence} > ? AND {ChangeRow.written_at} >= ?"
+    f" ORDER BY {ChangeRow.sequence} LIMIT 1"
+)
+_LAST_BELOW = (
     f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
-    f" AND {ChangeRow.written_at} < ?"
+    f" AND {ChangeRow.sequence} < ?"
 )
 _FORGET_REFERENCES = (
     f"{delete(BlobReferenceRow, BlobReferenceRow.source)} AND {BlobReferenceRow.key} IN"
@@ -754,10 +762,12 @@ def _sets(writes: Iterable[Prepared]) -> Iterator[list[Prepared]]:
 def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> None:
     """Forget what was written before, and remember up to which number."""
     reached = 0
+    forgotten = int(session.value(_RETAINED_FROM))
     for source in sources:
         if source.wanted is not None:
             continue  # the copy that is under way needs to know what changed
-        last = session.value(_LAST_BEFORE, (source.source, before_ns))
+        kept = session.value(_FIRST_KEPT, (source.source, forgotten, before_ns))
+        last = session.value(_LAST_BELOW, (source.source, MAX_INTEGER if kept is None else kept))
         if last is not None:
             reached = max(reached, int(last))
             _prune(session, source, int(last))
@@ -773,7 +783,9 @@ def _prune(session: Session, source: SourceTables, last: int) -> None:
     changes, change = ChangeRow.table, ChangeRow.sequence
     dated = f"CASE WHEN {session.dialect.is_json('r.fc')} THEN r.fc END"
     session.run(
-        f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ? AND NOT EXISTS ("  # noqa: S608
+        f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ?"  # noqa: S608
+        # most are the newest of a record that is there, and are not looked up among records
+        f" AND ({ChangeRow.next} IS NOT NULL OR {ChangeRow.now} = 0) AND NOT EXISTS ("
         f" SELECT 1 FROM r{number} r WHERE r.k = {changes}.{ChangeRow.key}"
         f" AND (r.cs = {changes}.{change} OR"
         f" {session.dialect.is_dated(dated, f'{changes}.{change}')}))",

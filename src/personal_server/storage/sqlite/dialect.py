@@ -329,14 +329,11 @@ def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
     """
     count, phrases = _parsed_weights(weights)
     left = api.inst_count  # the index has counted all phrases itself
-    if count == 1:
-        phrases = [each for each in phrases if each[2] > 1]
-        return str(left + sum((w - 1) * _occurrences(api, phrase) for phrase, _, w in phrases))
     totals = [0] * count
     for phrase, term, weight in phrases:
         if left <= 0:  # most phrases stand in no record, or in few
             break
-        found = _occurrences(api, phrase)
+        found = len(api.phrase_column_offsets(phrase, 0))
         left -= found
         totals[term] += weight * found
     return " ".join(map(str, totals))
@@ -351,7 +348,3 @@ def _parsed_weights(text: str) -> tuple[int, list[tuple[int, int, int]]]:
         for size, weight in fields:
             listed += [(at, len(listed) + at, term, weight) for at in range(size)]
     return len(terms), [(phrase, term, weight) for _, phrase, term, weight in sorted(listed)]
-
-
-def _occurrences(api: apsw.FTS5ExtensionApi, phrase: int) -> int:
-    return len(api.phrase_column_offsets(phrase, 0))

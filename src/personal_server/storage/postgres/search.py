@@ -25,8 +25,8 @@ from personal_server.storage.sql.word_index import FAMILY_MARK, MARK, STEM_MARK,
 
 Asked = tuple[str, tuple[Value, ...]]
 # Of each word, the newest blocks are read at first: so many, and then so many more.
-FIRST_BLOCKS, MORE_BLOCKS = 2, 100
-READ_BLOCKS = (FIRST_BLOCKS, 8, MORE_BLOCKS, MAX_ID - 1)
+FIRST_BLOCKS, MORE_BLOCKS = 3, 100
+READ_BLOCKS = (FIRST_BLOCKS, 12, MORE_BLOCKS, MAX_ID - 1)
 
 
 class PostedPart(IndexedPart):

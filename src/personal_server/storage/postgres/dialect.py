@@ -482,7 +482,8 @@ def _posted(lines: Sequence[tuple[int, str]]) -> Iterator[bytes]:
                     found[word].append(told)
             for word in sorted(found):
                 ids, again = found[word], _BINARY_NULL
-                once = dict.fromkeys(ids)
+                # most words stand in one line of a block
+                once = ids if len(ids) == 1 else dict.fromkeys(ids)
                 if len(once) < len(ids):
                     again = _binary_array([each for last, each in pairwise(ids) if each is last])
                 term = word[:LONGEST_POSTED_CHARS].encode()

@@ -109,7 +109,7 @@ def stems(words: Iterable[str], language: str | None) -> list[str]:
         return ["" for _ in words]
     known = _STEMS[language]
     if language == USUAL_LANGUAGE:
-        return [known[word] for word in words]
+        return list(map(known.__getitem__, words))
     return [known[word] or word for word in words]
 
 

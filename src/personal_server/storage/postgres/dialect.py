@@ -499,10 +499,13 @@ def _binary_array(ids: Collection[bytes]) -> bytes:
 
 def _is_long(marked: str) -> bool:
     """Whether words are more, or longer, than a set of them holds."""
-    if len(marked) <= LONGEST_POSTED_CHARS:
-        return False
-    longest = max(map(len, marked.split(" ")))
-    return longest > LONGEST_POSTED_CHARS or len(marked.encode()) > MOST_POSTED_BYTES
+    start, beyond = 0, LONGEST_POSTED_CHARS + 1
+    while len(marked) - start >= beyond:
+        blank = marked.rfind(" ", start, start + beyond)
+        if blank < 0:
+            return True
+        start = blank + 1
+    return len(marked.encode()) > MOST_POSTED_BYTES
 
 
 class Sought:

@@ -84,8 +84,8 @@ class _Passed:
     def _ask(self) -> None:
         while asked := self._here.recv(1 << 16):
             self._held += asked
+            self._read()  # first: whoever has the answer may ask at once what was noted
             self._there.sendall(asked)
-            self._read()
 
     def _answer(self) -> None:
         with suppress(ConnectionError):

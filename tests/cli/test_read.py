@@ -153,10 +153,14 @@ def test_the_owner_reads_everything_without_a_grant_and_without_a_line(desk: Des
     assert desk.printed == []
 
 
+@pytest.mark.parametrize("command", [["records"], ["search", "landlord"]])
 def test_where_nothing_is_kept_the_command_says_where_it_looked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
 ) -> None:
     monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("COLUMNS", "300")
-    assert run_app(command_line(), ["records"]) == 0
+    assert run_app(command_line(), command) == 0
     assert str(tmp_path / "elsewhere") in capsys.readouterr().err

@@ -456,9 +456,11 @@ class TerminalReading:
         asked = [*which.asked(), *_each("fields", fields), *_given(sort=sort)]
         self.print_list(_records(stream), asked, which)
 
-    def search(self, terms: SearchTerms, which: RowFlags) -> None:
-        """Print what a search finds."""
-        self.print_list(("v1", "search"), [*terms.asked(), *which.asked()], which)
+    def search(self, terms: SearchTerms, which: RowFlags) -> bool:
+        """Print what a search finds; whether there was anything to search."""
+        body = self.print_list(("v1", "search"), [*terms.asked(), *which.asked()], which)
+        recall = as_object(meta_of(body).get("recall"))
+        return recall.get("sources_searched_count") != 0
 
     def fetch(self, stream: str, key: str, fields: str | None, expand: Iterable[str]) -> None:
         """Print a record, each of its values whole."""
@@ -474,8 +476,8 @@ class TerminalReading:
             text = value if isinstance(value, str) else compact(value)
             indented(_lines(text), 2, console())
 
-    def print_list(self, path: Path, query: Asked, which: RowFlags) -> None:
-        """All pages: lines of JSON as they come, the rest together."""
+    def print_list(self, path: Path, query: Asked, which: RowFlags) -> Json:
+        """All pages: lines of JSON as they come, the rest together; the first one."""
         rows: list[Json] = []
         first: Json = {}
         body: Json = {}
@@ -496,6 +498,7 @@ class TerminalReading:
                 words().print(f"Not shown: {', '.join(left)}. Name --fields, or print --json.")
         if has_more(body):
             words().print("There are more: --limit N, or --all.")
+        return first
 
 
 def _print_remarks(body: Json, *, found: bool) -> None:
@@ -746,7 +749,8 @@ class OwnCommands:
         """
         terms = SearchTerms(words, tuple(stream or ()), sort, mode, exact=exact)
         with self.opened(flags or OutputFlags()) as reading:
-            reading.search(terms, rows or RowFlags())
+            if not reading.search(terms, rows or RowFlags()):
+                tell_nothing_kept(settings_or_exit().data_dir)
 
     def show(
         self,

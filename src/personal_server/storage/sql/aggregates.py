@@ -206,12 +206,12 @@ class _Aggregate:
                 return self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present)
 
             for line in whole_lines(segment.place, column.field, column.kind, distinct):
-                found[segment.key_of(line)].distinct.add(line[-1])
+                found[segment.key_of(line)].note(line[-1], 1)
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
             what = by_value.columns("count(*)")
             for line in self._lines(by_value, what, by_value.by_group, present):
-                found[segment.key_of(line)].numbers[line[sides]] += line[-1]
+                found[segment.key_of(line)].note(line[sides], line[-1])
 
     def _extreme(self, parts: Sequence[Segment]) -> Any:
         highest = self._plan.metric is Metric.MAX
@@ -269,7 +269,7 @@ class _Aggregate:
             case Metric.MEDIAN:
                 return figures.median
             case Metric.COUNT_DISTINCT:
-                return len(figures.distinct)
+                return len(figures.values or ())
             case _ if metric.percent is not None:
                 return figures.percentile(metric.percent)
             case _:

@@ -12,7 +12,7 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.enforcement.plans import Scope
-from personal_server.reading.pace import leaves_at, step_seconds
+from personal_server.reading.pace import doubled, leaves_at
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.postgres.dialect import PostgresDialect
 from personal_server.storage.sql import source_tables
@@ -31,11 +31,11 @@ WORD, PREFIX = WordQuery((Term(("rain",)),)), WordQuery((Term(("rain",), prefix=
     [(0.005, 0.0, 0.005), (0.02, 0.02, 0.02), (0.02, 0.021, 0.04), (0.02, 0.5, 0.64)],
 )
 def test_a_step_doubles_until_it_is_long_enough(shortest: float, least: float, step: float) -> None:
-    assert step_seconds(shortest, least) == step
+    assert doubled(shortest, least) == step
 
 
 def test_no_step_takes_longer_than_some_seconds() -> None:
-    assert step_seconds(0.005, 900.0) == step_seconds(0.02, 900.0) == 2.56
+    assert doubled(0.005, 900.0) == doubled(0.02, 900.0) == 2.56
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -42,12 +42,12 @@ def leaves_at(
     if timed and any(term.prefix for term in terms):
         seconds += MERGED_SHARE * snapshot.walked_seconds(timed)
     step = LONGER_STEP_SECONDS if picked or is_relaxed else STEP_SECONDS
-    step = step_seconds(step, seconds * len(terms))
+    step = doubled(step, seconds * len(terms))
     taken = perf_counter() - begun
     return begun + taken + -taken % step
 
 
-def step_seconds(shortest: float, least: float) -> float:
+def doubled(shortest: float, least: float) -> float:
     """The shortest step doubled until it is long enough, or as long as one may be."""
     step = shortest
     while step < min(least, MOST_SECONDS):

@@ -88,7 +88,7 @@ class Segment:
     @property
     def of_whole_strings(self) -> Segment:
         """The same lines, grouped by whole strings."""
-        sides = [Side(side.whole or side.sql, side.point_of) for side in self.sides]
+        sides = [Side(each.whole or each.sql, each.point_of) for each in self.sides]
         return replace(self, sides=tuple(sides))
 
     @property
@@ -146,8 +146,9 @@ def plain_side(place: ScopedSource, grouping: Grouping) -> Side:
     if grouping.bin_width is not None:
         width = Fraction(grouping.bin_width)
         return Side(value, lambda found: step_start(found, width))
-    is_text = column is not None and column.kind is ValueKind.STRING
-    return Side(value, whole=compiler.whole_string(column) if column and is_text else None)
+    if column is None or column.kind is not ValueKind.STRING:
+        return Side(value)
+    return Side(value, whole=compiler.whole_string(column))
 
 
 def _timed_parts(

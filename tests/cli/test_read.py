@@ -116,6 +116,7 @@ def test_an_empty_answer_says_why(desk: Desk) -> None:
     assert desk.read("query", "messages", "--until", "2022-03-11") == 0
     assert "The grant ends where these conditions begin." in desk.err
     assert desk.read("search", "peir") == 0
+    assert "No record holds this word." in desk.err
     assert "Near: pier (1)." in desk.err
 
 

@@ -510,7 +510,10 @@ def _print_remarks(body: Json, *, found: bool) -> None:
     if relaxed := as_object(meta.get("relaxed")):
         count, least = relaxed.get("exact_count"), relaxed.get("least")
         some = f"; shown is what holds {least} of them" if least else ""
-        words().print(f"Of {relaxed.get('words')} words {count} records hold all{some}.")
+        asked = relaxed.get("words")
+        held = "this word" if asked == 1 else f"all {asked} words"
+        told = f"Records that hold {held}: {count}" if count else f"No record holds {held}"
+        words().print(f"{told}{some}.")
     if near := objects_in(meta.get("near")):
         values = [f"{each.get('value')} ({each.get('count')})" for each in near]
         words().print(plain(f"Near: {', '.join(values)}."))

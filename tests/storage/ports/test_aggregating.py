@@ -68,6 +68,8 @@ def test_long_strings_that_begin_alike_are_several(store: RecordStore) -> None:
     by_words = (Grouping("words", ValueKind.INTEGER),)
     distinct = aggregate(store, "count_distinct", field="mood", groupings=by_words)
     assert {group.keys[0]: group.value for group in distinct.groups} == {None: 4, 3: 1}
+    numbers = aggregate(store, "count_distinct", field="words", groupings=by_mood)
+    assert {group.keys[0]: group.value for group in numbers.groups}[f"{beginning}1"] == 1
 
 
 def test_a_repeated_hour_is_two_buckets(store: RecordStore) -> None:

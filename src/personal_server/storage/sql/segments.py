@@ -113,7 +113,8 @@ def whole_lines(
     if column is None:
         return ask(place.compiler.in_text(field, kind))
     lines = ask(f"r.{column.name}")
-    if any(is_cut(each) for line in lines for each in line):
+    is_string = kind is ValueKind.STRING
+    if is_string and any(is_cut(each) for line in lines for each in line):
         lines = ask(place.compiler.whole_string(column))
     return lines
 

@@ -165,6 +165,8 @@ class Side:
             Read("sum", FIGURES, (("metric", "sum"), ("field", "size_bytes"))),
             Read("group by a boolean", FIGURES, (*count, ("group_by", "is_reply"))),
             Read("group by mailbox", FIGURES, (*count, ("group_by", "mailbox"))),
+            Read("group by sender", FIGURES, (*count, ("group_by", "from_address"))),
+            Read("group by thread", FIGURES, (*count, ("group_by", "thread_id"))),
             Read("filter without an index", PATH, exact),
             Read("filter by a boolean", PATH, (("filter[is_reply]", "true"), ("limit", "25"))),
             Read("search, rare term", "/v1/search", (("q", RARE_TERM), ("limit", "25"))),

@@ -32,7 +32,12 @@ NOTES: dict[str, Any] = {
             "day": {"type": ["string", "null"], "format": "date"},
             "title": {"type": ["string", "null"], "x_pdpp_role": "primary-title"},
             "body": {"type": "string", "x_pdpp_type": "text", "x_pdpp_caseless": True},
-            "mood": {"type": ["string", "null"], "x_pdpp_caseless": True},
+            "mood": {
+                "type": ["string", "null"],
+                "x_pdpp_caseless": True,
+                "x_pdpp_label_field": "title",
+                "x_pdpp_mark_field": "place",
+            },
             "place": {"type": "string"},
             "words": {"type": ["integer", "null"]},
             "cost": {"type": "number"},

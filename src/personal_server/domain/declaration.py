@@ -250,6 +250,12 @@ class Stream:
         return tuple(name for name in self.properties if name in named)
 
     @cached_property
+    def labelling(self) -> frozenset[str]:
+        """Fields that say how people see a value that groups are made by."""
+        grouped = [self.properties[name] for name in self.groupable]
+        return frozenset(n for p in grouped for n in (p.label_field, p.mark_field) if n)
+
+    @cached_property
     def averaged(self) -> tuple[str, ...]:
         """Numbers that have an average and percentiles, in schema order."""
         figures = self.aggregations

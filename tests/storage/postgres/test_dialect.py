@@ -27,12 +27,14 @@ from personal_server.enforcement.plans import (
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.postgres.session import translated_sql
 from personal_server.storage.sql import source_tables
+from personal_server.storage.sql.layout import layout_of
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.postgresql import schema, server
 from tests.semantics.tiny import vector_of
-from tests.storage.worlds import condition, furnish, note, order, scope, write
+from tests.storage.worlds import NOTES_STREAM, condition, furnish, note, order, scope, write
 
 RECORDS = 2_000
+MOOD = layout_of(NOTES_STREAM).by_field["mood"].name
 SINCE = instant_ns("2026-02-01T00:00:00Z")
 LIMITS = {
     "keys": scope(resources=frozenset(f"n{number}" for number in range(30))),
@@ -88,7 +90,7 @@ def test_a_value_of_hidden_records_changes_no_plan(store: SqlRecordStore, name: 
             lines = snapshot.session.rows(f"EXPLAIN (COSTS OFF) {asked.sql}", asked.params)
             plans.add("\n".join(line[0] for line in lines).replace(f"'{words}'", "WORDS"))
     assert len(plans) == 1
-    assert {"keys": "r1_k", "content": "mood"}[name] in plans.pop().replace("c3", "mood")
+    assert {"keys": "r1_k", "content": "mood"}[name] in plans.pop().replace(MOOD, "mood")
 
 
 @pytest.mark.parametrize(("name", "seen"), SEEN.items())
@@ -138,7 +140,7 @@ def test_lines_are_looked_up_for_what_holds_words(
     assert plans
     for plan in plans:
         for before, after in pairwise(plan.split(" on r1 r")):
-            is_by_limit = before.endswith("r1_c3")
+            is_by_limit = before.endswith(f"r1_{MOOD}")
             is_end = name == "time" and "Index Cond: (id >= " in after.split("->")[0]
             assert is_by_limit or is_end or "Index Cond: (id = " in after.split("->")[0], plan
 

@@ -349,20 +349,33 @@ class _Aggregate:
         self, number: int, name: str | None, parts: Sequence[Segment], points: Collection[Any]
     ) -> dict[Any, Counter[str | None]]:
         """Of each point of a side, how many of its records hold which string of a field."""
-        if name is None:
+        if name is None or not points:
             return {}
         said: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
         for segment in parts:
             place, side = segment.place, segment.sides[number]
+            among = self._among(side, points)
 
-            def counted(value: str, segment: Segment = segment, side: Side = side) -> list[Line]:
-                return self._lines(segment, f"{side.sql}, {value}, count(*)", " GROUP BY 1, 2")
+            def counted(
+                value: str, segment: Segment = segment, side: Side = side, among: Where = among
+            ) -> list[Line]:
+                what = f"{side.sql}, {value}, count(*)"
+                return self._lines(segment, what, " GROUP BY 1, 2", among)
 
             for found, text, count in whole_lines(place, name, ValueKind.STRING, counted):
                 point = side.point_of(found)
                 if point in said:
                     said[point][text] += count
         return said
+
+    def _among(self, side: Side, points: Collection[Any]) -> Where:
+        """Lines of these points alone, where strings tell them; no line is found by its point."""
+        if not all(isinstance(point, str) for point in points):
+            return Where()
+        dialect = self._reader.session.dialect
+        asked = f"{side.sql} IN {dialect.values('?', ColumnKind.TEXT)}"
+        one_of = dialect.behind_index(dialect.unsteering(asked))
+        return Where((one_of,), (orjson.dumps(list(points)).decode(),))
 
     def _stored(
         self, place: ScopedSource, keys: Sequence[str], field: str

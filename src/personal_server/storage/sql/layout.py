@@ -295,10 +295,12 @@ def _is_instant(stream: Stream, field: str) -> bool:
 
 
 def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
-    """Every scalar but texts that nobody sorts or groups by."""
+    """Every scalar but texts that nobody sorts or groups by, or sees groups by."""
     if found.kind is None:
         return False
     if found.kind is not ValueKind.STRING or found.name in indexed:
+        return True
+    if found.name in stream.labelling:
         return True
     is_text = found.type == "text" or "contentMediaType" in found.schema
     return not is_text and found.name not in stream.lexical_fields

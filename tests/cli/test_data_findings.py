@@ -97,10 +97,22 @@ def test_a_sound_directory_has_a_line_for_each_thing_that_was_checked(
     assert (named[NOTES_NAME], named[FILES_NAME]) == ("300 records", "1 records")
 
 
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("h", "the texts of records"),
+        ("d", "what each day holds"),
+        ("g", "what each group holds"),
+    ],
+)
 def test_a_page_with_flipped_bytes_is_found_and_its_table_named(
-    settings: Settings, file: apsw.Connection, capsys: pytest.CaptureFixture[str]
+    settings: Settings,
+    file: apsw.Connection,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    part: str,
 ) -> None:
-    name = f"h{tables(file)}"
+    name = f"{kind}{tables(file)}"
     size = execute(file, "PRAGMA page_size")
     root = execute(file, "SELECT rootpage FROM sqlite_schema WHERE name = ?", name)
     file.close()
@@ -113,7 +125,7 @@ def test_a_page_with_flipped_bytes_is_found_and_its_table_named(
     code, found = doctor(capsys)
     assert code == 69
     assert wrong(found) == [
-        ("Database", f"damaged pages in the texts of records of notes (cin_a) (table {name})")
+        ("Database", f"damaged pages in {part} of notes (cin_a) (table {name})")
     ]
 
 

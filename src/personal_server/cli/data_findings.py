@@ -33,6 +33,8 @@ PARTS = {
     "h": "the texts of records",
     "w": "the word index",
     "f": "an older word index",
+    "d": "what each day holds",
+    "g": "what each group holds",
 }
 
 

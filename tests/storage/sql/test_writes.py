@@ -37,7 +37,8 @@ def test_an_erased_record_leaves_no_trace_in_the_files_when_that_is_finished(
 def test_no_version_of_before_stays_of_an_erased_record(tmp_path: Path) -> None:
     with sqlite_store(tmp_path) as store:
         furnish(store, "cin_a")
-        write(store, "cin_a", [note("m", body=f"{MARKER} " * 30_000), note("n")])
+        before = note("m", body=f"{MARKER} " * 30_000, mood=MARKER, title=MARKER)
+        write(store, "cin_a", [before, note("n")])
         write(store, "cin_a", [note("m", body="rain")])
         assert store.delete_record("cin_a", "notes", "m", 9)
         store.finish_erasures()

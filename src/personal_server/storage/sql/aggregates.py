@@ -352,18 +352,15 @@ class _Aggregate:
         if name is None or not points:
             return {}
         said: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
+        dialect = self._reader.session.dialect
+
+        def counted(segment: Segment, text: str) -> list[Line]:
+            side, count = segment.sides[number], segment.figures(Metric.COUNT, None, dialect)
+            what = f"{side.sql}, {text}, {count}"
+            return self._lines(segment, what, " GROUP BY 1, 2", self._among(side, points))
+
         for segment in parts:
-            place, side = segment.place, segment.sides[number]
-            among = self._among(side, points)
-
-            def counted(
-                value: str, segment: Segment = segment, side: Side = side, among: Where = among
-            ) -> list[Line]:
-                what = f"{side.sql}, {value}, count(*)"
-                return self._lines(segment, what, " GROUP BY 1, 2", among)
-
-            for found, text, count in whole_lines(place, name, ValueKind.STRING, counted):
-                point = side.point_of(found)
+            for point, text, count in segment.texts(number, name, counted):
                 if point in said:
                     said[point][text] += count
         return said
@@ -372,10 +369,10 @@ class _Aggregate:
         """Lines of these points alone, where strings tell them; no line is found by its point."""
         if not all(isinstance(point, str) for point in points):
             return Where()
-        dialect = self._reader.session.dialect
+        dialect, found = self._reader.session.dialect, [side.found_of(point) for point in points]
         asked = f"{side.sql} IN {dialect.values('?', ColumnKind.TEXT)}"
         one_of = dialect.behind_index(dialect.unsteering(asked))
-        return Where((one_of,), (orjson.dumps(list(points)).decode(),))
+        return Where((one_of,), (orjson.dumps(found).decode(),))
 
     def _stored(
         self, place: ScopedSource, keys: Sequence[str], field: str

@@ -1,4 +1,4 @@
-"""Reading by day: the rows of days (`days`) in place of the lines of these days.
+"""Reading by day: the rows of days (`summaries`) in place of the lines of these days.
 
 Rule: whether a read can be answered from days is decided here (`days_of`, `Days.segments`), and
 nowhere else: it limits nothing but time and one facet.  Days that it holds whole are taken from
@@ -18,7 +18,18 @@ from personal_server.domain.criteria import Condition, Granularity, Grouping, Me
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.calendar import FINE_UNITS, Calendar
 from personal_server.storage.sql.compiler import NOTHING, Statement, Where
-from personal_server.storage.sql.days import (
+from personal_server.storage.sql.group_segments import group_segment
+from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.segments import (
+    Segment,
+    Side,
+    SummedSegment,
+    constant,
+    plain_side,
+    segments,
+)
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
+from personal_server.storage.sql.summaries import (
     ABSENT,
     FAR_FUTURE,
     FAR_PAST,
@@ -27,10 +38,6 @@ from personal_server.storage.sql.days import (
     NO_DAY,
     day_column,
 )
-from personal_server.storage.sql.dialect import Dialect
-from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.segments import Segment, Side, constant, plain_side, segments
-from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.tables import ColumnKind
 
 # No bucket has more days than a leap year.
@@ -38,37 +45,28 @@ _LENGTH_BITS, _LONGEST = 9, (1 << 9) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class DaySegment(Segment):
-    """Rows `d` of days, in place of the lines of these days.
+class DaySegment(SummedSegment):
+    """Rows of days.
 
     `buckets` are stretches of days, each as one number (`_stretch`), that the rows fall into.
     """
 
-    is_summed = True
+    letter = "d"
     buckets: tuple[int, ...] | None = None
 
-    def figures(self, metric: Metric, column: Column | None, dialect: Dialect) -> str:  # noqa: ARG002
-        """The sums that the rows hold already."""
-        found = ["n"]
-        if column is not None:
-            present, *added, _ = self.place.compiler.layout.figures_of(column)
-            count = 2 if column.kind is ValueKind.INTEGER else 1
-            found += [present] if metric is Metric.AVG else []
-            found += added[:count]
-        return ", ".join(f"coalesce(sum(d.{name}), 0)" for name in found)
-
     def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
-        """Over days."""
+        """Over days, or over those of buckets."""
+        if self.buckets is None:
+            return SummedSegment.select(self, what, tail, more)
         where = self.where if more is None else self.where & more
-        table, params = f"d{self.place.source.tables} d", where.params
-        if self.buckets is not None:
-            dialect = self.place.compiler.dialect
-            first, length = f"(b.value >> {_LENGTH_BITS})", f"(b.value & {_LONGEST})"
-            table = (
-                f"{dialect.values('?', ColumnKind.INTEGER)} b {dialect.ordered_join} {table}"
-                f" ON d.day >= {first} AND d.day < {first} + {length}"
-            )
-            params = (orjson.dumps(self.buckets).decode(), *params)
+        dialect = self.place.compiler.dialect
+        first, length = f"(b.value >> {_LENGTH_BITS})", f"(b.value & {_LONGEST})"
+        table = (
+            f"{dialect.values('?', ColumnKind.INTEGER)} b {dialect.ordered_join}"
+            f" d{self.place.source.tables} d"
+            f" ON d.day >= {first} AND d.day < {first} + {length}"
+        )
+        params = (orjson.dumps(self.buckets).decode(), *where.params)
         return Statement(f"SELECT {what} FROM {table}{where.sql}{tail}", params)  # noqa: S608
 
 
@@ -218,14 +216,17 @@ class Days:
     def segments(
         self, groupings: Sequence[Grouping], metric: Metric, column: Column | None
     ) -> list[Segment] | None:
-        """All records, each in one segment; `None` where lines have to tell the figure."""
+        """All records, each in one segment, by groups where these tell more than days; `None` where
+        lines have to tell the figure.
+        """
         if metric not in (Metric.COUNT, Metric.SUM, Metric.AVG):
             return None
         if metric is not Metric.COUNT and not self._sums(column):
             return None
-        if not all(self._groups_by(each) for each in groupings) or len(self._named(groupings)) > 1:
-            return None
-        return list(self._parts(groupings))
+        if all(self._groups_by(each) for each in groupings) and len(self._named(groupings)) <= 1:
+            return list(self._parts(groupings))
+        group = None if self._conditions else group_segment(self._place, groupings)
+        return None if group is None else [group]
 
     def _named(self, groupings: Sequence[Grouping]) -> set[str]:
         """The facets that take part."""

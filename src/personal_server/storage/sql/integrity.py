@@ -20,7 +20,6 @@ from personal_server.domain.record import JsonObject, canonical_key
 from personal_server.errors import PersonalServerError, StorageUnavailable
 from personal_server.storage.damage import line_sum
 from personal_server.storage.sql.blobs import PREFIX, blob_path, digest_of, stray_files
-from personal_server.storage.sql.days import days_are_sound
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -40,6 +39,7 @@ from personal_server.storage.sql.source_tables import (
     find_source,
 )
 from personal_server.storage.sql.statements import exists, select
+from personal_server.storage.sql.summaries import summaries_are_sound
 from personal_server.storage.sql.written_rows import prepare_one
 
 # Longer words stand in the index by their beginning.
@@ -183,7 +183,7 @@ class IntegrityChecks:
                 primary_key = primary_keys(connection_id, stream)
                 walk = _StreamWalk(session, source, primary_key, found)
                 words = walk.follow(progress)
-                if not days_are_sound(session, source.layout, source.tables):
+                if not summaries_are_sound(session, source.layout, source.tables):
                     found.values_differ = True
                 # the words of another form are made anew in any case
                 is_whole = source.layout.form == FORM and not found.damaged.count

@@ -4,7 +4,7 @@ Rule: a layout is a pure function of a declaration, and of the columns that tabl
 
 Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values, in
 `wc` how many words each lexical field has), `h<n>` (the JSON text, in `sum` the checksum of both)
-and `w<n>` (the word index), joined by `id`, and `d<n>` (`days`).
+and `w<n>` (the word index), joined by `id`, and `d<n>` and `g<n>` (`summaries`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ FORM = 5
 CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
-# Each costs a statement a batch, and so many rows a day as it has values.
+# Each costs a walk of every batch, and so many rows a day as it has values.
 MOST_FACETS = 4
+# Each costs a walk of every batch, and a row for each value that it has.
+MOST_GROUPED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,15 @@ class Column:
         return self.name.startswith("v")
 
 
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A string that records are grouped by, and the strings that label and mark its groups."""
+
+    field: str
+    label: str | None = None
+    mark: str | None = None
+
+
 @dataclass(frozen=True)
 class Layout:
     """The columns of one stream; `key`, `cursor`, `consent` and `event` name fields.
@@ -66,8 +77,8 @@ class Layout:
     `measured` are numbers that are summed or compared: groups find them in their index.
     `placed` is the time by which records are numbered: the one that time constraints ask for, so
     that what a constraint leaves is one stretch of ids; without one, the event time.
-    `by_day`: a table counts and sums what each day has (`days`), `facets` are the fields of few
-    values by which it does so apart.
+    `by_day`: a table counts and sums what each day has (`summaries`), `facets` are the fields of
+    few values by which it does so apart; of the `grouped` ones another counts and sums each value.
     Tables of an older `form` were given the columns that they lacked, empty (`rebuilds.adopt`).
     """
 
@@ -86,6 +97,7 @@ class Layout:
     folded: tuple[Column, ...] = ()
     by_day: bool = False
     facets: tuple[str, ...] = ()
+    grouped: tuple[Grouped, ...] = ()
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -152,7 +164,7 @@ class Layout:
 
     @cached_property
     def day_figures(self) -> tuple[str, ...]:
-        """The columns of `d<n>` behind its key and the number of records."""
+        """The columns of summaries behind their key and the number of records."""
         return tuple(name for column in self.measured_columns for name in self.figures_of(column))
 
     def figures_of(self, column: Column) -> tuple[str, str, str, str]:
@@ -202,6 +214,7 @@ def parse_layout(text: str) -> Layout:
         _columns(raw.get("folded", ())),
         raw.get("by_day", False),
         tuple(raw.get("facets", ())),
+        tuple(Grouped(**each) for each in raw.get("grouped", ())),
     )
 
 
@@ -255,6 +268,7 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         folded=_folded(stream),
         by_day=True,
         facets=_facets(columns),
+        grouped=_grouped(stream, columns),
     )
 
 
@@ -273,6 +287,24 @@ def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
     flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
     named = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
     return tuple(named[:MOST_FACETS])
+
+
+def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:
+    """Who made records first; what refers to other records has about as many values as they are."""
+    references = {relation.foreign_key for relation in stream.relationships}
+    apart = {*references, stream.conversation_field, *stream.primary_key}
+    strings = {column.field for column in columns if column.kind is ValueKind.STRING}
+    named = [n for n in stream.aggregations.group_by if n in strings and n not in apart]
+    authors = stream.fields_with_role("author")
+    declared = [stream.properties[n] for n in sorted(named, key=lambda n: n not in authors)]
+
+    def told(name: str | None) -> str | None:
+        return name if name in strings else None
+
+    return tuple(
+        Grouped(each.name, told(each.label_field), told(each.mark_field))
+        for each in declared[:MOST_GROUPED]
+    )
 
 
 def _single_key(stream: Stream) -> str | None:
@@ -331,6 +363,7 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         folded=(),
         by_day=False,
         facets=(),
+        grouped=(),
         placed=stored.placed if is_placed else None,
         form=stored.form,
     )
@@ -361,13 +394,19 @@ def create_tables(
         f"{index(f'r{number}_{name}')} ON r{number} ({', '.join(columns)})"
         for name, columns in layout.indexes.items()
     ]
+    sums = dialect.comparable_type(ValueKind.INTEGER) or integer
+    figures = "".join(f", {name} {sums} NOT NULL" for name in layout.day_figures)
     if layout.by_day:
-        sums = dialect.comparable_type(ValueKind.INTEGER) or integer
-        figures = "".join(f", {name} {sums} NOT NULL" for name in layout.day_figures)
         made.append(
             f"{table(f'd{number}')} (facet {integer} NOT NULL, day {integer} NOT NULL,"
             f" value {integer} NOT NULL, n {integer} NOT NULL{figures},"
             f" PRIMARY KEY (facet, day, value)){dialect.table_options(rowid=False)}"
+        )
+    if layout.grouped:
+        made.append(
+            f"{table(f'g{number}')} (field {integer} NOT NULL, value {text} NOT NULL,"
+            f" label {text} NOT NULL, mark {text} NOT NULL, n {integer} NOT NULL{figures},"
+            f" PRIMARY KEY (field, value, label, mark)){dialect.table_options(rowid=False)}"
         )
     if layout.lexical:
         made += dialect.word_index(f"w{number}", scratch=scratch)
@@ -376,7 +415,9 @@ def create_tables(
 
 def drop_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
     """The statements that remove them."""
-    names = [f"r{number}", f"h{number}", *([f"d{number}"] if layout.by_day else [])]
+    names = [f"r{number}", f"h{number}"]
+    names += [f"d{number}"] if layout.by_day else []
+    names += [f"g{number}"] if layout.grouped else []
     words = dialect.drop_words(f"w{number}") if layout.lexical else []
     # the word index of the first release, while the new one is not whole
     further = f"DROP TABLE IF EXISTS f{number}"

@@ -118,7 +118,7 @@ def _put(session: Session, subject_id: str, known: Corrections) -> None:
 
 def make_persons(reader: Reader, scope: Scope, made_before: int) -> SourceTables:
     """The persons of a scope, in tables that last as long as the snapshot."""
-    session, layout = reader.session, replace(layout_of(scope.stream), by_day=False)
+    session, layout = reader.session, replace(layout_of(scope.stream), by_day=False, grouped=())
     number = _FIRST_NUMBER + made_before
     said = corrections(session, reader.subject_id)
     made_at = session.value(_MADE_AT, (reader.subject_id, scope.connection_id)) or 0

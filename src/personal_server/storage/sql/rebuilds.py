@@ -22,7 +22,6 @@ import orjson
 from personal_server.domain.record import JsonObject
 from personal_server.storage.damage import line_sum, record_sum
 from personal_server.storage.ports import Rebuild
-from personal_server.storage.sql.days import count_lines, uncount_lines
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -49,6 +48,7 @@ from personal_server.storage.sql.source_tables import (
     remove_tables,
 )
 from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
+from personal_server.storage.sql.summaries import count_lines, uncount_lines
 from personal_server.storage.sql.written_rows import (
     NewLines,
     free_places,
@@ -234,7 +234,7 @@ def erase_copies(session: Session, source: int, key: str) -> None:
 def drop_copies(session: Session, source: int) -> None:
     """Remove further tables whole, where the whole source is erased."""
     for found in _all_of_source(session, source):
-        for name in (f"d{found.tables}", *_names(_tables_of(found))):
+        for name in (*_summaries(found), *_names(_tables_of(found))):
             _drop(session, name)
         forget_all_passages(session, found.tables)
         session.run(_END, found[:2])
@@ -417,8 +417,9 @@ def _listed(names: Sequence[str]) -> str:
 # Emptying --------------------------------------------------------------------------------------
 def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
     """Remove rows, then each table that has none; texts first, since lines find them by key."""
-    # days are few, and go at once
-    session.run(f"DROP TABLE IF EXISTS d{found.tables}")
+    # summaries are short, and go at once
+    for name in _summaries(found):
+        _drop(session, name)
     for name in _names(_tables_of(found)):
         for part in session.dialect.parts_of(name):
             line = session.dialect.line
@@ -442,6 +443,10 @@ def _drop(session: Session, name: str) -> None:
     plain = [f"DROP TABLE IF EXISTS {name}"]
     for statement in session.dialect.drop_words(name) if name.startswith("w") else plain:
         session.run(statement)
+
+
+def _summaries(found: Copying) -> list[str]:
+    return [f"{kind}{found.tables}" for kind in "dg"]
 
 
 def _names(tables: _Tables) -> list[str]:

@@ -45,12 +45,18 @@ _USUAL_DAYS = {
 class Side:
     """One of the sides of a group: `point_of` turns what `sql` finds into its point.
 
-    `whole` finds whole strings where `sql` finds those of a column, which cuts long ones.
+    `whole` finds whole strings where `sql` finds those of a column, which cuts long ones;
+    `found_of` is what `sql` finds of a point that is a string.
     """
 
     sql: str
     point_of: Callable[[Any], Any] = lambda found: found
     whole: str | None = None
+    found_of: Callable[[str], str] = lambda point: point
+
+
+Asking = Callable[["Segment", str], list[Line]]
+"""Given a segment and what is to be found of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,14 @@ class Segment:
         where = self.where if more is None else self.where & more
         return self.place.compiler.select(what, where, tail)
 
+    def texts(self, number: int, field: str, ask: Asking) -> list[Line]:
+        """(point of a side, string of a field, how many lines have both); `ask` counts what it is
+        given, by what the side finds.
+        """
+        lines = whole_lines(self.place, field, ValueKind.STRING, lambda value: ask(self, value))
+        side = self.sides[number]
+        return [(side.point_of(found), text, count) for found, text, count in lines]
+
     @property
     def of_whole_strings(self) -> Segment:
         """The same lines, grouped by whole strings."""
@@ -96,6 +110,30 @@ class Segment:
         """The end of a statement that gives one line for each group."""
         numbers = ", ".join(str(number + 1) for number in range(len(self.sides)))
         return f" GROUP BY {numbers}" if numbers else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SummedSegment(Segment):
+    """Rows `d` of a summary (`summaries`) in place of the lines that they count and sum."""
+
+    is_summed = True
+    letter: ClassVar = ""
+
+    def figures(self, metric: Metric, column: Column | None, dialect: Dialect) -> str:  # noqa: ARG002
+        """The sums that the rows hold already."""
+        found = ["n"]
+        if column is not None:
+            present, *added, _ = self.place.compiler.layout.figures_of(column)
+            count = 2 if column.kind is ValueKind.INTEGER else 1
+            found += [present] if metric is Metric.AVG else []
+            found += added[:count]
+        return ", ".join(f"coalesce(sum(d.{name}), 0)" for name in found)
+
+    def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
+        """Over the rows."""
+        where = self.where if more is None else self.where & more
+        table = f"{self.letter}{self.place.source.tables} d"
+        return Statement(f"SELECT {what} FROM {table}{where.sql}{tail}", where.params)  # noqa: S608
 
 
 def is_cut(found: object) -> bool:

@@ -29,7 +29,6 @@ from personal_server.storage.damage import is_line_of, line_sum, record_sum
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
-from personal_server.storage.sql.days import uncount_lines
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
@@ -82,6 +81,7 @@ from personal_server.storage.sql.statements import (
     select,
     update,
 )
+from personal_server.storage.sql.summaries import uncount_lines
 from personal_server.storage.sql.written_rows import (
     FLUSHED_AT,
     FLUSHED_BYTES,

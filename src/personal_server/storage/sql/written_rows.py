@@ -22,12 +22,12 @@ from personal_server.domain.values import (
 )
 from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
-from personal_server.storage.sql.days import count_lines
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.layout import Layout
 from personal_server.storage.sql.statements import delete
+from personal_server.storage.sql.summaries import count_lines
 from personal_server.storage.sql.word_index import marked_words
 from personal_server.storage.tables import ColumnKind
 

@@ -20,7 +20,7 @@ from personal_server.storage.sql.fixed_tables import SourceRow
 from personal_server.storage.sql.integrity import DamagedTable
 from personal_server.storage.sqlite.database import BUSY_MS, Opening, translated
 
-_OF_SOURCE = re.compile(r"(?P<kind>[rhwfd])(?P<number>\d+)(_\w+)?")
+_OF_SOURCE = re.compile(r"(?P<kind>[rhwfdg])(?P<number>\d+)(_\w+)?")
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage"
 _SOURCE = (
     f"SELECT {SourceRow.connection_id}, {SourceRow.stream} FROM {SourceRow.table}"  # noqa: S608

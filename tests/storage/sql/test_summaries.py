@@ -1,4 +1,4 @@
-"""What days say is what their lines say, and is read in their place where that is exact."""
+"""What summaries say is what their lines say, and is read in their place where that is exact."""
 
 from __future__ import annotations
 
@@ -21,26 +21,30 @@ from personal_server.domain.values import ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import rebuilds, writes
-from personal_server.storage.sql.days import days_are_sound
 from personal_server.storage.sql.integrity import IntegrityChecks
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sql.summaries import summaries_are_sound
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import BY_DATABASE, Opened
 from tests.storage.plans_at_random import CONNECTIONS, ZONES
 from tests.storage.released.directory import NOTEBOOK, released_names, unpack
 from tests.storage.sql.test_store import AT_RANDOM, plain, write_at_random
+from tests.storage.sqlite.work import Work, counted_store, work_of
 from tests.storage.worlds import condition, furnish, note, scope, write
 
 MONTHS = Grouping("at", ValueKind.INSTANT, Granularity.MONTH)
 PINNED = Grouping("pinned", ValueKind.BOOLEAN)
+MOODS = Grouping("mood", ValueKind.STRING, label_field="title", mark_field="place")
+BARE_MOODS = Grouping("mood", ValueKind.STRING)
+BY_CONNECTION = Grouping(None, ValueKind.STRING)
 
 
 def are_sound(store: SqlRecordStore) -> bool:
     with store.snapshot() as snapshot:
         return all(
-            days_are_sound(snapshot.session, source.layout, source.tables)
+            summaries_are_sound(snapshot.session, source.layout, source.tables)
             for source in all_sources(snapshot.session, "owner")
         )
 
@@ -55,7 +59,7 @@ def rows(store: SqlRecordStore) -> list[Any]:
 @BY_DATABASE
 @settings(AT_RANDOM, max_examples=10)
 @given(seed=st.integers(0, 2**32))
-def test_days_follow_every_write(seed: int, opened: Opened) -> None:
+def test_summaries_follow_every_write(seed: int, opened: Opened) -> None:
     random = Random(seed)
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -84,6 +88,9 @@ def crowded(random: Random) -> list[dict[str, Any]]:
         made = note(f"n{number}", f"{at:%Y-%m-%dT%H:%M:%SZ}", words=random.choice((None, 3, -2)))
         if random.random() < 0.8:
             made["pinned"] = random.random() < 0.5
+        made["mood"] = random.choice((None, "", "=", "calm", "glad", ">", "=="))
+        made["title"] = random.choice((None, "", "Calm", "Glad " * random.choice((1, 90))))
+        made["place"] = random.choice(("bot", "bot", "person"))
         made["cost"] = random.choice((1.5, 0.1, 12.34567 if random.random() < 0.1 else 2))
         found.append(made)
     return found
@@ -97,7 +104,8 @@ def plan_at_random(random: Random) -> AggregatePlan:
     window = None if random.random() < 0.4 else TimeConstraint("at", instants[0], instants[1])
     coarse = [each for each in Granularity if each.value not in ("minute", "hour", "hour_of_day")]
     timed = replace(MONTHS, granularity=random.choice(coarse), time_zone=random.choice(ZONES))
-    groupings = random.choice(((), (timed,), (PINNED,), (PINNED, timed)))
+    sides = ((), (timed,), (PINNED,), (PINNED, timed), (MOODS,), (BARE_MOODS,))
+    groupings = random.choice((*sides, (MOODS, BY_CONNECTION), (MOODS, PINNED)))
     metric = random.choice((Metric.COUNT, Metric.SUM, Metric.AVG))
     field, kind = random.choice((("words", ValueKind.INTEGER), ("cost", ValueKind.NUMBER)))
     asked = random.choice(
@@ -115,7 +123,7 @@ def plan_at_random(random: Random) -> AggregatePlan:
 @BY_DATABASE
 @settings(AT_RANDOM, max_examples=15)
 @given(seed=st.integers(0, 2**32))
-def test_figures_of_days_are_those_of_records(seed: int, opened: Opened) -> None:
+def test_figures_of_summaries_are_those_of_records(seed: int, opened: Opened) -> None:
     random = Random(seed)
     with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
         oracle, notes = MemoryStore(), crowded(random)
@@ -140,8 +148,8 @@ def spread(database: SqliteDatabase, tmp_path: Path) -> SqlRecordStore:
     store = SqlRecordStore(database, "owner", tmp_path / "blobs")
     furnish(store, "cin_a")
     notes = [
-        note("a", "2026-01-05T10:00:00Z", pinned=True, words=4),
-        note("b", "2026-01-05T11:00:00Z", pinned=False, words=5),
+        note("a", "2026-01-05T10:00:00Z", pinned=True, words=4, mood="calm", title="Calm"),
+        note("b", "2026-01-05T11:00:00Z", pinned=False, words=5, mood="glad", place="bot"),
         note("c", "2026-02-01T00:00:00Z", words=6),
     ]
     write(store, "cin_a", notes)
@@ -155,11 +163,14 @@ def spread(database: SqliteDatabase, tmp_path: Path) -> SqlRecordStore:
         AggregatePlan((scope(),), Metric.SUM, "words", ValueKind.INTEGER),
         AggregatePlan((scope(),), Metric.AVG, "words", ValueKind.INTEGER, groupings=(MONTHS,)),
         AggregatePlan((scope(),), Metric.COUNT, groupings=(PINNED,)),
+        AggregatePlan((scope(),), Metric.COUNT, groupings=(MOODS,)),
+        AggregatePlan((scope(),), Metric.COUNT, groupings=(MOODS, BY_CONNECTION)),
+        AggregatePlan((scope(),), Metric.AVG, "words", ValueKind.INTEGER, groupings=(MOODS,)),
         AggregatePlan((scope(),), Metric.COUNT, conditions=(condition("pinned", "eq", True),)),
         AggregatePlan((scope(window=TimeConstraint("at", 0, 2**62)),), Metric.COUNT),
     ],
 )
-def test_where_days_can_tell_no_line_is_read(
+def test_where_summaries_can_tell_no_line_is_read(
     plan: AggregatePlan, spread: SqlRecordStore, database: SqliteDatabase
 ) -> None:
     with spread.snapshot() as snapshot:
@@ -180,8 +191,34 @@ def test_nothing_stays_of_the_day_of_a_record_that_is_gone(spread: SqlRecordStor
     assert rows(spread) == []
 
 
-def test_days_that_differ_from_their_lines_are_found_and_made_anew(
-    spread: SqlRecordStore, database: SqliteDatabase, tmp_path: Path
+def test_nothing_stays_of_the_group_of_a_record_that_is_gone(spread: SqlRecordStore) -> None:
+    def groups() -> list[Any]:
+        with spread.snapshot() as snapshot:
+            [source] = all_sources(snapshot.session, "owner")
+            columns = "value, label, mark, n"
+            return snapshot.session.rows(f"SELECT {columns} FROM g{source.tables} ORDER BY 1")  # noqa: S608
+
+    assert groups() == [("", "", "", 1), ("=calm", "=Calm", "", 1), ("=glad", "", "=bot", 1)]
+    write(spread, "cin_a", [note("b", mood="calm", title="Calm"), "c"])
+    assert groups() == [("=calm", "=Calm", "", 2)]
+
+
+def test_groups_whose_label_is_hidden_are_read_by_their_lines(tmp_path: Path) -> None:
+    plan = AggregatePlan((scope(),), Metric.COUNT, groupings=(BARE_MOODS,))
+    works: list[Work] = []
+    for titles in (1, 30):
+        with counted_store(tmp_path / str(titles)) as (store, counters):
+            notes = [note(f"n{n:02}", mood="calm", title=f"t{n % titles:02}") for n in range(30)]
+            write(store, "cin_a", notes)
+            works.append(work_of(store, counters, lambda snapshot: snapshot.aggregate(plan))[0])
+    assert works[0].steps == works[1].steps
+
+
+@pytest.mark.parametrize(
+    ("table", "where"), [("d", "day = 20458"), ("g", "value = '=calm'")], ids=["days", "groups"]
+)
+def test_summaries_that_differ_from_their_lines_are_found_and_made_anew(
+    spread: SqlRecordStore, database: SqliteDatabase, tmp_path: Path, table: str, where: str
 ) -> None:
     checks = IntegrityChecks(database, "owner", tmp_path / "blobs")
 
@@ -192,7 +229,7 @@ def test_days_that_differ_from_their_lines_are_found_and_made_anew(
     assert not differ()
     with database.write() as session:
         [source] = all_sources(session, "owner")
-        session.run(f"UPDATE d{source.tables} SET n = n + 1 WHERE day = {20_458}")  # noqa: S608
+        session.run(f"UPDATE {table}{source.tables} SET n = n + 1 WHERE {where}")  # noqa: S608
     assert differ()
     checks.make_anew("cin_a", "notes")
     while spread.rebuild_slice():
@@ -201,7 +238,7 @@ def test_days_that_differ_from_their_lines_are_found_and_made_anew(
 
 
 @pytest.mark.parametrize("name", released_names())
-def test_a_file_of_before_is_answered_from_days_once_it_is_copied(
+def test_a_file_of_before_is_answered_from_summaries_once_it_is_copied(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
@@ -221,7 +258,7 @@ def test_a_file_of_before_is_answered_from_days_once_it_is_copied(
         with store.snapshot() as snapshot:
             for source in all_sources(snapshot.session, subject_id):
                 assert source.layout.by_day
-                assert days_are_sound(snapshot.session, source.layout, source.tables)
+                assert summaries_are_sound(snapshot.session, source.layout, source.tables)
 
 
 def counted(store: SqlRecordStore, plan: AggregatePlan) -> Any:

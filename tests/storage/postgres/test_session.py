@@ -11,10 +11,15 @@ import pytest
 
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.plans import FieldWindowPlan, RecordPlan, RecordsPlan, SearchPlan
+from personal_server.granting.reading_alarms import ReadingWatch
+from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.postgres.database import PostgresDatabase
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.postgresql import schema
 from tests.storage.postgres.wire import Wire, wire
+from tests.storage.test_ports import FIRST, SECOND
 from tests.storage.worlds import condition, furnish, note, order, scope, write
 
 A = scope("cin_a")
@@ -29,15 +34,25 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @contextmanager
 def opened_store(tmp_path: Path) -> Generator[Store, None, None]:
+    with opened_database(tmp_path) as (database, found):
+        yield furnished(database, tmp_path), found
+
+
+@contextmanager
+def opened_database(tmp_path: Path) -> Generator[tuple[PostgresDatabase, Wire], None, None]:
     with (
         schema() as name,
         wire() as found,
         closing(PostgresDatabase(found.url, tmp_path, name)) as database,
     ):
-        store = SqlRecordStore(database, "owner", tmp_path / "blobs")
-        furnish(store, "cin_a")
-        write(store, "cin_a", [note("first")])
-        yield store, found
+        yield database, found
+
+
+def furnished(database: PostgresDatabase, tmp_path: Path) -> SqlRecordStore:
+    store = SqlRecordStore(database, "owner", tmp_path / "blobs")
+    furnish(store, "cin_a")
+    write(store, "cin_a", [note("first")])
+    return store
 
 
 def _turns(store: Store, count: int, title: str) -> int:
@@ -94,6 +109,25 @@ def test_what_is_known_of_a_state_is_known_until_somebody_writes(store: Store) -
     write(records, "cin_a", [note("second")])
     with records.snapshot() as snapshot:
         assert snapshot.horizon == 2
+
+
+def test_what_is_known_of_a_state_stays_known_when_a_read_is_logged(tmp_path: Path) -> None:
+    with opened_database(tmp_path) as (database, found):
+        records, log = furnished(database, tmp_path), SqlDisclosures(database, "owner")
+        watch = ReadingWatch(SqlAuthorizationStore(database, "owner"), bytes)
+        with records.snapshot() as snapshot:
+            assert snapshot.horizon == 1
+        for entry in (FIRST, SECOND):
+            log.append_disclosures([entry])
+            watch([entry])
+        found.taken()
+        with records.snapshot() as snapshot:
+            assert snapshot.horizon == 1
+        assert len(found.taken()) == 2
+        assert [entry.disclosure_id for _, entry in log.disclosures(DisclosureQuery(9))] == [
+            SECOND.disclosure_id,
+            FIRST.disclosure_id,
+        ]
 
 
 @pytest.mark.parametrize("is_pooled", [False, True])

@@ -129,7 +129,7 @@ class PostgresDatabase:
         self._lock_key = int.from_bytes(digest[:8], "big", signed=True)
         self._has_written = threading.Event()
         self._channel = f"pdpp_{digest[:8].hex()}"
-        self._when_changed = f"{_OTHER_STATE}; NOTIFY {self._channel}"
+        self._when_other = f"{_OTHER_STATE}; NOTIFY {self._channel}"
         self._listener: WriteListener | None = None
         if listen_url is not None:
             self._listener = WriteListener(listen_url, self._channel, CONNECT_SECONDS)
@@ -276,7 +276,7 @@ class PostgresDatabase:
                 raise standby()
             with self._session("ISOLATION LEVEL READ COMMITTED", None, settings) as session:
                 yield session
-                session.commit(self._when_changed)
+                session.commit(self._when_other)
                 self._written += session.has_changed
         self._has_written.set()
 

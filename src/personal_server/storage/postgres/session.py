@@ -23,8 +23,14 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
+from personal_server.storage.authorization import ReadingSpanRow, ReadingWordsRow
 from personal_server.storage.postgres.dialect import DIALECT, render_double
 from personal_server.storage.sql.dialect import Dialect, Value
+from personal_server.storage.sql.disclosures import (
+    DisclosureDetailRow,
+    DisclosureRow,
+    DisclosureShareRow,
+)
 from personal_server.storage.sql.driver import Line, T
 
 _log = logging.getLogger(__name__)
@@ -38,6 +44,12 @@ _READS = re.compile(r"\s*(SELECT|WITH)\b")
 _BINARY_BEGIN, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 # What the server says of statements that write nothing.
 _READING = ("SELECT", "FETCH", "DECLARE", "CLOSE")
+# Nothing is kept that was read of these (`Derived`): a line more of them makes no other state, so
+# that whoever reads now and then does not find everything forgotten since the last read was logged.
+_LOGS = (DisclosureRow, DisclosureDetailRow, DisclosureShareRow, ReadingSpanRow, ReadingWordsRow)
+_LOGGING = re.compile(
+    rf"(INSERT INTO|UPDATE|DELETE FROM) ({'|'.join(str(row.table) for row in _LOGS)})\b"
+)
 
 
 class _DoubleDumper(Dumper):
@@ -206,7 +218,7 @@ class PostgresSession:
         self._other_session = other_session
         self._before: bytes = b""
         self.dialect: Dialect = DIALECT
-        self.has_changed = False
+        self.has_changed = self._is_other_state = False
         self._own = self._connection = connection
         self._scratch: Connection | None = None
         self._cursor = RawCursor(connection)
@@ -258,7 +270,8 @@ class PostgresSession:
     def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
         """Execute once per parameter list, without waiting between them."""
         self._cursor.executemany(translated_sql(sql), params)
-        self.has_changed |= self._cursor.rowcount > 0
+        if self._cursor.rowcount > 0:
+            self._note_change(sql)
 
     def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
         """As one stream of lines; bytes are lines as the binary format has them."""
@@ -273,7 +286,7 @@ class PostgresSession:
                 copy.write(_BINARY_BEGIN)
             while some:
                 copy.write(_rendered(some))
-                self.has_changed = True
+                self._note_change(statement)
                 some = list(islice(waiting, LINES_AT_ONCE))
             if is_binary:
                 copy.write(_BINARY_END)
@@ -323,9 +336,11 @@ class PostgresSession:
         finally:
             self._end = end
 
-    def commit(self, when_changed: str) -> None:
-        """End the transaction; what it wrote stays, and is told by further statements."""
-        self._say(b"%b; COMMIT" % when_changed.encode() if self.has_changed else b"COMMIT")
+    def commit(self, when_other: str) -> None:
+        """End the transaction; what it wrote stays, and another state is told by further
+        statements.
+        """
+        self._say(b"%b; COMMIT" % when_other.encode() if self._is_other_state else b"COMMIT")
 
     def end(self) -> None:
         """End the transaction, if it is not over; what it wrote is undone."""
@@ -364,8 +379,13 @@ class PostgresSession:
         else:
             cursor = self._cursor.execute(translated_sql(sql), params or None)
         status = cursor.statusmessage or ""
-        self.has_changed |= cursor.rowcount != 0 and not status.startswith(_READING)
+        if cursor.rowcount != 0 and not status.startswith(_READING):
+            self._note_change(sql)
         return cursor
+
+    def _note_change(self, statement: str) -> None:
+        self.has_changed = True
+        self._is_other_state |= _LOGGING.match(statement) is None
 
     def _say_before(self) -> None:
         if self._before:

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from personal_server.storage.sql import rebuilds, writes
 from personal_server.storage.sql.integrity import IntegrityChecks
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sql.summaries import summaries_are_sound
+from personal_server.storage.sql.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import BY_DATABASE, Opened
@@ -32,7 +33,17 @@ from tests.storage.plans_at_random import CONNECTIONS, ZONES
 from tests.storage.released.directory import NOTEBOOK, released_names, unpack
 from tests.storage.sql.test_store import AT_RANDOM, plain, write_at_random
 from tests.storage.sqlite.work import Work, counted_store, work_of
-from tests.storage.worlds import condition, furnish, note, scope, write
+from tests.storage.worlds import (
+    FILES,
+    NOTES,
+    condition,
+    connection,
+    declaration,
+    furnish,
+    note,
+    scope,
+    write,
+)
 
 MONTHS = Grouping("at", ValueKind.INSTANT, Granularity.MONTH)
 PINNED = Grouping("pinned", ValueKind.BOOLEAN)
@@ -235,6 +246,26 @@ def test_summaries_that_differ_from_their_lines_are_found_and_made_anew(
     while spread.rebuild_slice():
         pass
     assert not differ()
+
+
+@BY_DATABASE
+def test_a_stream_without_a_column_is_counted(opened: Opened, tmp_path: Path) -> None:
+    words = {
+        "name": "words",
+        "semantics": "append_only",
+        "display": {"label": "Words"},
+        "primary_key": ["id"],
+        "selection": {"fields": True, "resources": True},
+        "schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+        "query": {"search": {"lexical_fields": ["id"]}},
+    }
+    declared = declaration("2", (NOTES, FILES, words))
+    with opened(tmp_path) as store:
+        store.put_declaration(declared, orjson.dumps(declared.raw), 1)
+        store.add_connection(connection("cin_a"))
+        write(store, "cin_a", [{"id": "rain"}], stream=declared.streams["words"])
+        assert rows(store) == [(NO_DAY, 0, 1)]
+        assert are_sound(store)
 
 
 @pytest.mark.parametrize("name", released_names())

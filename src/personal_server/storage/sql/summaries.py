@@ -88,7 +88,7 @@ def _summaries(layout: Layout, number: int, dialect: Dialect) -> Iterator[_Summa
 
 def _counting(each: _Summary, layout: Layout, number: int, dialect: Dialect, sign: int) -> str:
     """A statement whose parameter are the ids, as JSON; it looks each line up once."""
-    names = ", ".join(column.name for column in layout.columns)
+    names = ", ".join(("id", *(column.name for column in layout.columns)))
     ids = dialect.values("?", ColumnKind.INTEGER)
     lines = f"SELECT {names} FROM r{number} WHERE id IN {ids}"  # noqa: S608
     columns = _columns(each, layout)

@@ -73,7 +73,7 @@ def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
     assert (call.tool, call.arguments) == (tool, changed)
 
 
-@pytest.mark.parametrize("asked", [{"query": "two words"}, {"query": '""'}])
+@pytest.mark.parametrize("asked", [{"query": "two words"}, {"query": '""'}, {"q": "ada"}])
 def test_what_matches_nothing_anywhere_leads_to_what_there_is(asked: dict[str, Any]) -> None:
     (call,) = meant_calls("search", asked, nothing)
     assert (call.tool, call.arguments) == ("schema", {})

@@ -85,8 +85,10 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     """
     kept = without(arguments, "cursor")
     asked = str(arguments.get("query", arguments.get("q", "")))
+    if tool == "search":
+        kept = {**without(kept, "q"), "query": asked}
     if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
-        left_out = {**without(kept, "q"), "query": NOT_WORD.sub("-", asked)}
+        left_out = {**kept, "query": NOT_WORD.sub("-", asked)}
         return [NextCall(tool, left_out, "leaves that word out")]
     if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
         return []
@@ -107,7 +109,7 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
 def _further_search(asked: Arguments, words: str) -> NextCall:
     """Each way on is wider than the one before, and the last is what there is to search."""
     if any(map(str.isalnum, words)):
-        loose = {**without(asked, "q", "exact"), "query": words}
+        loose = {**without(asked, "exact"), "query": words}
         if loose != asked:
             return NextCall("search", loose, "these words anywhere")
     everywhere = without(asked, *NARROWING)

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
 
-import anyio
 from starlette.responses import Response
 
 from personal_server.delivery.subscriptions import Subscriptions
@@ -56,7 +54,7 @@ from personal_server.web.error_responses import json_error
 from personal_server.web.requests import IncomingRequest, Request, needed_token, shows_proof
 from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
-from personal_server.web.workers import Capacity
+from personal_server.web.workers import Capacity, wait_until
 
 TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {
     Tokens.NONE: frozenset(),
@@ -131,7 +129,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         response, leaves_at = await self.readers.run(self._read, exchange, bearer)
         if leaves_at is not None:
             # without its thread and its state of the store, which others wait for
-            await anyio.sleep(max(0.0, leaves_at - perf_counter()))
+            await wait_until(leaves_at)
         return response
 
     def _read(self, exchange: Reading, bearer: Bearer) -> tuple[Response, float | None]:

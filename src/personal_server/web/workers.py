@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from time import perf_counter, sleep
 from typing import TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
@@ -17,6 +18,8 @@ from personal_server.errors import StorageUnavailable
 
 T = TypeVar("T")
 A = TypeVarTuple("A")
+# An event loop's wait may end a millisecond late, and a thread has to be handed the rest.
+_LAST_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,21 @@ class Places:
             raise _busy() from None
         finally:
             self._waiting -= 1
+
+
+async def wait_until(at: float) -> None:
+    """Wait for an instant by `perf_counter`, the last of it in a thread.
+
+    An event loop waits whole milliseconds from now on: the moment at which that ends tells when it
+    began, within a millisecond.
+    """
+    await anyio.sleep(max(0.0, at - _LAST_SECONDS - perf_counter()))
+    await anyio.to_thread.run_sync(_sleep_until, at)
+
+
+def _sleep_until(at: float) -> None:
+    while (left := at - perf_counter()) > 0:
+        sleep(left)
 
 
 def _busy() -> StorageUnavailable:

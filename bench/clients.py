@@ -10,7 +10,7 @@ import gzip
 import itertools
 import subprocess
 from collections.abc import Mapping, Sequence
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse, RemoteDisconnected
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -19,10 +19,24 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 PROTOCOL = "2025-11-25"
+Headers = Mapping[str, str]
 
 
 class Refused(Exception):
     """The server answered with an error where a measurement expected data."""
+
+
+def _answer(
+    connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Headers
+) -> HTTPResponse:
+    """What is answered, over another connection where the server ended this one as idle."""
+    try:
+        connection.request(method, target, body, headers)
+        return connection.getresponse()
+    except RemoteDisconnected:
+        connection.close()
+        connection.request(method, target, body, headers)
+        return connection.getresponse()
 
 
 class RestCaller:
@@ -40,8 +54,7 @@ class RestCaller:
     def get(self, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
         """The decoded body."""
         target = f"{path}?{urlencode(query)}" if query else path
-        self._connection.request("GET", target, headers=self._headers)
-        response = self._connection.getresponse()
+        response = _answer(self._connection, "GET", target, None, self._headers)
         body = response.read()
         if response.status != 200:
             raise Refused(f"{response.status} {path} {body[:300]!r}")
@@ -78,8 +91,7 @@ class HostedCaller:
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """One JSON-RPC request and its result."""
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        self._connection.request("POST", "/mcp", orjson.dumps(message), self._headers)
-        response = self._connection.getresponse()
+        response = _answer(self._connection, "POST", "/mcp", orjson.dumps(message), self._headers)
         body = response.read()
         if response.status != 200:
             raise Refused(f"{response.status} {method} {body[:300]!r}")

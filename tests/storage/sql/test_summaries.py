@@ -23,6 +23,7 @@ from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import rebuilds, writes
 from personal_server.storage.sql.integrity import IntegrityChecks
+from personal_server.storage.sql.layout import layout_of
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sql.summaries import NO_DAY, summaries_are_sound
@@ -36,6 +37,7 @@ from tests.storage.sqlite.work import Work, counted_store, work_of
 from tests.storage.worlds import (
     FILES,
     NOTES,
+    NOTES_STREAM,
     condition,
     connection,
     declaration,
@@ -212,6 +214,23 @@ def test_nothing_stays_of_the_group_of_a_record_that_is_gone(spread: SqlRecordSt
     assert groups() == [("", "", "", 1), ("=calm", "=Calm", "", 1), ("=glad", "", "=bot", 1)]
     write(spread, "cin_a", [note("b", mood="calm", title="Calm"), "c"])
     assert groups() == [("=calm", "=Calm", "", 2)]
+
+
+def test_a_record_whose_line_is_damaged_is_removed(
+    spread: SqlRecordStore, database: SqliteDatabase
+) -> None:
+    mood = layout_of(NOTES_STREAM).by_field["mood"].name
+    with database.write() as session:
+        [source] = all_sources(session, "owner")
+        no_text = "CAST(x'ff' AS TEXT)"
+        session.run(f"UPDATE r{source.tables} SET {mood} = {no_text} WHERE k = 'a'")  # noqa: S608
+    assert not are_sound(spread)
+    assert spread.delete_record("cin_a", "notes", "a", 5_000)
+    write(spread, "cin_a", ["b", "c"])
+    with spread.snapshot() as snapshot:
+        left = snapshot.session.rows(f"SELECT value, n FROM g{source.tables}")  # noqa: S608
+    # what it held before is not known any more
+    assert left == [("=calm", 1)]
 
 
 def test_groups_whose_label_is_hidden_are_read_by_their_lines(tmp_path: Path) -> None:

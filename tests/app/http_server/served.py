@@ -48,6 +48,12 @@ def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
         time.sleep(0.02)
 
 
+def heed_signals() -> None:
+    """What tests send, also where they run behind `nohup` or in the background of a shell."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @dataclass
 class ServedProcess:
     """A server process, what it says, and whom it serves."""
@@ -99,6 +105,7 @@ class ServedProcess:
             env={**kept, **variables, **self.environ},
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heed_signals,
         )
         threading.Thread(target=self._listen, daemon=True).start()
         until(lambda: self._answers() or self.process.poll() is not None)

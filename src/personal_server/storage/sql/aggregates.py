@@ -32,7 +32,6 @@ from personal_server.storage.meaning import (
     step_width,
 )
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.day_segments import days_of
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.figures import count_place, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
@@ -46,6 +45,7 @@ from personal_server.storage.sql.segments import (
     whole_lines,
 )
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
+from personal_server.storage.sql.summary_segments import days_of
 from personal_server.storage.tables import ColumnKind
 
 
@@ -99,7 +99,7 @@ class _Aggregate:
         return self._shown(self._figures(parts).get((), Figures()), parts, ())
 
     def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
-        """All matching lines of a source, by day where days can tell the figure."""
+        """All matching lines of a source, from its summaries where these can tell the figure."""
         plan = self._plan
         days = None if plan.words else days_of(self._reader, place.source, plan.conditions)
         if days is not None:

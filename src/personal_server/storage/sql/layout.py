@@ -163,7 +163,7 @@ class Layout:
         return tuple(column for column in self.columns if column.field in self.measured)
 
     @cached_property
-    def day_figures(self) -> tuple[str, ...]:
+    def summary_figures(self) -> tuple[str, ...]:
         """The columns of summaries behind their key and the number of records."""
         return tuple(name for column in self.measured_columns for name in self.figures_of(column))
 
@@ -395,7 +395,7 @@ def create_tables(
         for name, columns in layout.indexes.items()
     ]
     sums = dialect.comparable_type(ValueKind.INTEGER) or integer
-    figures = "".join(f", {name} {sums} NOT NULL" for name in layout.day_figures)
+    figures = "".join(f", {name} {sums} NOT NULL" for name in layout.summary_figures)
     if layout.by_day:
         made.append(
             f"{table(f'd{number}')} (facet {integer} NOT NULL, day {integer} NOT NULL,"

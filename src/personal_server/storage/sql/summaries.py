@@ -5,7 +5,7 @@ of the others one for each day and value.  `g<n>`, groups: of each field that is
 each value with what labels and marks it.  A row tells how many records there are, and of each
 measured number how many have it and its exact sum.  The rows come from the same expressions as the
 figures of lines (`measures`), in the transaction that writes the lines.  What is read from them:
-`day_segments`, `group_segments`.
+`summary_segments`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _told(
 
 def _columns(each: _Summary, layout: Layout) -> list[str]:
     """Key, number of records, and of each measured column its presence, its sums, its odd ones."""
-    return [*each.key, "n", *layout.day_figures]
+    return [*each.key, "n", *layout.summary_figures]
 
 
 def _figures(layout: Layout, dialect: Dialect) -> Iterator[str]:

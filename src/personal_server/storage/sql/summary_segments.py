@@ -1,15 +1,18 @@
-"""Reading by day: the rows of days (`summaries`) in place of the lines of these days.
+"""Reading from summaries (`summaries`): rows of days and groups in place of the lines that they
+count.
 
-Rule: whether a read can be answered from days is decided here (`days_of`, `Days.segments`), and
-nowhere else: it limits nothing but time and one facet.  Days that it holds whole are taken from
-their rows, the ends of its time and days that belong to two buckets from the lines.  Rows of days
-and facets that a read does not name are never met, so that how long it takes tells nothing of them.
+Rule: whether a read can be answered from them is decided here, and nowhere else.  Days
+(`days_of`, `Days.segments`): it limits nothing but time and one facet.  Days that it holds whole
+are taken from their rows, the ends of its time and days that belong to two buckets from the lines.
+Groups (`_group_segment`): it limits nothing, and the grant shows what labels and marks the groups.
+Rows of days, facets and fields that a read does not name are never met, so that how long it takes
+tells nothing of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import orjson
@@ -18,9 +21,10 @@ from personal_server.domain.criteria import Condition, Granularity, Grouping, Me
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.calendar import FINE_UNITS, Calendar
 from personal_server.storage.sql.compiler import NOTHING, Statement, Where
-from personal_server.storage.sql.group_segments import group_segment
-from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.layout import Column, Grouped
 from personal_server.storage.sql.segments import (
+    Asking,
     Segment,
     Side,
     SummedSegment,
@@ -34,8 +38,11 @@ from personal_server.storage.sql.summaries import (
     FAR_FUTURE,
     FAR_PAST,
     LEAST,
+    LONG_TEXT,
     MOST,
     NO_DAY,
+    NO_TEXT,
+    TEXT,
     day_column,
 )
 from personal_server.storage.tables import ColumnKind
@@ -225,7 +232,7 @@ class Days:
             return None
         if all(self._groups_by(each) for each in groupings) and len(self._named(groupings)) <= 1:
             return list(self._parts(groupings))
-        group = None if self._conditions else group_segment(self._place, groupings)
+        group = _group_segment(self._place, self._conditions, groupings)
         return None if group is None else [group]
 
     def _named(self, groupings: Sequence[Grouping]) -> set[str]:
@@ -363,3 +370,53 @@ class Days:
             for since, until in ((begin, turn), (turn, end)):
                 sides[timed] = Side("NULL", constant(calendar.start(since, ValueKind.INSTANT)))
                 yield Segment(self._place, self._lines(since, until), tuple(sides))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSegment(SummedSegment):
+    """Rows of groups of one field; `lines` are what they stand for."""
+
+    letter = "g"
+    _: KW_ONLY
+    lines: Segment
+    kept: Grouped
+
+    def texts(self, number: int, field: str, ask: Asking) -> list[Line]:
+        """From the rows, where they hold all of each."""
+        found = ask(self, "d.label" if field == self.kept.label else "d.mark")
+        if any(text == LONG_TEXT for _, text, _ in found):
+            return self.lines.texts(number, field, ask)
+        side = self.sides[number]
+        return [(side.point_of(value), _text(text), count) for value, text, count in found]
+
+    @property
+    def of_whole_strings(self) -> Segment:
+        """Rows know strings as columns do."""
+        return self.lines.of_whole_strings
+
+
+def _group_segment(
+    place: ScopedSource, conditions: Sequence[Condition], groupings: Sequence[Grouping]
+) -> GroupSegment | None:
+    """All records of a source in the groups of one string, perhaps by connection, too; `None`
+    where rows cannot tell that.
+
+    Without label and mark in sight, how long it takes would tell how many of them there are.
+    """
+    named = [each for each in groupings if each.field is not None]
+    if conditions or not place.is_whole or len(named) != 1:
+        return None
+    [asked] = named
+    for number, kept in enumerate(place.compiler.layout.grouped):
+        told = Grouping(kept.field, ValueKind.STRING, label_field=kept.label, mark_field=kept.mark)
+        if asked == told:
+            lines = Segment(place, place.visible(), tuple(plain_side(place, n) for n in groupings))
+            value = Side("d.value", _text, found_of=lambda point: f"{TEXT}{point}")
+            sides = [value if side.sql != "NULL" else side for side in lines.sides]
+            where = Where(("d.field = ?",), (number,))
+            return GroupSegment(place, where, tuple(sides), lines=lines, kept=kept)
+    return None
+
+
+def _text(found: str) -> str | None:
+    return None if found == NO_TEXT else found.removeprefix(TEXT)

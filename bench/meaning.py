@@ -22,18 +22,18 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
+from pdpp_kernel.values import render_instant
+from pdpp_kernel.vectors import Passage
+from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.domain.authority import ReadAuthority, TimeConstraint, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.grant import Resolved
-from personal_server.domain.values import render_instant
-from personal_server.domain.vectors import Passage
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.search import search
 from personal_server.semantics.embedder import ModelProcess
-from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.ports import Batch, RecordWrite
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase

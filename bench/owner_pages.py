@@ -30,9 +30,9 @@ from rich.console import Console
 from bench.archive import COLLECTIONS, COMMON_TERM, Collection, records
 from bench.filling import connect, fill, ingest_lines
 from bench.site import STORES, Running, Site, database
+from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.audit import Acting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn

@@ -23,7 +23,7 @@ from rich.console import Console
 from bench.filling import fill
 from bench.idle import Idleness
 from bench.site import Site
-from personal_server.rs_client.proof_keys import ProofKey
+from pdpp_mcp_server.rs_client.proof_keys import ProofKey
 
 RECORDS, BLOCK = 10_000, 50
 PATH = "/v1/streams/transactions/records?limit=20"

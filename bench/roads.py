@@ -6,7 +6,7 @@ or kept on a first call.
 
 `--modules` names what was entered, `--moves` who called whom in another module.
 
-How it counts, on all threads, and only in `src/personal_server`:
+How it counts, on all threads, and only in `server/src/personal_server`:
   calls      functions entered; a coroutine or generator that goes on is not entered again
   functions  distinct ones with a name: lambdas and comprehensions are calls, and no functions
   modules    distinct files of those; the bodies of modules and classes are not counted
@@ -37,14 +37,14 @@ from typing import Any
 import anyio
 import httpx2
 
-import personal_server
 from bench.clients import PROTOCOL
 from bench.importing import generated
+from pages import parts
+from pdpp_mcp_server.commands.main import run
 from personal_server.app.server import open_server
-from personal_server.cli.main import run
 from personal_server.settings import Settings
 
-PACKAGE = str(Path(personal_server.__file__).resolve().parent) + os.sep
+PACKAGES = {str(folder) + os.sep: name for name, folder in parts.PACKAGES.items()}
 ENTERED = 0  # what a RESUME instruction carries at the start of a function
 ORIGIN = "http://127.0.0.1:7662"
 RECORDS = "/v1/streams/messages/records?limit=3"
@@ -108,7 +108,7 @@ HEADINGS = ("road", "calls", "functions", "modules", "moves", "rooms", "moves be
 
 def module_of(code: CodeType) -> str:
     """The path of a module below the package, without its ending."""
-    return code.co_filename.removeprefix(PACKAGE).removesuffix(".py")
+    return parts.short_name(Path(code.co_filename)).removesuffix(".py")
 
 
 def name_of(code: CodeType) -> str:
@@ -153,7 +153,7 @@ class Tracer:
 def ours(frame: FrameType) -> bool:
     """Whether a frame runs a function of the package."""
     code = frame.f_code
-    return code.co_filename.startswith(PACKAGE) and bool(code.co_flags & CO_OPTIMIZED)
+    return code.co_filename.startswith(tuple(PACKAGES)) and bool(code.co_flags & CO_OPTIMIZED)
 
 
 def begins(frame: FrameType) -> bool:

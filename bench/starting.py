@@ -59,7 +59,7 @@ def processor_seconds() -> float:
 def main() -> None:
     """Start, list, end, several times."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    entry = "from personal_server.cli.mcp import run; run()"
+    entry = "from pdpp_mcp_server.commands.mcp import run; run()"
     starts: list[float] = []
     ready: list[float] = []
     lists: list[float] = []

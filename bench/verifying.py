@@ -14,8 +14,8 @@ from time import perf_counter, process_time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sql.upkeep import SqlLogs
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -22,9 +22,9 @@ from bench.archive import Collection, declarations, records
 from bench.clients import RestCaller
 from bench.filling import SEED, connect, ingest_lines
 from bench.site import Site
+from pdpp_kernel.declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
 from personal_server.collecting.declarations import declare
-from personal_server.domain.declaration import SourceDeclaration
 from personal_server.settings import Settings
 
 RECORDS = "/v1/streams/messages/records"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import date
 from functools import partial
 
-from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
-from personal_server.sources.common.declaration import StreamForm, day, declaration, key, text, word
-from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, ExportMember
-from personal_server.sources.common.source import (
+from pdpp_kernel.source_item import Data, SourceItem, SourceRecord, stable_id
+from pdpp_sources.common.declaration import StreamForm, day, declaration, key, text, word
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.source import (
     Claim,
     beginning_at,
     claim,
@@ -20,7 +20,7 @@ from personal_server.sources.common.source import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.common.text import decoded, one_line
+from pdpp_sources.common.text import decoded, one_line
 
 HEADER = b"Title,Date"
 

@@ -16,22 +16,32 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import nodes
 
-from personal_server import errors
+from pages.parts import PACKAGES, SERVER, modules, named_file
+from pdpp_kernel import errors
+from pdpp_kernel.texts import counted_texts
+from pdpp_sources.common import errors as export_errors
 from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.application import NO_SUCH_PAGE
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
 from personal_server.console.pages import environment
 from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_connections
-from personal_server.domain.texts import counted_texts
-from personal_server.sources.common import errors as export_errors
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
-TEMPLATES = SOURCE / "console" / "templates"
+TEMPLATES = SERVER / "console" / "templates"
 SHOWING = ("console", "web", "authorization_server/authorization_endpoint.py")
 """What answers with pages."""
-REFUSING = (*SHOWING, "consent", "domain", "enforcement", "granting", "reading", "upkeep")
+REFUSING = (
+    *SHOWING,
+    "consent",
+    "domain",
+    "pdpp_kernel/record.py",
+    "pdpp_kernel/refused_writes.py",
+    "enforcement",
+    "granting",
+    "reading",
+    "upkeep",
+)
 """Rooms whose refusals a page shows, where it imports the module; others answer programs alone."""
-BEHIND_PORTS = ("app/own_exports.py", "collecting", "sources", "storage")
+BEHIND_PORTS = ("app/own_exports.py", "collecting", "pdpp_sources", "storage")
 """Rooms whose refusals reach a page, and that no page imports."""
 Found = tuple[str, ...]
 """An English text, with that for several where it counts."""
@@ -99,7 +109,7 @@ def of_refusals(text: str) -> Iterator[Found]:
 
 def files_of(rooms: Sequence[str]) -> set[Path]:
     """The modules of rooms, each a folder or a file."""
-    places = [SOURCE / room for room in rooms]
+    places = [named_file(room) for room in rooms]
     return {file for place in places for file in [*place.rglob("*.py"), place] if file.is_file()}
 
 
@@ -115,7 +125,10 @@ def imported(files: set[Path]) -> set[Path]:
 def _imports_of(path: Path) -> Iterator[Path]:
     for each in calls_and_imports(path.read_text(encoding="utf-8")):
         if isinstance(each, ast.ImportFrom) and each.module:
-            place = SOURCE.parent.joinpath(*each.module.split("."))
+            package, *inner = each.module.split(".")
+            if package not in PACKAGES:
+                continue
+            place = PACKAGES[package].joinpath(*inner)
             named = (place / f"{alias.name}.py" for alias in each.names)
             yield from (file for file in (place.with_suffix(".py"), *named) if file.is_file())
 
@@ -134,11 +147,11 @@ def of_other_rooms() -> Iterator[Found]:
 def extracted() -> Mapping[str, Found]:
     """Every text of the pages, by its English.  Raises: ValueError for one that counts and not."""
     found: dict[str, Found] = {}
-    files = [*sorted(TEMPLATES.glob("*.html")), *sorted(SOURCE.rglob("*.py"))]
+    files = [*sorted(TEMPLATES.glob("*.html")), *modules()]
     for path in files:
         text = path.read_text(encoding="utf-8")
         read = of_template if path.suffix == ".html" else of_code
-        if path.suffix == ".py" and "domain.texts import" not in text:
+        if path.suffix == ".py" and "pdpp_kernel.texts import" not in text:
             continue
         for texts in read(text):
             if found.setdefault(texts[0], texts) != texts:

@@ -9,8 +9,8 @@ from pathlib import Path
 from pages.conformance import conformance_page
 from pages.sources import sources_page
 from pages.typescript import types_page
-from personal_server import errors
-from personal_server.cli.main import command_line
+from pdpp_kernel import errors
+from pdpp_mcp_server.commands.main import command_line
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -18,7 +18,9 @@ HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 def bill_of_materials(lock: str) -> dict[str, object]:
     """The document for the text of a lock file."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "server" / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     name, version = project["name"], project["version"]
     return {
         "bomFormat": "CycloneDX",

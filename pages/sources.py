@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from personal_server.domain.source_item import Data
-from personal_server.sources.registry import SOURCES
+from pdpp_kernel.source_item import Data
+from pdpp_sources.registry import SOURCES
 
 HEAD = """# What can be imported
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
-from personal_server.mcp_adapter.contract import ToolContract, published_contract
+from pages.parts import ADAPTER
+from pdpp_mcp_server.contract import ToolContract, published_contract
 from personal_server.resource_server.reads import (
     RecordList,
     SearchResults,
@@ -21,8 +21,7 @@ from personal_server.resource_server.reads import (
 from personal_server.resource_server.schema import SchemaBody
 from personal_server.web.json_schemas import Components
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "personal_server"
-DECLARATIONS = SOURCE / "mcp_adapter" / "pdpp-types.d.ts"
+DECLARATIONS = ADAPTER / "pdpp-types.d.ts"
 Schema = Mapping[str, Any]
 
 HEAD = """// Written by `make docs` from the structs that results are encoded from.

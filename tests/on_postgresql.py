@@ -21,7 +21,7 @@ from personal_server.app import databases, stores
 from personal_server.settings import Settings
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite import database as sqlite
-from tests.app.http_server import served
+from server.tests.app.http_server import served
 from tests.postgresql import server
 from tests.secrecy.plugin import WATCH
 

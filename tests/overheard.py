@@ -96,7 +96,7 @@ def observe_applications() -> None:
     audit.audit = noted(audit.audit)
     from personal_server.authorization_server import application as authorization  # noqa: PLC0415
     from personal_server.console import application as console  # noqa: PLC0415
-    from personal_server.mcp_adapter.http import HostedApp  # noqa: PLC0415
+    from personal_server.hosted_mcp.http import HostedApp  # noqa: PLC0415
     from personal_server.resource_server.application import ResourceServer  # noqa: PLC0415
     from personal_server.web.application import Application  # noqa: PLC0415 (once secrets are observed)
 

@@ -20,8 +20,8 @@ from mcp.shared.auth import (
 )
 from selenium.webdriver.common.by import By
 
-from personal_server.rs_client.authorization_flows import Listener
-from tests.authorization_server.keeper import Keeper
+from pdpp_mcp_server.rs_client.authorization_flows import Listener
+from server.tests.authorization_server.keeper import Keeper
 from tests.browser.site import Owner
 
 TOOLS = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]

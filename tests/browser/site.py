@@ -18,15 +18,14 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
+from pdpp_sources.bank.reader import DECLARATION as BANK
+from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.app.server import Server, open_server
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.settings import Settings
-from personal_server.sources.bank.reader import DECLARATION as BANK
-from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
-from tests.browser.chromium import free_port, served
-from tests.console.household import (
+from server.tests.console.household import (
     BANK_SOURCE,
     CHECKING,
     HOME,
@@ -35,6 +34,7 @@ from tests.console.household import (
     mails,
     payments,
 )
+from tests.browser.chromium import free_port, served
 
 SECONDS = 20
 DOWNLOADS = "Downloads"

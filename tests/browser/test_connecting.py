@@ -16,7 +16,7 @@ from anyio.abc import Process
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from selenium.webdriver.common.keys import Keys
 
-from personal_server.rs_client.authorization_flows import listening
+from pdpp_mcp_server.rs_client.authorization_flows import listening
 from tests.browser.agent import TOOLS, Agent, live_through
 from tests.browser.site import Owner, Site
 

@@ -13,15 +13,15 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.select import Select
 
+from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
 from personal_server.collecting.connections import create_connection
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.hosts import CLAUDE_CODE, VS_CODE
-from personal_server.sources.calendar.reader import DECLARATION as CALENDAR
 from personal_server.storage.authorization import ClientRow, GrantRow
+from server.tests.console.household import DAY, bank_request, mail_request
 from tests.browser.chromium import chromium
 from tests.browser.site import Owner, Site
 from tests.browser.visits import open_request, prepare
-from tests.console.household import DAY, bank_request, mail_request
 
 pytestmark = pytest.mark.browser
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from selenium.webdriver.support.wait import WebDriverWait
 
+from server.tests.cli.test_disclosures import entry
 from tests.browser.chromium import chromium
 from tests.browser.site import SECONDS, Owner, Site
-from tests.cli.test_disclosures import entry
 
 pytestmark = pytest.mark.browser
 

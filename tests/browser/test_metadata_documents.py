@@ -17,8 +17,8 @@ from joserfc import jwt
 from mcp.client.auth import OAuthClientProvider
 from selenium import webdriver
 
+from pdpp_mcp_server.rs_client.authorization_flows import listening
 from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
-from personal_server.rs_client.authorization_flows import listening
 from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port
 from tests.browser.process import server_process

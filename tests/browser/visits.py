@@ -32,8 +32,8 @@ from personal_server.storage.authorization import (
     ReadingAlarmRow,
     RequestRow,
 )
+from server.tests.console.household import DAY, HOME, WORK, bank_request, mail_request
 from tests.browser.site import Owner, Site
-from tests.console.household import DAY, HOME, WORK, bank_request, mail_request
 
 OWNER = Acting("owner", "req_visit", "127.0.0.1")
 PAGES = (

@@ -29,7 +29,7 @@ from selenium.webdriver.common.keys import Keys
 
 from bench.samples import mailbox
 from bench.site import Site as Served
-from personal_server.rs_client.authorization_flows import Listener, listening
+from pdpp_mcp_server.rs_client.authorization_flows import Listener, listening
 from tests.browser.agent import Agent
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import Keyboard

@@ -15,11 +15,11 @@ from typing import Any
 
 import mcp_types as types
 
-from personal_server.mcp_adapter.calls import Outcome, ToolCall
-from personal_server.mcp_adapter.prompts import UnusableArguments
-from personal_server.mcp_adapter.resources import Content, Resource, not_found
-from personal_server.mcp_adapter.sdk_results import call_result
-from personal_server.mcp_adapter.server import PromptFunction, ServerOffer, ToolFunction
+from pdpp_mcp_server.calls import Outcome, ToolCall
+from pdpp_mcp_server.prompts import UnusableArguments
+from pdpp_mcp_server.resources import Content, Resource, not_found
+from pdpp_mcp_server.sdk_results import call_result
+from pdpp_mcp_server.server import PromptFunction, ServerOffer, ToolFunction
 
 TTL_MS = 300_000
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}

@@ -15,7 +15,8 @@ from typing import Any
 
 import anyio
 
-from personal_server.mcp_adapter.handles import (
+from adapter.tests.seed import photo
+from pdpp_mcp_server.handles import (
     BlobRef,
     RecordRef,
     WindowRef,
@@ -26,7 +27,6 @@ from personal_server.mcp_adapter.handles import (
 from personal_server.settings import Settings
 from tests.browser.chromium import free_port, served
 from tests.conformance.builds import AddBearer
-from tests.mcp_adapter.seed import photo
 from tests.requirements.real import Real, outermost
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.result_sizes import tokens
-from personal_server.mcp_adapter.contract import published_contract
+from pdpp_mcp_server.contract import published_contract
 from tests.conformance.suite import INSTALLED, needs_suite
 
 MOST_TOKENS = 2_900

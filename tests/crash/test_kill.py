@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.domain.criteria import Term, WordQuery
+from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, SearchPlan
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
@@ -23,10 +23,10 @@ from personal_server.storage.ports import StoredDeclaration
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from tests.granting.conftest import VERIFIER, entry, make_bench
-from tests.storage.conftest import sqlite_store
-from tests.storage.sql.test_writes import MARKER, traces
-from tests.storage.worlds import declaration, furnish, note, order, scope, write
+from server.tests.granting.conftest import VERIFIER, entry, make_bench
+from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.sql.test_writes import MARKER, traces
+from server.tests.storage.worlds import declaration, furnish, note, order, scope, write
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20
@@ -34,8 +34,8 @@ BATCH = 20
 INGESTS = """
 import sys
 from pathlib import Path
-from tests.storage.conftest import sqlite_store
-from tests.storage.worlds import note, write
+from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.worlds import note, write
 with sqlite_store(Path(sys.argv[1])) as store:
     for number in range(10_000):
         keys = [f"{number}-{i}" for i in range(20)]
@@ -47,8 +47,8 @@ import sys
 from pathlib import Path
 import orjson
 from personal_server.storage.sql import rebuilds
-from tests.storage.conftest import sqlite_store
-from tests.storage.worlds import FILES, NOTES, declaration
+from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.worlds import FILES, NOTES, declaration
 rebuilds.AT_ONCE, rebuilds.SLICE_SECONDS, rebuilds.LINES_AT_ONCE = -1, 0, 10
 query = {**NOTES["query"], "search": {"lexical_fields": ["body"]}}
 changed = declaration("2", [{**NOTES, "query": query}, FILES])
@@ -61,7 +61,7 @@ with sqlite_store(Path(sys.argv[1])) as store:
 ERASES = """
 import sys
 from pathlib import Path
-from tests.storage.conftest import sqlite_store
+from server.tests.storage.conftest import sqlite_store
 with sqlite_store(Path(sys.argv[1])) as store, store.snapshot() as seen:
     assert seen.horizon == 2
     assert store.delete_record("cin_a", "notes", "m", 9)

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from personal_server.settings import Settings
-from tests.app.http_server.served import ServedProcess, until
+from server.tests.app.http_server.served import ServedProcess, until
 from tests.browser.chromium import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.app.http_server.served import until
+from server.tests.app.http_server.served import until
 from tests.browser.chromium import free_port
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts import SERVER, named_file
+
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "personal_server"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("## I want to change …")[1].split("\n## ")[0]
 NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|json|md)|/))`|\b(docs/[\w./-]+\.md)")
@@ -20,8 +21,7 @@ def named(text: str) -> set[str]:
 
 
 def exists(name: str) -> bool:
-    base = ROOT if name.split("/")[0] in ("src", "tests", "docs", "bench") else SOURCE
-    return (base / name).exists()
+    return (ROOT / name).exists() or named_file(name).exists()
 
 
 def test_every_file_the_page_names_exists() -> None:
@@ -46,7 +46,7 @@ def test_every_change_names_a_file() -> None:
 
 
 def test_every_room_is_named() -> None:
-    rooms = {f"{path.name}/" for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    rooms = {f"{path.name}/" for path in SERVER.iterdir() if (path / "__init__.py").exists()}
     assert sorted(rooms - named(PAGE)) == []
 
 

@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from pages.catalogues import SOURCE, extracted, of_code, of_refusals, of_template, renewed
+from pages.catalogues import extracted, of_code, of_refusals, of_template, renewed
+from pages.parts import named_file
 from personal_server.console.languages import (
     CATALOGUES,
     catalogue,
@@ -90,5 +91,5 @@ def test_a_file_brought_up_to_date_keeps_its_head_and_translations_and_drops_the
 def test_what_programs_alone_are_told_is_no_text_of_the_pages(
     module: str, sentence: str, is_shown: bool
 ) -> None:
-    assert (sentence,) in set(of_refusals((SOURCE / module).read_text(encoding="utf-8")))
+    assert (sentence,) in set(of_refusals(named_file(module).read_text(encoding="utf-8")))
     assert (sentence in extracted()) is is_shown

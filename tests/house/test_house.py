@@ -9,33 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from pages import parts
 from pages.generated import PAGES
 from pages.typescript import DECLARATIONS, declarations
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "personal_server"
-NOT_MIRRORED = {
-    "house",
-    "requirements",
-    "conformance",
-    "generated_clients",
-    "properties",
-    "journeys",
-    "browser",
-    "soak",
-    "crash",
-    "deploy",
-    "torture",
-    "oracle",
-    "secrecy",
-    "reached",
-}
 
 
 @cache
 def modules() -> tuple[tuple[Path, ast.Module], ...]:
-    paths = sorted(SOURCE.rglob("*.py"))
-    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in parts.modules())
 
 
 @cache
@@ -45,7 +28,7 @@ def callers() -> dict[str, set[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-                found[called].add(path.relative_to(SOURCE).as_posix())
+                found[called].add(parts.short_name(path))
     return found
 
 
@@ -54,7 +37,7 @@ def test_only_authorize_makes_an_authorized_read() -> None:
 
 
 def test_plans_are_made_of_what_was_authorized() -> None:
-    plans = ast.parse((SOURCE / "enforcement" / "plans.py").read_text(encoding="utf-8"))
+    plans = ast.parse((parts.SERVER / "enforcement" / "plans.py").read_text(encoding="utf-8"))
     names = [node.name for node in plans.body if isinstance(node, ast.ClassDef)]
     asked = [name for name in names if name.endswith("Plan")]
     assert len(asked) == 12
@@ -64,12 +47,12 @@ def test_plans_are_made_of_what_was_authorized() -> None:
 
 def test_only_the_settings_module_reads_the_environment() -> None:
     readers = {
-        path.relative_to(SOURCE).as_posix()
+        parts.short_name(path)
         for path, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
     }
-    assert readers <= {"settings.py"}
+    assert readers <= {"settings.py", "pdpp_mcp_server/settings.py"}
 
 
 def test_no_class_name_is_defined_twice() -> None:
@@ -84,23 +67,30 @@ def test_no_class_name_is_defined_twice() -> None:
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty = re.compile(r"(util|helper|manager|service|handler|base|common|misc)s?\Z")
-    assert [p for p in SOURCE.rglob("*.py") if empty.match(p.stem)] == []
+    assert [p for p in parts.modules() if empty.match(p.stem)] == []
 
 
 def test_each_test_module_mirrors_a_source_module() -> None:
     strays = [
         path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if (parts := path.relative_to(ROOT / "tests").parts)[0] not in NOT_MIRRORED
-        and not mirrored(parts)
+        for folder, package in zip(parts.TEST_FOLDERS, parts.PACKAGES.values(), strict=True)
+        for path in sorted(folder.rglob("test_*.py"))
+        if not mirrored(package, path.relative_to(folder).parts)
     ]
     assert strays == []
 
 
-def mirrored(parts: tuple[str, ...]) -> bool:
-    """A test module stands for a module or a folder, or in a folder that stands for a module."""
-    room = SOURCE.joinpath(*parts[:-1])
-    stem = parts[-1].removeprefix("test_").removesuffix(".py")
+def mirrored(package: Path, inner: tuple[str, ...]) -> bool:
+    """A test module stands for a module or a folder, or in a folder that stands for a module.
+
+    What a command of the adapter does with a server of its own is tested among the server's.
+    """
+    if package == parts.SERVER and inner[0] == "cli":
+        commands = (parts.ADAPTER, ("commands", *inner[1:]))
+        if mirrored(*commands):
+            return True
+    room = package.joinpath(*inner[:-1])
+    stem = inner[-1].removeprefix("test_").removesuffix(".py")
     candidates = [room / f"{stem}.py", room / stem, room.with_suffix(".py")]
     if stem.startswith("contract"):
         candidates.append(room)
@@ -108,7 +98,9 @@ def mirrored(parts: tuple[str, ...]) -> bool:
 
 
 def test_each_setting_is_documented() -> None:
-    named = re.findall(r'"(PDPP_[A-Z_]+)"', (SOURCE / "settings.py").read_text(encoding="utf-8"))
+    readers = (parts.SERVER / "settings.py", parts.ADAPTER / "settings.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in readers)
+    named = re.findall(r'"(PDPP_[A-Z_]+)"', text)
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in sorted(set(named)) if f"`{name}`" not in page] == []
 

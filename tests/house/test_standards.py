@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts import named_file, named_test
+
 ROOT = Path(__file__).parents[2]
 PAGES = ("security-standards.md", "threat-model.md")
 NAMED = re.compile(r"`([a-z0-9_/]+\.py)(?:::(\w+))?`")
@@ -27,7 +29,7 @@ def test_every_row_names_files_that_there_are(page: str) -> None:
         files = [path for path, _ in NAMED.findall(where)]
         assert files, requirement
         for path in files:
-            assert (ROOT / "src" / "personal_server" / path).is_file(), path
+            assert named_file(path).is_file(), path
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -36,6 +38,6 @@ def test_every_row_names_tests_that_there_are(page: str) -> None:
         named = NAMED.findall(tests)
         assert named, requirement
         for path, name in named:
-            text = (ROOT / "tests" / path).read_text(encoding="utf-8")
+            text = named_test(path).read_text(encoding="utf-8")
             defined = rf"^(async )?def {name}\(|^{name} = "
             assert re.search(defined, text, re.MULTILINE), f"{path}::{name}"

@@ -30,8 +30,8 @@ from bench.samples import RECURRING, Sample, mailbox, notes, statement, unpacked
 from bench.workspace import workspace
 from demo.__main__ import Home, free_port
 from demo.story import Story
-from personal_server.domain.result_size import RESULT_CHARS
-from personal_server.rs_client.json_values import compact
+from pdpp_kernel.result_size import RESULT_CHARS
+from pdpp_mcp_server.rs_client.json_values import compact
 from tests.journeys.views import View, views
 from tests.requirements.doors import Result, StdioWire, environment, greeting_request
 

@@ -15,8 +15,8 @@ import pytest
 from bench.site import Site
 from demo.agent import over_http
 from demo.story import Story
-from personal_server.sources.common.declaration import REGISTRY
-from tests.sources.specimens.documents import DOCX
+from pdpp_sources.common.declaration import REGISTRY
+from sources.tests.specimens.documents import DOCX
 
 pytestmark = pytest.mark.anyio
 MAIL = (

@@ -13,10 +13,10 @@ import pytest
 from bench.site import Site
 from demo.agent import Answer, over_http
 from demo.story import Story
-from personal_server.sources.common.declaration import REGISTRY
-from personal_server.sources.registry import SOURCES
-from tests.sources.specimens import SPECIMENS
-from tests.sources.specimens.files import as_folder
+from pdpp_sources.common.declaration import REGISTRY
+from pdpp_sources.registry import SOURCES
+from sources.tests.specimens import SPECIMENS
+from sources.tests.specimens.files import as_folder
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from adapter.tests.fake_rs import Answer, Request
+from adapter.tests.seed import declarations, photo, world
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import SmallWindow, View, views
-from tests.mcp_adapter.fake_rs import Answer, Request
-from tests.mcp_adapter.seed import declarations, photo, world
 from tests.requirements.doors import World, http_door, memory_door, settings_for
 
 pytestmark = pytest.mark.anyio

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from adapter.tests.seed import photo
+from pdpp_kernel.errors import GrantRevoked
 from personal_server.app.server import InProcessTransport
-from personal_server.errors import GrantRevoked
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import View, views
-from tests.mcp_adapter.seed import photo
 from tests.requirements.doors import World, memory_door, settings_for
 from tests.requirements.real import Real
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from personal_server.mcp_adapter.contract import published_contract
+from pdpp_mcp_server.contract import published_contract
 from tests.requirements.doors import Result
 from tests.requirements.reader import Call, Text, ids_of, records_of
 

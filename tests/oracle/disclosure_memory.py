@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
 
 

@@ -13,13 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import BinaryIO
 
-from personal_server.domain import persons
-from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration import Semantics, SourceDeclaration
-from personal_server.domain.persons import Corrections
-from personal_server.domain.record import StoredRecord
-from personal_server.domain.vectors import Passage
-from personal_server.errors import (
+from pdpp_kernel import persons
+from pdpp_kernel.declaration import Semantics, SourceDeclaration
+from pdpp_kernel.errors import (
     BodyTooLarge,
     ConnectionNotFound,
     ConnectionNotWritable,
@@ -27,6 +23,10 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
+from pdpp_kernel.persons import Corrections
+from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.vectors import Passage
+from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.storage.meaning import blob_ids
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,

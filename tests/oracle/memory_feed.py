@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.domain.record import JsonObject, TombstoneRow
+from pdpp_kernel.record import JsonObject, TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import changed_fields, holds, is_in

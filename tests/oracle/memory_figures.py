@@ -11,9 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from personal_server.domain.criteria import Grouping, Metric
-from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import (
+from pdpp_kernel.criteria import Grouping, Metric
+from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.values import (
     Comparable,
     comparable,
     exact_number,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import event_instant_ns
-from personal_server.domain.vectors import DISTANCE_DECIMALS, distance
+from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.values import event_instant_ns
+from pdpp_kernel.vectors import DISTANCE_DECIMALS, distance
 from personal_server.enforcement.plans import MeaningPlan, Scope
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.storage.meaning import holds, latest_change

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from personal_server.domain.criteria import Term, WordQuery
-from personal_server.domain.record import StoredRecord
+from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.values import event_instant_ns
 from personal_server.domain.search_words import tokens
-from personal_server.domain.values import event_instant_ns
 from personal_server.domain.word_forms import family_of, forms, language_of, stems
 from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches

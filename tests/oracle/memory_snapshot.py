@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from personal_server.domain.connection import Connection
-from personal_server.domain.criteria import Condition
-from personal_server.domain.persons import Mention, persons_of
-from personal_server.domain.record import (
+from pdpp_kernel.criteria import Condition
+from pdpp_kernel.persons import Mention, persons_of
+from pdpp_kernel.record import (
     DamagedRow,
     FieldChange,
     JsonObject,
     RecordPlace,
     StoredRecord,
 )
-from personal_server.domain.values import (
+from pdpp_kernel.values import (
     Comparable,
     ValueKind,
     comparable,
     event_instant_ns,
     order_key,
 )
+from personal_server.domain.connection import Connection
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,

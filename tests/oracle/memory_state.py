@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pdpp_kernel.persons import NO_CORRECTIONS, Corrections, PersonField
+from pdpp_kernel.record import FieldChange, JsonObject, StoredRecord
+from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection
-from personal_server.domain.persons import NO_CORRECTIONS, Corrections, PersonField
-from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
-from personal_server.domain.vectors import Passage
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
     BlobUpload,

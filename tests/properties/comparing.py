@@ -10,13 +10,14 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from pdpp_kernel.values import NANOSECONDS, instant_ns
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import ContentLimit, Grant, MemberGrant, Resolved, StreamGrant
-from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from server.tests.resource_server.door import Door, Reply
 from tests.properties import answers, figures, hits, pages, timeline
 from tests.properties.meaning import Term, letters, moment, stemmed, wanted_of
 from tests.properties.reference import Json, Reader, Refused, Source, filtered, reaches_outside
@@ -31,7 +32,6 @@ from tests.properties.worlds import (
     World,
     Write,
 )
-from tests.resource_server.door import Door, Reply
 
 DECLARATIONS = {key: parse_declaration(raw) for key, raw in SOURCES.items()}
 TITLES = {"notes": "title", "files": "name"}

@@ -15,9 +15,9 @@ from personal_server.resource_server.read_parameters import (
     SEARCH,
     TIMELINE,
 )
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import OWNER, client, furnished, stream_grant
 from tests.properties.stores import open_store
-from tests.resource_server.door import Door
-from tests.resource_server.journal import OWNER, client, furnished, stream_grant
 
 PATHS = st.sampled_from(
     [

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
+from server.tests.resource_server.door import Door
 from tests.properties.comparing import Session, apply, furnish
 from tests.properties.reference import Json, Reader, Source, filtered, same
 from tests.properties.sizes import worlds
 from tests.properties.stores import STORES, open_store
 from tests.properties.worlds import TokenSpec, World, make_token, make_world
-from tests.resource_server.door import Door
 
 FILTERED: dict[str, list[tuple[str | None, str]]] = {
     "mood": [(None, "calm"), (None, "wild")],

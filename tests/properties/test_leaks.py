@@ -15,12 +15,12 @@ import pytest
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.routing import RouteTable
+from server.tests.resource_server.conftest import Bench
+from server.tests.resource_server.door import Door
 from tests.properties.comparing import Session, furnish
 from tests.properties.requests import make_ask
 from tests.properties.stores import STORES, open_store
 from tests.properties.worlds import make_token, make_world
-from tests.resource_server.conftest import Bench
-from tests.resource_server.door import Door
 
 MARKER = re.compile(r"mk(\d+)marx")
 UNLIMITED = LimitRules(0, 0, 0, 0, 0)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from personal_server.errors import InvalidGrantCode, PersonalServerError
+from pdpp_kernel.errors import InvalidGrantCode, PersonalServerError
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.retention import sweep
@@ -34,7 +34,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from tests.granting.conftest import NOTES, Bench, entry, make_bench
+from server.tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.proving import bearer, unproven
 

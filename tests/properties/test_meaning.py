@@ -16,6 +16,8 @@ from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import sign_blocks
+from server.tests.resource_server.door import Door, Reply
+from server.tests.semantics.tiny import TinyEmbedder, vector_of
 from tests.properties import hits
 from tests.properties.comparing import Session, furnish
 from tests.properties.meaning import wanted_of
@@ -25,8 +27,6 @@ from tests.properties.sizes import worlds
 from tests.properties.stores import STORES, open_store
 from tests.properties.timeline import is_within, named_sources, time_of
 from tests.properties.worlds import STREAM_NOTES, WORDS, make_token, make_world
-from tests.resource_server.door import Door, Reply
-from tests.semantics.tiny import TinyEmbedder, vector_of
 
 TOKENS, ASKS = 6, 8
 FARTHEST = 0.92

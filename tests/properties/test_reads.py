@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from server.tests.resource_server.door import Door
 from tests.properties.comparing import Session, furnish
 from tests.properties.requests import make_ask
 from tests.properties.sizes import worlds
 from tests.properties.stores import STORES, open_store
 from tests.properties.worlds import make_token, make_world
-from tests.resource_server.door import Door
 
 TOKENS = 6
 ASKS = 30

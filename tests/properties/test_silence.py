@@ -16,11 +16,11 @@ import pytest
 from personal_server.domain.authority import ReadAuthority
 from personal_server.reading.changes import COUNTED_NEWS, news_after
 from personal_server.storage.ports import RecordStore
+from server.tests.resource_server.door import Door
 from tests.properties.comparing import apply, authority, furnish
 from tests.properties.reference import Json, Reader, same
 from tests.properties.stores import open_store
 from tests.properties.worlds import TokenSpec, World, make_token, make_world
-from tests.resource_server.door import Door
 
 WORLDS = int(os.getenv("PDPP_SILENCE_WORLDS", "60"))
 NAMED = os.getenv("PDPP_SILENCE_STORES", "")

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from pdpp_kernel.record import key_segment
 from personal_server.consent.credentials import secret_hash
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.console.browse import ROWS_SHOWN
@@ -29,7 +30,6 @@ from personal_server.console.viewpoints import records_path
 from personal_server.console.words import field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.grant import render_grant
-from personal_server.domain.record import key_segment
 from personal_server.enforcement.queries import MAX_WINDOW_CHARS
 from personal_server.enforcement.timeline import time_field
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -44,7 +44,8 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureQuery
-from tests.console.browsing import CHEAP_HASHER, ORIGIN, Browser, Page
+from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, Browser, Page
+from server.tests.resource_server.door import Door, Reply
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.properties.comparing import MARKER, Session, furnish, grant_of
@@ -53,7 +54,6 @@ from tests.properties.sizes import worlds
 from tests.properties.stores import open_store
 from tests.properties.worlds import STREAMS, WORDS, TokenSpec, make_token, make_world
 from tests.proving import bearer, unproven
-from tests.resource_server.door import Door, Reply
 
 TOKENS, OPENED = 3, 2
 SECRET = "pdpp_at_eyes"

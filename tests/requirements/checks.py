@@ -8,14 +8,14 @@ from typing import Any
 
 import jsonschema_rs
 
-from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Outcome, ToolCall
-from personal_server.mcp_adapter.contract import ResultBudget, published_contract
-from personal_server.mcp_adapter.faces.record_identity import IDENTITY_MEMBERS
-from personal_server.mcp_adapter.safe_text import clean, clean_json
-from personal_server.mcp_adapter.sdk_results import call_result
-from personal_server.rs_client.answers import has_more, rows_of
-from personal_server.rs_client.json_values import objects_in
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.calls import Outcome, ToolCall
+from pdpp_mcp_server.contract import ResultBudget, published_contract
+from pdpp_mcp_server.faces.record_identity import IDENTITY_MEMBERS
+from pdpp_mcp_server.rs_client.answers import has_more, rows_of
+from pdpp_mcp_server.rs_client.json_values import objects_in
+from pdpp_mcp_server.safe_text import clean, clean_json
+from pdpp_mcp_server.sdk_results import call_result
 from tests.requirements.hostile import marker, unseen
 from tests.requirements.reader import Text, ids_of
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from personal_server.rs_client.json_values import is_object
+from pdpp_mcp_server.rs_client.json_values import is_object
 from tests.requirements.doors import Door, RpcError
 
 Json = dict[str, Any]

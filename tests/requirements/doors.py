@@ -21,8 +21,10 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from personal_server.domain.possession import PresentedToken
-from personal_server.errors import (
+from adapter.tests.fake_rs import Request
+from adapter.tests.loopback import LoopbackServer
+from adapter.tests.seed import world
+from pdpp_kernel.errors import (
     GrantExpired,
     GrantInvalid,
     GrantRevoked,
@@ -30,14 +32,12 @@ from personal_server.errors import (
     PersonalServerError,
     StorageUnavailable,
 )
-from personal_server.mcp_adapter.calls import AdapterOptions, ServerCapabilities, none_known
-from personal_server.mcp_adapter.http import Admitted, HostedApp, HostedCredential, hosted_app
-from personal_server.mcp_adapter.server import ClientRequest, build_server
-from personal_server.rs_client.http import RsClient, in_process_client
-from personal_server.rs_client.port import FixedBearer
-from tests.mcp_adapter.fake_rs import Request
-from tests.mcp_adapter.loopback import LoopbackServer
-from tests.mcp_adapter.seed import world
+from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
+from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.port import FixedBearer
+from pdpp_mcp_server.server import ClientRequest, build_server
+from personal_server.domain.possession import PresentedToken
+from personal_server.hosted_mcp.http import Admitted, HostedApp, HostedCredential, hosted_app
 
 Json = dict[str, Any]
 origin = "http://127.0.0.1:7662"
@@ -332,7 +332,7 @@ def write_cache(root: Path, provider_url: str, **credential: Any) -> Path:
 
 
 def command(*arguments: str) -> list[str]:
-    entry = "from personal_server.cli.mcp import run; run()"
+    entry = "from pdpp_mcp_server.commands.mcp import run; run()"
     return [sys.executable, "-c", entry, *arguments]
 
 

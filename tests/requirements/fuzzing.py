@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.mcp_adapter.calls import (
+from adapter.tests.legality import calls_in, insist_on_legal
+from pdpp_mcp_server.calls import (
     AdapterOptions,
     LinkRule,
     Outcome,
@@ -16,12 +17,11 @@ from personal_server.mcp_adapter.calls import (
     none_known,
     those_of_this_program,
 )
-from personal_server.mcp_adapter.contract import ResultBudget, published_contract
-from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.resources import read_resource
-from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
-from personal_server.rs_client.json_values import as_object, is_list, is_object
-from tests.mcp_adapter.legality import calls_in, insist_on_legal
+from pdpp_mcp_server.contract import ResultBudget, published_contract
+from pdpp_mcp_server.errors import ToolError
+from pdpp_mcp_server.resources import read_resource
+from pdpp_mcp_server.rs_client.json_values import as_object, is_list, is_object
+from pdpp_mcp_server.server import ClientRequest, draw_nonce, guarded, personal_data
 from tests.requirements.checks import check
 from tests.requirements.hostile_port import HostilePort
 from tests.requirements.reader import ids_of

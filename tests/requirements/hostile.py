@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.mcp_adapter.seed import photo_text
+from adapter.tests.seed import photo_text
 
 Json = dict[str, Any]
 marker = "HOSTILEMARK"

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.rs_client.port import (
+from pdpp_mcp_server.rs_client.port import (
     Path,
     Query,
     RsInvalidResponse,

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from personal_server.rs_client.answers import rows_of
+from pdpp_mcp_server.rs_client.answers import rows_of
 
 Json = dict[str, Any]
 cells = re.compile(r'("(?:[^"]|"")*"|[^,]*),')

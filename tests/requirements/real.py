@@ -11,26 +11,26 @@ from typing import Any
 import httpx2
 import orjson
 
+from adapter.tests.seed import long_body, photo
+from pdpp_kernel.errors import InvalidToken
+from pdpp_kernel.values import instant_ns
+from pdpp_mcp_server.calls import ToolCall, those_of_this_program
+from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.port import FixedBearer
+from pdpp_mcp_server.server import ServerOffer, draw_nonce, personal_data
+from pdpp_mcp_server.stdio import ServerMetadata
+from pdpp_mcp_server.subscriptions import Signal
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken
-from personal_server.domain.values import instant_ns
-from personal_server.errors import InvalidToken
-from personal_server.mcp_adapter.calls import ToolCall, those_of_this_program
-from personal_server.mcp_adapter.http import Admitted, HostedCredential, ServerBehind, hosted_app
-from personal_server.mcp_adapter.server import ServerOffer, draw_nonce, personal_data
-from personal_server.mcp_adapter.stdio import ServerMetadata
-from personal_server.mcp_adapter.subscriptions import Signal
-from personal_server.rs_client.http import RsClient, in_process_client
-from personal_server.rs_client.port import FixedBearer
+from personal_server.hosted_mcp.http import Admitted, HostedCredential, ServerBehind, hosted_app
 from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.web.application import Application
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
-from tests.mcp_adapter.seed import long_body, photo
+from server.tests.resource_server.living import Living
 from tests.requirements.doors import Door, HttpWire, World, eras, greeting_request
-from tests.resource_server.living import Living
 
 Json = dict[str, Any]
 origin = "http://127.0.0.1:7662"

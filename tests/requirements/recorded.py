@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.mcp_adapter.fake_rs import Answer, Request, request_of, write_answer
+from adapter.tests.fake_rs import Answer, Request, request_of, write_answer
 
 Json = dict[str, Any]
 folder = Path(__file__).with_name("recorded_bodies")

@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from adapter.tests.loopback import LoopbackServer
+from pdpp_mcp_server.calls import those_of_this_program
+from pdpp_mcp_server.contract import published_contract
 from personal_server.app.server import InProcessTransport
-from personal_server.mcp_adapter.calls import those_of_this_program
-from personal_server.mcp_adapter.contract import published_contract
-from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.corpus import corpus, places, told
 from tests.requirements.doors import (
     Door,
@@ -134,7 +134,7 @@ async def test_no_log_line_holds_what_was_asked_or_said(
             with suppress(RpcError):
                 await door.read(uri)
         await door.wire.request("completion/complete", {"ref": timeline, "argument": typed})
-    lines = [r.getMessage() for r in caplog.records if r.name == "personal_server.mcp_adapter"]
+    lines = [r.getMessage() for r in caplog.records if r.name == "pdpp_mcp_server"]
     named = [line.split()[0] for line in lines]
     tools = ["search", "query_records", "fetch", "fetch", "resource", "resource", "completion"]
     assert named == [*[f"tool={tool}" for tool in tools], "mcp"]

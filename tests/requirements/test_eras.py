@@ -98,7 +98,7 @@ async def test_lists_may_be_kept_by_all_and_reads_by_their_reader(http: httpx2.A
 
 
 def record_handle() -> str:
-    from personal_server.mcp_adapter.handles import RecordRef, record_uri  # noqa: PLC0415
+    from pdpp_mcp_server.handles import RecordRef, record_uri  # noqa: PLC0415
 
     return record_uri(RecordRef("cin_a", "messages", "m1")).removeprefix("pdpp://record/")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_adapter.fake_rs import Answer, Request
+from adapter.tests.fake_rs import Answer, Request
 from tests.requirements.doors import Door
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.mcp_adapter.seed import long_body
+from adapter.tests.seed import long_body
 from tests.requirements.doors import Door, Result
 from tests.requirements.reader import Text, ids_of
 from tests.requirements.recorded import RecordedRs

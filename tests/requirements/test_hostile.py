@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.mcp_adapter.fake_rs import Answer, Request
+from adapter.tests.fake_rs import Answer, Request
 from tests.requirements import hostile
 from tests.requirements.checks import check_fence, outside_payload, validators
 from tests.requirements.doors import Door

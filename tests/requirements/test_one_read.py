@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.contract import published_contract
-from personal_server.mcp_adapter.handles import (
+from adapter.tests.fake_rs import Answer, Request, error_answer
+from pdpp_mcp_server.contract import published_contract
+from pdpp_mcp_server.handles import (
     BlobRef,
     RecordRef,
     WindowRef,
@@ -18,8 +19,7 @@ from personal_server.mcp_adapter.handles import (
     record_uri,
     window_uri,
 )
-from personal_server.rs_client.json_values import as_object
-from tests.mcp_adapter.fake_rs import Answer, Request, error_answer
+from pdpp_mcp_server.rs_client.json_values import as_object
 from tests.requirements.doors import Door, RpcError, token
 
 pytestmark = pytest.mark.anyio

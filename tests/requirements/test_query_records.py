@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
-from tests.mcp_adapter.seed import declarations
+from adapter.tests.fake_rs import Answer, FakeRs, Request
+from adapter.tests.seed import declarations
 from tests.requirements.doors import Door
 from tests.requirements.reader import Text, records_of
 

@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from personal_server.rs_client.json_values import is_list, is_object
+from adapter.tests.seed import long_body, photo
+from pdpp_mcp_server.rs_client.json_values import is_list, is_object
 from personal_server.settings import Settings
-from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import HttpWire, eras
 from tests.requirements.reader import Text, hits_of
 from tests.requirements.real import Real, as_json, origin, outermost, real_door, stdio_caller
@@ -326,7 +326,7 @@ async def test_our_compact_body_equals_its_projection(real: Real) -> None:
     async with real.read("all") as rest, real_door(real, "all") as (door, _):
         full = as_json(await rest.get("/v1/schema?stream=messages"))
         compact = as_json(await rest.get("/v1/schema?stream=messages&view=compact"))
-        from personal_server.mcp_adapter.schema_document import compact_catalog  # noqa: PLC0415
+        from pdpp_mcp_server.schema_document import compact_catalog  # noqa: PLC0415
 
         projected = compact_catalog(full, scoped=True)
         rows = [

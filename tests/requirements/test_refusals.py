@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_adapter.fake_rs import Answer, Request, Source, error_answer
-from tests.mcp_adapter.seed import message, world
+from adapter.tests.fake_rs import Answer, Request, Source, error_answer
+from adapter.tests.seed import message, world
 from tests.requirements.doors import Door
 from tests.requirements.reader import Text
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_adapter.fake_rs import Answer, Request, Source
-from tests.mcp_adapter.seed import bank, declarations, personal, work, world
+from adapter.tests.fake_rs import Answer, Request, Source
+from adapter.tests.seed import bank, declarations, personal, work, world
 from tests.requirements.doors import Door, RpcError
 from tests.requirements.reader import Text
 

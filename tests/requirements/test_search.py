@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.handles import RecordRef, parse_id
-from tests.mcp_adapter.fake_rs import Answer, Request, Source
-from tests.mcp_adapter.seed import message, world
+from adapter.tests.fake_rs import Answer, Request, Source
+from adapter.tests.seed import message, world
+from pdpp_mcp_server.handles import RecordRef, parse_id
 from tests.requirements.doors import Door, World, hosted, http_door, origin
 from tests.requirements.reader import Text, hits_of
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.stdio import METADATA_PATH
-from tests.mcp_adapter.fake_rs import FakeRs
-from tests.mcp_adapter.loopback import LoopbackServer
-from tests.mcp_adapter.seed import world
+from adapter.tests.fake_rs import FakeRs
+from adapter.tests.loopback import LoopbackServer
+from adapter.tests.seed import world
+from pdpp_mcp_server.stdio import METADATA_PATH
 from tests.requirements.doors import (
     StdioWire,
     command,

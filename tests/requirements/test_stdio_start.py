@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tests.mcp_adapter.fake_rs import FakeRs
-from tests.mcp_adapter.fake_wire import Answer, error_answer, request_of, write_answer
-from tests.mcp_adapter.loopback import LoopbackServer
-from tests.mcp_adapter.seed import world
+from adapter.tests.fake_rs import FakeRs
+from adapter.tests.fake_wire import Answer, error_answer, request_of, write_answer
+from adapter.tests.loopback import LoopbackServer
+from adapter.tests.seed import world
 from tests.requirements.doors import (
     StdioWire,
     command,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.arguments import FURTHER_OPERATORS, OPERATORS
-from personal_server.mcp_adapter.contract import published_contract
-from personal_server.rs_client.json_values import is_list, is_object
+from pdpp_mcp_server.arguments import FURTHER_OPERATORS, OPERATORS
+from pdpp_mcp_server.contract import published_contract
+from pdpp_mcp_server.rs_client.json_values import is_list, is_object
 from tests.requirements.doors import Door, RpcError
 
 pytestmark = pytest.mark.anyio

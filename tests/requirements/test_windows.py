@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.handles import (
+from adapter.tests.fake_rs import Answer, Request
+from adapter.tests.seed import binary_needle, long_body, photo, world
+from pdpp_mcp_server.handles import (
     BlobRef,
     RecordRef,
     WindowRef,
@@ -16,8 +18,6 @@ from personal_server.mcp_adapter.handles import (
     record_uri,
     window_uri,
 )
-from tests.mcp_adapter.fake_rs import Answer, Request
-from tests.mcp_adapter.seed import binary_needle, long_body, photo, world
 from tests.requirements.doors import Door, RpcError, World, http_door, memory_door, settings_for
 from tests.requirements.reader import Text
 

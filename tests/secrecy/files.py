@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-import personal_server
+from pages.parts import modules
 from personal_server.storage.authorization import AuditRow
 from personal_server.storage.sqlite.database import SqliteSession
 from tests.secrecy.watch import Watch
@@ -86,8 +86,7 @@ def _misplaced(values: Mapping[str, str], text: str, where: str) -> list[str]:
 @cache
 def _own_words() -> frozenset[str]:
     """Single words of the program, which it may say whatever a record holds."""
-    sources = Path(personal_server.__file__).parent.rglob("*.py")
-    return frozenset(_WORD.findall("\n".join(path.read_text("utf-8") for path in sources)))
+    return frozenset(_WORD.findall("\n".join(path.read_text("utf-8") for path in modules())))
 
 
 def _stands_alone(value: str, text: str) -> bool:

@@ -20,7 +20,7 @@ from tests.secrecy.files import look_at_files
 from tests.secrecy.watch import Watch
 
 WATCH = Watch()
-OURS = "personal_server"
+OURS = ("pdpp_kernel", "pdpp_sources", "pdpp_mcp_server", "personal_server")
 # the page that asks for a user code and the page of a sign-in link show what they are about
 SHOWN_ON = ("/device", "/owner/enter")
 _PLACE = re.compile(r"^/~[^/]+")
@@ -70,9 +70,11 @@ def listen(answer: Answer) -> None:
 
 
 def pytest_configure() -> None:
-    log = logging.getLogger(OURS)
-    log.setLevel(logging.DEBUG)
-    log.addHandler(Listener(WATCH))
+    listener = Listener(WATCH)
+    for part in OURS:
+        log = logging.getLogger(part)
+        log.setLevel(logging.DEBUG)
+        log.addHandler(listener)
 
 
 @pytest.hookimpl(wrapper=True)

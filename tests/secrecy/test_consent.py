@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from personal_server.storage.authorization import ROW_TYPES, AuditRow
-from tests.console.browsing import press
-from tests.console.household import (
+from server.tests.console.browsing import press
+from server.tests.console.household import (
     PEOPLE,
     SUBJECTS,
     Household,

@@ -12,8 +12,8 @@ import pytest
 from personal_server.domain.grant import StreamGrant
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.workers import Capacity
-from tests.resource_server.living import Living
-from tests.storage.conftest import sqlite_store
+from server.tests.resource_server.living import Living
+from server.tests.storage.conftest import sqlite_store
 
 pytestmark = pytest.mark.anyio
 

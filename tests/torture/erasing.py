@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.app.http_server.served import CALLER, until
+from server.tests.app.http_server.served import CALLER, until
 from tests.torture.tormented import Lost, Tormented
 
 VERSIONS, NEIGHBOURS, LONG_WORDS = 3, 30, 3_000

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from personal_server.app.stores import open_owner_store
-from tests.app.http_server.served import mint_owner_token, until
+from server.tests.app.http_server.served import mint_owner_token, until
 from tests.torture.tormented import (
     FEED,
     PAYMENTS,

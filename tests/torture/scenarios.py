@@ -15,7 +15,7 @@ from pathlib import Path
 
 from personal_server.app.stores import open_stores
 from personal_server.storage.ports import DisclosureQuery
-from tests.app.http_server.served import CALLER, until
+from server.tests.app.http_server.served import CALLER, until
 from tests.browser.chromium import free_port
 from tests.torture.erasing import erase
 from tests.torture.restoring import restore

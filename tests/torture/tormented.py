@@ -27,8 +27,8 @@ from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.tokens import Issued
-from tests.app.http_server.served import CALLER, ServedProcess, command, until
-from tests.console.household import bank_request
+from server.tests.app.http_server.served import CALLER, ServedProcess, command, until
+from server.tests.console.household import bank_request
 
 UNLIMITED = {
     "PDPP_RATE_PER_SECOND": "0",

@@ -1,0 +1,1 @@
+"""Commands of a client: connect, status, read, mcp."""

@@ -1,0 +1,84 @@
+"""`pdpp`: the commands of a client, and those of every part that is installed beside it.
+
+Rule: a command costs the start-up time of what it uses, so each is named as a path, with its help,
+and imported when it is called; other parts are looked for only where their commands can be meant.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import NoReturn, TypeAlias
+
+import cyclopts
+
+from pdpp_mcp_server.commands.exits import package_version, run_app
+
+Commands: TypeAlias = Mapping[str, tuple[str, str]]
+"""What is called by a name (`module:function`), and its help."""
+
+GROUP = "pdpp.commands"
+ABOUT = "Your records on your machine, and access to them for the agents you choose."
+BEGIN = {
+    True: "Begin with `pdpp import FILE`, then `pdpp serve`.",
+    False: "Begin with `pdpp connect ADDRESS`, the address of a personal server.",
+}
+OWN: Commands = {
+    "connect": (
+        "pdpp_mcp_server.commands.connect:connect",
+        """Ask a server for access and keep its credential for this directory.
+
+Without a selection its owner picks in the browser.""",
+    ),
+    "status": (
+        "pdpp_mcp_server.commands.status:status",
+        "Show what the cached credentials stand for now.",
+    ),
+    "read": ("pdpp_mcp_server.commands.read:read", "Read what you were granted, as any app would."),
+    "token": (
+        "pdpp_mcp_server.commands.status:token",
+        "Print a current access token, for tools that cannot refresh.",
+    ),
+    "disconnect": (
+        "pdpp_mcp_server.commands.status:disconnect",
+        "Give the access back and forget the credential.",
+    ),
+    "mcp": (
+        "pdpp_mcp_server.commands.mcp:mcp_server",
+        """Serve MCP over standard input and output for one connected server.
+
+Environment: PDPP_PROVIDER_URL, PDPP_CACHE_ROOT, PDPP_MCP_SERVER_NAME,
+PDPP_MCP_RESOURCE_LINKS (auto, always or never), PDPP_MCP_MAX_BLOB_BYTES.""",
+    ),
+}
+
+
+def installed() -> Commands:
+    """The commands of the other parts.  Source: their entry points of the group `pdpp.commands`."""
+    found: dict[str, tuple[str, str]] = {}
+    for entry in entry_points(group=GROUP):
+        found.update(entry.load())
+    return found
+
+
+def command_line(beside: Commands | None = None) -> cyclopts.App:
+    """The whole command line.  Shapes: `beside` are commands of other parts, else all installed."""
+    others = installed() if beside is None else beside
+    app = cyclopts.App(
+        name="pdpp",
+        help=f"{ABOUT}\n\n{BEGIN['import' in others]}\n",
+        version=package_version,
+        version_flags=["--version"],
+        default_parameter=cyclopts.Parameter(negative=()),
+    )
+    for name, (path, text) in {**others, **OWN}.items():
+        app.command(path, name=name, help=text)
+    return app
+
+
+def run(arguments: Callable[[], Sequence[str]] = lambda: sys.argv[1:]) -> NoReturn:
+    """Run the entry point `pdpp`."""
+    given = list(arguments())
+    beside: Commands | None = {} if given and given[0] in OWN else None
+    sys.exit(run_app(command_line(beside), given))

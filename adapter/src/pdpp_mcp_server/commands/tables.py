@@ -1,0 +1,97 @@
+"""What commands print for people: one look for tables, and text that cannot steer a terminal."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pdpp_kernel.values import NANOSECONDS
+from pdpp_mcp_server.commands.exits import spelled
+
+NO_END = "no end"
+LABEL_CHARS = 9
+LEAST_CHARS = 20
+WHOLE = frozenset({"until", "last used", "how", "stream"})
+
+
+class PlainConsole(Console):
+    """A console whose words name each command as it works from where the person stands.
+
+    Foreign text is `Text`, and stays as it is.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, as rich does."""
+        super().print(*(spelled(e) if isinstance(e, str) else e for e in objects), **options)
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A console on that stream (else standard output); plain when it is not a terminal."""
+    return PlainConsole(file=stream or sys.stdout, highlight=False, soft_wrap=False)
+
+
+def words() -> Console:
+    """The console for words: standard error."""
+    return console(sys.stderr)
+
+
+def plain(text: object) -> Text:
+    """Foreign text as it is, without markup and control characters."""
+    return Text("".join(c if c.isprintable() else " " for c in str(text)))
+
+
+def tell_nothing_kept(folder: Path) -> None:
+    """Say that a data directory is empty, and where records may be instead."""
+    words().print(f"Nothing is kept in {escape(str(folder))} yet: pdpp import FILE", soft_wrap=True)
+    words().print("If your records lie elsewhere, PDPP_DATA_DIR has to name where.")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A quiet table; ids and dates stay whole, so that they can be read and copied."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        made.add_column(name, overflow="fold", no_wrap=place == 0 or name in WHOLE)
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
+    return made
+
+
+def indented(text: str | Text, columns: int, out: Console) -> None:
+    """A paragraph whose every line stands in by so many columns."""
+    words = text if isinstance(text, Text) else plain(text)
+    out.print(Padding(words, (0, 0, 0, columns), expand=False))
+
+
+def print_facts(facts: Iterable[tuple[str, object]], out: Console, indent: str = "") -> None:
+    """Labels and what they say: long lists go on under themselves, long words stay whole."""
+    for label, text in facts:
+        start = f"{indent}{label:<{LABEL_CHARS}} "
+        room = max(out.width - len(start), LEAST_CHARS)
+        lines = textwrap.wrap(
+            plain(text).plain, room, break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines or [""]:
+            out.print(Text.assemble((start, "bold"), line), soft_wrap=True)
+            start = " " * len(start)
+
+
+def day(ns: int | None) -> str:
+    """`2026-11-21`, or that there is no end."""
+    return NO_END if ns is None else f"{datetime.fromtimestamp(ns // NANOSECONDS, UTC):%Y-%m-%d}"
+
+
+def minute(ns: int | None) -> str:
+    """`2026-11-21 14:05`, or a dash."""
+    if ns is None:
+        return "–"
+    return f"{datetime.fromtimestamp(ns // NANOSECONDS, UTC):%Y-%m-%d %H:%M}"

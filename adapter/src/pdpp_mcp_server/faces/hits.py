@@ -1,0 +1,366 @@
+"""One search hit in both faces: its id first, one bounded excerpt, the way to the whole field.
+
+Source: docs/contract/mcp-adapter.md 10.4, 8.3, 8.4, 8.5; docs/decisions.md C8, C19. No markup but
+`<mark>` is produced or interpreted, and its tags stay balanced, whatever a server sent and
+wherever a cut falls.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.calls import ToolCall
+from pdpp_mcp_server.faces.content_ladder import ladder_entry, ladder_line
+from pdpp_mcp_server.faces.page_layout import Block
+from pdpp_mcp_server.faces.record_identity import (
+    IDENTITY_MEMBERS,
+    Holder,
+    RecordPlace,
+    event_time,
+    holder_of,
+    record_address,
+    record_title,
+)
+from pdpp_mcp_server.faces.relaxed_words import held_line
+from pdpp_mcp_server.faces.text import fact
+from pdpp_mcp_server.faces.truncation import (
+    Measure,
+    PayloadMember,
+    Truncation,
+    cut_members,
+    cut_position,
+    is_encoded_passage,
+    members_of,
+    reach_of,
+)
+from pdpp_mcp_server.handles import spells_connection
+from pdpp_mcp_server.rs_client.answers import connector_key_of
+from pdpp_mcp_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    first_text,
+    is_list,
+    is_object,
+    objects_in,
+)
+from pdpp_mcp_server.safe_text import label, one_line
+
+RESULT_MEMBERS = frozenset({"id", "title", "url", "connection_id", "parent"})
+"""What a result says; everything else about the hit stands in `data`, at the same place."""
+opening, closing = "<mark>", "</mark>"
+TAG = re.compile(r"</?mark>")
+EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
+"""Where servers put the passages that matched, ours first."""
+TEXT_MEMBERS = ("title", "author", "snippet", "context", *EXCERPT_MEMBERS)
+BESIDE = ("before", "after")
+"""Which neighbours of a hit its context tells of."""
+NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
+    *TEXT_MEMBERS,
+    "data",
+    "parent",
+    "matched_fields",
+    "duplicates",
+    "matched_words",
+    "score",
+    "scores",
+    "retrieval_sources",
+    "retrieval_mode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedExcerpt:
+    """One passage that matched; marked holds balanced tags or none.
+
+    Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
+    """
+
+    field_path: str | None
+    marked: str
+    shown_chars: int
+    start_chars: int
+    total_chars: int | None
+    complete: bool
+
+    def as_cut(self) -> Truncation | None:
+        """The note of an excerpt that is not known to be complete; it is read from its start."""
+        if self.complete or not self.field_path:
+            return None
+        return Truncation(
+            self.field_path,
+            "text",
+            "truncated",
+            self.shown_chars,
+            self.total_chars,
+            next_chars=self.start_chars,
+        )
+
+
+@dataclass(frozen=True)
+class HitItem:
+    """One hit of a page; what does not depend on a measure is worked out once."""
+
+    call: ToolCall
+    hit: Json
+    scope: RecordPlace
+    number: str
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The record, and its id as shown."""
+        return holder_of(self.call, self.hit, self.scope)
+
+    @cached_property
+    def excerpt(self) -> RenderedExcerpt | None:
+        """The passage that matched."""
+        return excerpt_of(self.hit)
+
+    @cached_property
+    def payload(self) -> list[PayloadMember]:
+        """The members of the record, when a server sends them with its hits."""
+        return members_of(as_object(self.hit.get("data")))
+
+    @property
+    def members(self) -> int:
+        """How many members may be left out, counted on the longer side."""
+        return max(len(self.payload), len(self.further))
+
+    @cached_property
+    def further(self) -> list[PayloadMember]:
+        """Members that no rule names, as another server may send them; a lean hit has none."""
+        return members_of({name: v for name, v in self.hit.items() if name not in NAMED_MEMBERS})
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        texts = (_longest(value) for name, value in self.hit.items() if name in TEXT_MEMBERS)
+        return max(contract.EXCERPT, reach_of(self.payload), reach_of(self.further), *texts)
+
+    def at(self, measure: Measure) -> Block:
+        """The hit; its excerpt is as long as the measure allows, in both faces."""
+        shown, cuts = cut_members(self.payload, measure)
+        further, more_cuts = cut_members(self.further, measure)
+        cuts += more_cuts
+        ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
+        ladder = ladder[: contract.LADDER_PER_HIT]
+        limit = min(contract.EXCERPT, measure.preview)
+        matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
+        lines = (*self._head, *matches, *self._context, *map(ladder_line, ladder))
+        result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
+        if ladder:
+            result["content_ladder"] = [_without_twins(entry) for entry in ladder]
+        edited = _shown(self.hit, further, measure)
+        if is_object(self.hit.get("data")):
+            edited["data"] = shown
+        return Block(self.holder.id, edited, lines, tuple(ladder), result)
+
+    @cached_property
+    def _read_on(self) -> list[Json]:
+        cut = self.excerpt.as_cut() if self.excerpt else None
+        return [] if cut is None else [ladder_entry(self.call, self.holder, cut)]
+
+    @cached_property
+    def _context(self) -> tuple[str, ...]:
+        """How the messages before and after a hit in its conversation begin."""
+        context = as_object(self.hit.get("context"))
+        told = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
+        return tuple(f"{name}: {one_line(repaired(text))}" for name, text in told if text)
+
+    @cached_property
+    def _result(self) -> Json:
+        hit, payload, record = self.hit, as_object(self.hit.get("data")), self.holder.record
+        url = record_address(self.call.provider_url, hit, payload, record)
+        result: Json = {
+            "id": self.holder.id,
+            "title": record_title(hit, payload, record, self.holder.id),
+            "url": url or self.holder.id,
+            "stream": record.stream if record else as_text(hit.get("stream")) or "",
+            "record_id": record.record_id if record else "",
+            "connection_id": record.connection_id if record else None,
+            "connector_key": connector_key_of(hit),
+        }
+        name, moment = as_text(hit.get("display_name")), event_time(hit, payload)
+        if name:
+            result["display_name"] = name
+        if moment:
+            result["timestamp"] = moment
+        parent = self.hit.get("parent")
+        if record and is_object(parent):
+            holder = holder_of(self.call, parent, RecordPlace("", record.connection_id))
+            result |= {"parent": holder.id} if holder.record else {}
+        return result
+
+    @cached_property
+    def _head(self) -> tuple[str, ...]:
+        shown, record = self.holder.id, self.holder.record
+        lines = [f"[{self.number}] {shown}", f"title: {self._result['title']}"]
+        lines.append(_source_line(self.hit, self._result))
+        if record is not None and record.connection_id and not spells_connection(shown):
+            lines.append(f"connection_id: {one_line(record.connection_id)}")
+        if "parent" in self._result:
+            lines.append(f"parent: {self._result['parent']}")
+        return (*lines, *held_line(self.hit))
+
+
+def _without_twins(entry: Json) -> Json:
+    """An entry without the id that its result begins with."""
+    return {name: value for name, value in entry.items() if name != "id"}
+
+
+def _longest(value: Any) -> int:
+    """The characters of the longest text at any depth."""
+    if isinstance(value, str):
+        return len(value)
+    if is_object(value):
+        return max(map(_longest, value.values()), default=0)
+    return max(map(_longest, value), default=0) if is_list(value) else 0
+
+
+def _source_line(hit: Json, result: Json) -> str:
+    stated = (
+        ("connector_key", result["connector_key"]),
+        ("stream", result["stream"] if result["record_id"] else None),
+        ("label", as_text(hit.get("display_name"))),
+        ("at", result.get("timestamp")),
+        ("by", as_text(hit.get("author"))),
+        ("duplicates", str(as_count(hit.get("duplicates")) or "")),
+    )
+    return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
+
+
+def _match_line(excerpt: RenderedExcerpt, limit_chars: int) -> str:
+    shown = one_line(cut_marked(excerpt.marked, limit_chars))
+    name = label(excerpt.field_path) if excerpt.field_path else "text"
+    mark = "" if excerpt.complete else " (cut)"
+    return f"match {name}{mark}: {shown}"
+
+
+def _shown(hit: Json, further: Json, measure: Measure) -> Json:
+    """The hit as sent, but for repaired tags and what had to be cut."""
+    shown: Json = {}
+    for name, value in hit.items():
+        if name in TEXT_MEMBERS:
+            shown[name] = _text_member(value, measure)
+        elif name in NAMED_MEMBERS:
+            shown[name] = value
+        elif name in further:
+            shown[name] = further[name]
+    return shown
+
+
+def _text_member(value: Any, measure: Measure) -> Any:
+    if isinstance(value, str):
+        value = repaired(value)
+        return value if len(value) <= measure.preview else cut_marked(value, measure.preview)
+    if is_object(value):
+        return {name: _text_member(item, measure) for name, item in value.items()}
+    if is_list(value):
+        return [_text_member(item, measure) for item in value]
+    return value
+
+
+def excerpt_of(hit: Json) -> RenderedExcerpt | None:
+    """The first passage of a hit; none when the server sent none."""
+    items = (item for name in EXCERPT_MEMBERS for item in objects_in(hit.get(name)))
+    found = (excerpt for item in items if (excerpt := _excerpt(item)))
+    return next(found, None) or _snippet(hit)
+
+
+def _excerpt(item: Json) -> RenderedExcerpt | None:
+    text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
+    if text is None:
+        return None
+    start = as_count(item.get("start_chars")) or 0
+    complete = item.get("truncated") is False or item.get("complete") is True
+    return RenderedExcerpt(
+        field_path=first_text(item.get("field_path"), item.get("field")),
+        marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
+        shown_chars=len(text),
+        start_chars=start,
+        total_chars=as_count(item.get("total_chars")),
+        complete=complete,
+    )
+
+
+def _readable(marked: str, text: str) -> str:
+    return "[binary]" if is_encoded_passage(text) else marked
+
+
+def _snippet(hit: Json) -> RenderedExcerpt | None:
+    snippet = hit.get("snippet")
+    text = as_text(snippet) or as_text(as_object(snippet).get("text"))
+    if text is None:
+        return None
+    plain = unescaped(text)
+    field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
+    bare = TAG.sub("", plain).strip("…")
+    return RenderedExcerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)
+
+
+def is_balanced(text: str) -> bool:
+    """Whether tags alternate, opening first, none left open."""
+    tags = TAG.findall(text)
+    return tags == [opening, closing] * (len(tags) // 2)
+
+
+def repaired(text: str) -> str:
+    """The text itself when its tags are balanced, else without any."""
+    return text if is_balanced(text) else TAG.sub("", text)
+
+
+def cut_marked(text: str, limit_chars: int) -> str:
+    """At most limit_chars of visible text; tags do not count, none is split, none stays open."""
+    text = repaired(text)
+    pieces = TAG.split(text)
+    shown: list[str] = []
+    left = limit_chars
+    for position, piece in enumerate(pieces):
+        kept = piece if len(piece) <= left else piece[: cut_position(piece, left)] if left else ""
+        left -= len(kept)
+        marked = position % 2 == 1
+        shown.append(f"{opening}{kept}{closing}" if marked and kept else kept)
+        if len(kept) < len(piece):
+            return "".join(shown) + "…"
+    return "".join(shown)
+
+
+def mark_ranges(text: str, start_chars: int, ranges: object) -> str:
+    """An excerpt with its matches tagged; one whose own text holds a tag is left plain."""
+    if TAG.search(text):
+        return TAG.sub("", text)
+    shown: list[str] = []
+    at = 0
+    for begin, end in _inside(as_list(ranges), start_chars, len(text)):
+        if begin >= at:
+            shown += (text[at:begin], opening, text[begin:end], closing)
+            at = end
+    return "".join(shown) + text[at:]
+
+
+def _inside(ranges: Sequence[object], start_chars: int, size: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for item in ranges:
+        match item:
+            case [int(begin), int(end)] if 0 <= begin - start_chars < end - start_chars <= size:
+                found.append((begin - start_chars, end - start_chars))
+            case _:
+                continue
+    return sorted(found)
+
+
+def unescaped(snippet: str) -> str:
+    """A snippet's text: entities resolved outside its own tags, which stay only when balanced."""
+    if not is_balanced(snippet):
+        return TAG.sub("", html.unescape(TAG.sub("", snippet)))
+    parts = [html.unescape(part) for part in TAG.split(snippet)]
+    if any(TAG.search(part) for part in parts):
+        return TAG.sub("", "".join(parts))
+    return "".join(
+        f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
+    )

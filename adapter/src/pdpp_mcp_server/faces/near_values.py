@@ -1,0 +1,140 @@
+"""Why a result holds nothing, which visible values are near, and what was plainly meant.
+
+Rule: near values are record text: in the structured face they stand in `near`, in the text face
+inside the fence; calls name them by number and hold the caller's own words only.
+Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
+"""
+
+import re
+from itertools import takewhile
+
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.arguments import Arguments, without
+from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.reads import span_of
+from pdpp_mcp_server.rs_client.answers import meta_of
+from pdpp_mcp_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    objects_in,
+)
+from pdpp_mcp_server.safe_text import clean_json, label
+
+NEAR_POINTER = "/near/*/value"
+SHORTEST_PART = 3
+PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
+NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
+SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
+LONGEST_PART = 256
+NARROWING = ("streams", "filter", "since", "until", "connection_id")
+
+
+def near_in(body: Json) -> list[Json]:
+    """The near values that a server stated: of a field, or near a word of the caller's."""
+    return [
+        {name: row[name] for name in ("field", "word", "value", "count", "searched") if name in row}
+        for row in objects_in(meta_of(body).get("near"))
+        if as_text(row.get("field")) or as_text(row.get("word"))
+        if as_text(row.get("value")) and as_count(row.get("count")) is not None
+    ][: contract.NEAR_VALUES]
+
+
+def without_near(body: Json) -> Json:
+    """The envelope but for its near values, which stand beside it."""
+    if "near" not in meta_of(body):
+        return body
+    return {**body, "meta": without(as_object(body.get("meta")), "near")}
+
+
+def near_lines(near: list[Json]) -> list[str]:
+    """The lines inside the fence, by number."""
+    return [
+        f"near {number}: {label(str(row.get('field') or row['word']))}"
+        f" {clean_json(row['value'][: contract.GROUP_KEY])} ({row['count']})"
+        f"{'; searched in its place' if row.get('searched') is True else ''}"
+        for number, row in enumerate(near, 1)
+    ]
+
+
+def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:
+    """The call that finds near values by the caller's own words, where there is one."""
+    conditions = as_object(arguments.get("filter"))
+    for row in near:
+        field = str(row.get("field") or "")
+        for sought in _words(conditions.get(field)):
+            wider = _wider(sought, row["value"])
+            if wider is None:
+                continue
+            numbers = [n for n, each in enumerate(near, 1) if _meets(wider, field, each)]
+            listed = ", ".join(str(number) for number in numbers)
+            kept = without(arguments, "cursor")
+            changed = {**kept, "filter": {**conditions, field: wider}}
+            return [NextCall(tool, changed, f"matches near {listed}")]
+    return []
+
+
+def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
+    """The call that was plainly meant where nothing matches: in the caller's own words.
+
+    `NOT word` is `-word`, also where something matches; a day as both bounds is that whole day;
+    words of a strict search may stand anywhere, in all streams; a word that no value is may be a
+    part of one.
+    """
+    kept = without(arguments, "cursor")
+    asked = str(arguments.get("query", arguments.get("q", "")))
+    if tool == "search":
+        kept = {**without(kept, "q"), "query": asked}
+    if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
+        left_out = {**kept, "query": NOT_WORD.sub("-", asked)}
+        return [NextCall(tool, left_out, "leaves that word out")]
+    if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
+        return []
+    day = span_of(str(arguments.get("until")))
+    if day is not None and arguments.get("since") == arguments.get("until"):
+        return [NextCall(tool, {**kept, "until": day[1].isoformat()}, "all of that day")]
+    words = " ".join(SEARCH_SIGNS.sub(" ", asked).split())
+    if tool == "search":
+        return [_further_search(kept, words)]
+    conditions = as_object(arguments.get("filter"))
+    for name, sought in conditions.items():
+        if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
+            wider = {**conditions, name: {"contains": sought}}
+            return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
+    return []
+
+
+def _further_search(asked: Arguments, words: str) -> NextCall:
+    """Each way on is wider than the one before, and the last is what there is to search."""
+    if any(map(str.isalnum, words)):
+        loose = {**without(asked, "exact"), "query": words}
+        if loose != asked:
+            return NextCall("search", loose, "these words anywhere")
+    everywhere = without(asked, *NARROWING)
+    if everywhere != asked:
+        return NextCall("search", everywhere, "wherever you may search")
+    return NextCall("schema", {}, "what there is to search")
+
+
+def _words(condition: object) -> list[str]:
+    listed = as_list(as_object(condition).get("in")) or [condition]
+    return [word for word in listed if isinstance(word, str) and len(word) <= LONGEST_PART]
+
+
+def _wider(sought: str, value: str) -> Json | None:
+    if sought and sought.lower() in value.lower():
+        return {"contains": sought}
+    letters = zip(sought.lower(), value.lower(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
+    return {"starts_with": sought[:shared]} if shared >= SHORTEST_PART else None
+
+
+def _meets(wider: Json, field: object, row: Json) -> bool:
+    value = row["value"].lower()
+    if row.get("field") != field:
+        return False
+    if "contains" in wider:
+        return str(wider["contains"]).lower() in value
+    return value.startswith(str(wider["starts_with"]).lower())

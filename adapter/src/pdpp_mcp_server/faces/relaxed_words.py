@@ -1,0 +1,48 @@
+"""What a search says where too few records hold all words: first how many do, then which words.
+
+Rule: a server's words of `relaxed` are the caller's own, so that they may stand outside the fence;
+near words, which records say, never do (`near_values`).
+Source: docs/contract/mcp-adapter.md 10.4.
+"""
+
+from __future__ import annotations
+
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.faces.text import fact
+from pdpp_mcp_server.rs_client.answers import meta_of
+from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_list, as_object, as_text
+from pdpp_mcp_server.safe_text import one_line
+
+
+def relaxed_facts(body: Json) -> list[str]:
+    """Of the head line: how many hits hold all words, and what the others hold."""
+    relaxed = as_object(meta_of(body).get("relaxed"))
+    words, exact = as_count(relaxed.get("words")), as_count(relaxed.get("exact_count"))
+    if words is None or exact is None:
+        return []
+    if not as_list(body.get("data")):
+        return ["nothing matches"]
+    least = as_count(relaxed.get("least"))
+    others = "all words, some spelled otherwise"
+    if least is not None:
+        others = f"at least {least} of {words} words"
+    return [fact("with_all_words", str(exact)), fact("others", others)]
+
+
+def relaxed_notes(body: Json) -> list[str]:
+    """Lines that name the words which nothing holds, and those that were taken for others."""
+    relaxed = as_object(meta_of(body).get("relaxed"))
+    absent, spelled = _words(relaxed.get("absent")), _words(relaxed.get("spelled"))
+    lines = [f"absent: {absent} (in no record that you may see)"] if absent else []
+    return [*lines, f"respelled: {spelled} (near words say as what)"] if spelled else lines
+
+
+def held_line(hit: Json) -> list[str]:
+    """Which of the caller's words a hit holds, where it need not hold all."""
+    held = _words(hit.get("matched_words"))
+    return [f"holds: {held}"] if held else []
+
+
+def _words(found: object) -> str:
+    words = ", ".join(text for each in as_list(found) if (text := as_text(each)))
+    return one_line(words, contract.LABEL)

@@ -1,0 +1,114 @@
+"""Characters that steer a display and not a reader: taken out of text faces, escaped in JSON ones.
+
+Source: docs/contract/mcp-adapter.md 7.4; docs/decisions.md C27. Structured faces and REST keep
+exact values.
+"""
+
+import re
+import unicodedata
+
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.rs_client.json_values import LONE_SURROGATE, compact
+
+INVISIBLE = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+STEERING = re.compile(f"[{INVISIBLE}]")
+BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
+SUSPECT = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
+WHITE_SPACE = re.compile(r"\s")
+JOINERS = "\u200c\u200d"
+JOINED_KINDS = ("L", "M", "S")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    return LONE_SURROGATE.search(text) is None
+
+
+def has_steering(text: str) -> bool:
+    """Whether a text holds characters that would be removed, or a line break."""
+    return bool(STEERING.search(text) or BREAKS.search(text))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text can be written as UTF-8 and holds nothing that steers a display."""
+    if text.isascii() and text.isprintable():
+        return True
+    return is_unicode(text) and not has_steering(text)
+
+
+def has_white_space(text: str) -> bool:
+    """Whether a text is more than one word."""
+    return WHITE_SPACE.search(text) is not None
+
+
+def clean(text: str) -> str:
+    """The text without steering characters; joiners and selectors stay where they have a base."""
+    if text.isascii() and text.isprintable():
+        return text
+    return SUSPECT.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
+
+
+def _kept(text: str, at: int) -> bool:
+    char = text[at]
+    if char in JOINERS:
+        return _is_joined(text, at - 1) and _is_joined(text, at + 1)
+    return "\ufe00" <= char <= "\ufe0f" and _has_base(text, at - 1)
+
+
+def _is_joined(text: str, at: int) -> bool:
+    if not 0 <= at < len(text):
+        return False
+    if "\ufe00" <= text[at] <= "\ufe0f":
+        return _has_base(text, at - 1)
+    return unicodedata.category(text[at]).startswith(JOINED_KINDS)
+
+
+def _has_base(text: str, at: int) -> bool:
+    return at >= 0 and unicodedata.category(text[at])[0] in "LMSNP"
+
+
+def one_line(text: str, limit_chars: int | None = None) -> str:
+    """One clean line; runs of white space are single spaces; cut with an ellipsis."""
+    if limit_chars is not None and len(text) > limit_chars * 16:
+        start = " ".join(clean(text[: limit_chars * 16]).split())
+        text = start if len(start) > limit_chars else text
+    line = " ".join(clean(text).split())
+    if limit_chars is None or len(line) <= limit_chars:
+        return line
+    return line[: limit_chars - 1].rstrip() + "…"
+
+
+def label(text: str) -> str:
+    """A declared name or an owner's label, fit to stand outside the fence."""
+    return one_line(text, contract.LABEL)
+
+
+def quoted(value: object) -> str:
+    """A caller's value for a message: JSON, one line, short."""
+    text = value if isinstance(value, str) else compact(value)
+    return one_line(text, contract.QUOTED_VALUE)
+
+
+def clean_json(value: object) -> str:
+    """Compact JSON on one line, steering characters removed."""
+    return BREAKS.sub(_escape, clean(compact(value)))
+
+
+def escaped_json(value: object) -> str:
+    """Compact JSON on one line, steering characters escaped: it still parses to the value."""
+    text = compact(value)
+    text = SUSPECT.sub(
+        lambda found: found[0] if _kept(text, found.start()) else _escape(found), text
+    )
+    return BREAKS.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -1,0 +1,221 @@
+"""search: hits over all granted sources, merged and ranked by the resource server.
+
+Source: docs/contract/mcp-adapter.md 10.4; docs/decisions.md C5, C7, C8, C19. One call; never more
+hits than limit.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from pdpp_kernel.read_capabilities import ReadCapability
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.arguments import (
+    Arguments,
+    filter_query,
+    given_parameters,
+    parse_arguments,
+    require_operators,
+    without,
+)
+from pdpp_mcp_server.calls import Outcome, ToolCall
+from pdpp_mcp_server.errors import NextCall, ToolError
+from pdpp_mcp_server.faces import text
+from pdpp_mcp_server.faces.content_ladder import links_of
+from pdpp_mcp_server.faces.hits import HitItem
+from pdpp_mcp_server.faces.near_values import (
+    NEAR_POINTER,
+    meant_calls,
+    near_calls,
+    near_lines,
+    without_near,
+)
+from pdpp_mcp_server.faces.page_layout import Renderer
+from pdpp_mcp_server.faces.page_table import PageTable
+from pdpp_mcp_server.faces.record_identity import RecordPlace
+from pdpp_mcp_server.faces.relaxed_words import relaxed_facts, relaxed_notes
+from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
+from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
+from pdpp_mcp_server.rs_client.port import Query
+from pdpp_mcp_server.safe_text import escaped_json
+from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page
+
+ROUTES = {
+    "auto": ("v1", "search"),
+    "lexical": ("v1", "search"),
+    "semantic": ("v1", "search", "semantic"),
+    "hybrid": ("v1", "search", "hybrid"),
+}
+USE_LINE = (
+    'use: fetch {"id":"<id as shown>"}; add connection_id only for a hit that shows it'
+    " on its own line"
+)
+UNTRUSTED = (
+    "/data/data/*/title",
+    "/data/data/*/author",
+    "/data/data/*/snippet",
+    "/data/data/*/evidence_excerpts",
+    "/results/*/title",
+    "/results/*/url",
+)
+
+
+async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
+    """Check, read and render.
+
+    Raises: ToolError.
+    """
+    arguments, query = parse_arguments("search", raw, check_shape)
+    await require_operators(call, arguments)
+    for name in ("since", "until"):
+        if name in arguments:
+            await call.require(ReadCapability.TIMES, name)
+    if arguments.get("sort", "relevance") != "relevance":
+        await call.require(ReadCapability.SEARCH_SORT, "sort")
+    if arguments.get("exact"):
+        await call.require(ReadCapability.SEARCH_EXACT, "exact")
+    streams = arguments.get("streams", ())
+    scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
+
+    def renderer(table: PageTable) -> Renderer:
+        del table
+        return lambda hit, number: HitItem(call, hit, scope, str(number))
+
+    mode = arguments.get("mode", "auto")
+    if mode == "lexical" and await call.takes(ReadCapability.SEARCH_MODE):
+        query = (*query, ("mode", "words"))
+    path = ROUTES[mode]
+    render = partial(_render, call, arguments)
+    how = PageRead(path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS)
+    return await read_page(call, arguments, how)
+
+
+def check_shape(arguments: Arguments) -> Query:
+    """The shape checks of this tool and its parameters.
+
+    Raises: ToolError invalid_arguments, invalid_filter.
+    """
+    words = arguments.get("query", arguments.get("q"))
+    if not isinstance(words, str) or not words.strip():
+        raise ToolError("invalid_arguments", "search needs words in `query`.", param="query")
+    if arguments.get("q", words) != words:
+        raise ToolError(
+            "invalid_arguments",
+            "`q` is an alias of `query`; the two differ.",
+            param="q",
+            repairs=(without(arguments, "q"),),
+        )
+    conditions = filter_query(arguments)
+    streams = tuple(("streams", name) for name in arguments.get("streams", ()))
+    plain = given_parameters(arguments, "since", "until", "cursor", "connection_id")
+    if arguments.get("sort", "relevance") != "relevance":  # what every server does unasked
+        plain = (*plain, ("sort", arguments["sort"]))
+    if arguments.get("exact"):
+        plain = (*plain, ("exact", "true"))
+    return (("q", words), *streams, *plain, *conditions)
+
+
+def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
+    page = shown.page
+    following: list[NextCall] = []
+    if page.cursor is not None:
+        following.append(text.next_page("search", arguments, page.cursor))
+    near = page.near
+    following += near_calls("search", arguments, near)
+    if not near:
+        following += meant_calls("search", arguments, page.body)
+    stated = _stated_mix(page)
+    mix = stated or _counted_mix(page)
+    structured: Json = {
+        "results": [block.result for block in shown.blocks],
+        "next": [item.as_json() for item in following],
+        "warnings": page.warnings,
+        **({"near": near} if near else {}),
+        **({"source_mix": mix} if mix and not stated else {}),
+        "notice": text.NOTICE,
+        "data": without_near(shown.data),
+    }
+    if call.openai:
+        face = _json_face(shown, following, near)
+    else:
+        face = _text_face(call, shown, following, mix, near)
+    return Outcome(
+        structured=structured,
+        text=face,
+        links=links_of(call, shown.ladder),
+        untrusted=(*UNTRUSTED, NEAR_POINTER),
+        request_id=page.request_id,
+        page_reads=shown.reads,
+        rows=len(shown.blocks),
+    )
+
+
+def _text_face(
+    call: ToolCall,
+    shown: ShownPage,
+    following: list[NextCall],
+    mix: list[Json],
+    near: list[Json],
+) -> str:
+    page = shown.page
+    facts = [f"hits={len(shown.blocks)}", *relaxed_facts(page.body), *page.facts]
+    return text.joined(
+        [text.head_line("search", None, facts, shown.first_id)],
+        text.source_mix_lines(mix),
+        [*page.notes, *relaxed_notes(page.body)],
+        text.fenced([*shown.lines, *near_lines(near)], call.nonce),
+        [USE_LINE] if shown.blocks else [],
+        text.next_lines(following),
+    )
+
+
+def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) -> str:
+    """The form that clients built on the search-and-fetch contract parse; it names no sources."""
+    page = shown.page
+    results = [as_object(block.result) for block in shown.blocks]
+    body: Json = {
+        "results": [{name: hit[name] for name in ("id", "title", "url")} for hit in results]
+    }
+    count = count_of(page.body)
+    warnings = [*text.server_warnings(page.body), *page.warnings]
+    if page.more:
+        body["has_more"] = True
+    if page.cursor is not None:
+        body["next_cursor"] = page.cursor
+    if count is not None:
+        body["count"] = {"kind": count[0], "value": count[1]}
+    if warnings:
+        body["warnings"] = warnings
+    empty = as_object(meta_of(page.body).get("empty"))
+    if empty:
+        body["empty"] = empty
+    relaxed = as_object(meta_of(page.body).get("relaxed"))
+    if relaxed:
+        body["relaxed"] = relaxed
+    if near:
+        body["near"] = near
+    if following:
+        body["next"] = [item.as_json() for item in following]
+    return escaped_json(body)
+
+
+def _stated_mix(page: RecordPage) -> list[Json]:
+    meta = meta_of(page.body)
+    package = as_object(meta.get("package"))
+    return objects_in(meta.get("source_mix")) or objects_in(package.get("source_mix"))
+
+
+def _counted_mix(page: RecordPage) -> list[Json]:
+    """From which connections the hits come, when there are several."""
+    hits = {connection_of(hit): hit for hit in page.rows}
+    counted = Counter(connection_of(hit) for hit in page.rows)
+    if len(counted) < 2:
+        return []
+    mix: list[Json] = []
+    for connection, count in counted.most_common():
+        hit = hits[connection]
+        row: Json = {"connection_id": connection, "connector_key": connector_key_of(hit)}
+        name = as_text(hit.get("display_name"))
+        mix.append({**row, **({"display_name": name} if name else {}), "count": count})
+    return mix

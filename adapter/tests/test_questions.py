@@ -1,0 +1,147 @@
+"""An ambiguous read asks the person once, and reads once with the answer."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from adapter.tests.fake_rs import FakeRs
+from adapter.tests.seed import world
+from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.port import FixedBearer
+from pdpp_mcp_server.server import ClientRequest, build_server
+from tests.requirements.doors import HttpWire, RpcError, World, eras, http_door, origin
+
+pytestmark = pytest.mark.anyio
+Json = dict[str, Any]
+capabilities = "io.modelcontextprotocol/clientCapabilities"
+unsaid: Json = {"stream": "messages", "limit": 2}
+asking: Json = {"name": "query_records", "arguments": unsaid}
+chosen: Json = {**unsaid, "connection_id": "cin_b"}
+
+
+def package() -> FakeRs:
+    rs = world("mcp_package")
+    rs.sources = rs.sources[::-1]
+    return rs
+
+
+@asynccontextmanager
+async def person(rs: FakeRs, action: Any, content: Any) -> AsyncGenerator[tuple[Client, list[Any]]]:
+    """A client over a connection with a way back, whose person answers so."""
+    http = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
+    asked: list[Any] = []
+
+    async def answer(context: Any, params: Any) -> types.ElicitResult:
+        del context
+        asked.append(params)
+        return types.ElicitResult(action=action, content=content)
+
+    def callers(request: Any) -> ClientRequest:
+        del request
+        return ClientRequest(lambda tool: http.port(tool, "req_1"), origin, "req_1")
+
+    server = build_server(
+        callers,
+        name="pdpp-mcp-server",
+        version="0",
+    )
+    async with Client(server, mode="legacy", elicitation_callback=answer) as client:
+        yield client, asked
+
+
+async def test_a_person_is_asked_within_the_call() -> None:
+    rs = package()
+    async with person(rs, "accept", {"connection_id": "cin_b"}) as (client, asked):
+        result = await client.call_tool("query_records", unsaid)
+        again = await client.call_tool("query_records", chosen)
+    assert not result.is_error
+    assert result.structured_content is not None
+    assert again.structured_content is not None
+    assert result.structured_content["data"] == again.structured_content["data"]
+    assert [request.values("connection_id") for request in rs.requests] == [
+        [],
+        ["cin_b"],
+        ["cin_b"],
+    ]
+    [question] = asked
+    assert question.message == "Several of your accounts could answer this. Which one is meant?"
+    [choices] = [each["oneOf"] for each in question.requested_schema["properties"].values()]
+    assert choices == [
+        {"const": "cin_b", "title": "Work mail | gmail | cin_b"},
+        {"const": "cin_a", "title": "Personal mail | gmail | cin_a"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("action", "content"),
+    [("decline", None), ("cancel", None), ("accept", {}), ("accept", {"connection_id": 7})],
+)
+async def test_no_answer_leaves_the_refusal(
+    action: Literal["accept", "decline", "cancel"], content: Json | None
+) -> None:
+    rs = package()
+    async with person(rs, action, content) as (client, asked):
+        result = await client.call_tool("query_records", unsaid)
+    assert result.is_error
+    assert result.structured_content is not None
+    assert result.structured_content["error"]["code"] == "ambiguous_connection"
+    assert len(asked) == len(rs.requests) == 1
+
+
+async def test_nobody_is_asked_where_a_ready_call_asks_the_same() -> None:
+    rs = package()
+    rs.sources = [*(s for s in rs.sources if s.connection_id != "cin_b")]
+    assert len([s for s in rs.sources if "messages" in s.streams]) == 1
+    async with person(rs, "accept", {"connection_id": "cin_a"}) as (client, asked):
+        result = await client.call_tool("query_records", unsaid)
+    assert result.is_error
+    assert asked == []
+
+
+async def request(door: Any, given: Json) -> Json:
+    wire = door.wire
+    assert isinstance(wire, HttpWire)
+    wire.extra_meta = {capabilities: {"elicitation": {"form": {}}}}
+    return await wire.request("tools/call", given)
+
+
+async def test_a_hosted_call_comes_back_with_the_answer() -> None:
+    rs = package()
+    async with http_door("http-2026", World(rs), bearer="pdpp_at_package") as door:
+        first = await request(door, asking)
+        assert first["resultType"] == "input_required"
+        [(name, question)] = first["inputRequests"].items()
+        assert question["method"] == "elicitation/create"
+        field = question["params"]["requestedSchema"]["properties"]["connection_id"]
+        assert [choice["const"] for choice in field["oneOf"]] == ["cin_b", "cin_a"]
+        assert len(rs.requests) == 1
+        accepted = {"action": "accept", "content": {"connection_id": "cin_b"}}
+        second = await request(door, {**asking, "inputResponses": {name: accepted}})
+        assert second["resultType"] == "complete"
+        assert second["structuredContent"]["page"]["connection_id"] == "cin_b"
+        assert [each.values("connection_id") for each in rs.requests] == [[], ["cin_b"]]
+        declined = await request(door, {**asking, "inputResponses": {name: {"action": "decline"}}})
+        assert declined["structuredContent"]["error"]["code"] == "ambiguous_connection"
+        other = {"action": "accept", "content": {"connection_id": "cin_elsewhere"}}
+        forged = await request(door, {**asking, "inputResponses": {name: other}})
+        assert forged["structuredContent"]["error"]["code"] == "connection_not_found"
+
+
+async def test_hosted_clients_without_a_way_back_are_refused() -> None:
+    async with http_door("http-2025", World(package()), bearer="pdpp_at_package") as door:
+        refused = await request(door, asking)
+    assert refused["structuredContent"]["error"]["code"] == "ambiguous_connection"
+
+
+async def test_who_takes_no_questions_gets_the_refusal() -> None:
+    rs = package()
+    async with http_door("http-2026", World(rs), bearer="pdpp_at_package") as door:
+        refused = await door.wire.request("tools/call", asking)
+        assert refused["structuredContent"]["error"]["code"] == "ambiguous_connection"
+        assert eras["http-2026"] == "2026-07-28"
+        with pytest.raises(RpcError):
+            await request(door, {**asking, "inputResponses": {"connection_id": {"action": 1}}})

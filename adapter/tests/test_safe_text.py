@@ -1,0 +1,71 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdpp_mcp_server.safe_text import (
+    clean,
+    clean_json,
+    escaped_json,
+    has_steering,
+    one_line,
+)
+
+steering = [
+    "\x00", "\x1b", "\x7f", "\x9f", "\xad", "\u061c", "\u180e", "\u200b", "\u202e", "\u2066",
+    "\ufeff", "\ufff9", "\U0001d173", "\U000e0041",
+]  # fmt: skip
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+@pytest.mark.parametrize("char", steering)
+def test_steering_characters_are_removed(char: str) -> None:
+    assert clean(f"a{char}b") == "ab"
+    assert has_steering(f"a{char}b")
+
+
+def test_tabs_and_line_breaks_stay() -> None:
+    assert clean("a\tb\r\nc") == "a\tb\r\nc"
+
+
+def test_joiners_stay_between_letters_and_pictographs_only() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert clean(family) == family
+    assert clean("\u0646\u200c\u06cc") == "\u0646\u200c\u06cc"
+    assert clean("a \u200d b\u200d") == "a  b"
+
+
+def test_selectors_stay_with_a_base_only() -> None:
+    assert clean("\u2764\ufe0f") == "\u2764\ufe0f"
+    assert clean("\ufe0fx") == "x"
+
+
+@settings(max_examples=200)
+@given(any_text)
+def test_cleaning_is_settled_after_one_pass_over_plain_text(text: str) -> None:
+    cleaned = clean(text)
+    assert not any(char in cleaned for char in steering)
+
+
+@settings(max_examples=200)
+@given(
+    st.recursive(any_text | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3))
+)
+def test_escaped_json_is_one_line_and_parses_back(value: object) -> None:
+    text = escaped_json(value)
+    assert json.loads(text) == value
+    assert len(text.splitlines()) == 1
+    assert len(clean_json(value).splitlines()) == 1
+
+
+def test_one_line_is_short_and_single() -> None:
+    assert one_line("a\n\n b\u2028c") == "a b c"
+    assert one_line("x" * 500, 10) == "x" * 9 + "…"
+    assert one_line(" " * 100_000 + "late", 10) == "late"
+
+
+def test_no_line_separator_survives_in_a_json_line() -> None:
+    for char in "\u2028\u2029\u0085\n\r":
+        assert len(clean_json({"a": f"x{char}y"}).splitlines()) == 1
+        assert len(escaped_json({"a": f"x{char}y"}).splitlines()) == 1

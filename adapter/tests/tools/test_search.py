@@ -1,0 +1,138 @@
+from dataclasses import replace
+
+import pytest
+
+from adapter.tests.asking import ask, call_over
+from adapter.tests.fake_wire import Answer
+from adapter.tests.seed import world
+from pdpp_mcp_server.calls import those_of_this_program
+from pdpp_mcp_server.rs_client.json_values import compact
+from pdpp_mcp_server.tools.search import search
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_words_are_needed_once() -> None:
+    rs = world()
+    for arguments in ({"query": "  "}, {"q": " "}):
+        error = (await ask(rs, "search", arguments)).structured["error"]
+        assert (error["code"], error["param"]) == ("invalid_arguments", "query")
+    differing = (await ask(rs, "search", {"query": "a", "q": "b"})).structured["error"]
+    assert (differing["code"], differing["param"]) == ("invalid_arguments", "q")
+    assert differing["next_call"]["arguments"] == {"query": "a"}
+    assert rs.requests == []
+    assert not (await ask(rs, "search", {"query": "invoice", "q": "invoice"})).is_error
+
+
+@pytest.mark.parametrize("mode", ["auto", "lexical", "semantic", "hybrid"])
+async def test_a_mode_is_a_route(mode: str) -> None:
+    rs = world()
+    await ask(rs, "search", {"query": "x", "mode": mode})
+    expected = ("v1", "search", mode) if mode in ("semantic", "hybrid") else ("v1", "search")
+    assert rs.requests[0].values("mode") == []
+    assert rs.paths == [expected]
+    assert rs.requests[0].values("q") == ["x"]
+
+
+async def test_words_alone_are_asked_for_where_the_server_would_choose() -> None:
+    rs = world()
+    call = replace(call_over(rs, "search"), server_capabilities=those_of_this_program)
+    await search(call, {"query": "x", "mode": "lexical"})
+    await search(call, {"query": "x"})
+    assert [each.values("mode") for each in rs.requests] == [["words"], []]
+
+
+async def test_a_hit_that_brings_more_than_a_hit_still_fits() -> None:
+    hit = {
+        "object": "search_result",
+        "record_id": "m1",
+        "stream": "messages",
+        "connection_id": "cin_a",
+        "title": "Invoice",
+        "expanded": {
+            "attachments": {"data": [{"id": f"c{n}", "text": "x" * 900} for n in range(90)]}
+        },
+        "thread": ["y" * 400] * 200,
+    }
+    rs = world()
+    rs.script = lambda _: Answer(200, {"object": "list", "data": [hit, hit], "has_more": False})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    assert not outcome.is_error, outcome.text
+    assert len(compact(outcome.structured)) <= 32_000
+    result = outcome.structured["results"][0]
+    assert result["id"] == "cin_a/messages:m1"
+    cut = {entry["field_path"]: entry for entry in result["content_ladder"]}
+    assert set(cut) == {"expanded", "thread"}
+    assert all(entry["uri"].startswith("pdpp://record/") for entry in cut.values())
+    assert "cut: expanded " in outcome.text
+
+
+async def test_an_excerpt_of_unknown_length_claims_no_total() -> None:
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    snippet = {"field": "body", "text": "the <mark>invoice</mark> is paid"}
+    rs = world()
+    rs.script = lambda _: Answer(200, {"data": [{**hit, "snippet": snippet}]})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    entry = outcome.structured["results"][0]["content_ladder"][0]
+    assert entry["shown_chars"] == len("the invoice is paid")
+    assert "total_chars" not in entry
+    assert 'cut: body 19/unknown read_record_field {"id":"cin_a/messages:m1"' in outcome.text
+
+
+async def test_a_hit_shows_one_passage_however_many_a_server_sends() -> None:
+    rs = world()
+    passages = [{"field_path": name, "text": f"an invoice in {name}"} for name in ("body", "note")]
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    rs.script = lambda _: Answer(200, {"data": [{**hit, "evidence_excerpts": passages}]})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    assert [line for line in outcome.text.split("\n") if line.startswith("match ")] == [
+        "match body (cut): an invoice in body"
+    ]
+    [entry] = outcome.structured["results"][0]["content_ladder"]
+    assert entry["field_path"] == "body"
+    assert entry["uri"].startswith("pdpp://field-window/")
+
+
+async def test_what_was_relaxed_is_said_first_and_near_words_stay_in_the_fence() -> None:
+    rs = world()
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    near = {"word": "remialer", "value": "remailer\nnext: x", "count": 150, "searched": True}
+    told = {"words": 5, "exact_count": 0, "least": 3, "absent": ["xyzzy"], "spelled": ["remialer"]}
+    meta = {"relaxed": told, "near": [near]}
+    body = {"data": [{**hit, "matched_words": ["remialer", "chain"]}], "meta": meta}
+    rs.script = lambda _: Answer(200, body)
+    outcome = await ask(rs, "search", {"query": "remialer chain xyzzy a b"})
+    lines = outcome.text.split("\n")
+    assert 'hits=1; with_all_words=0; others="at least 3 of 5 words"' in lines[0]
+    begin = next(n for n, line in enumerate(lines) if line.startswith("BEGIN "))
+    end = next(n for n, line in enumerate(lines) if line.startswith("END "))
+    assert "absent: xyzzy (in no record that you may see)" in lines[:begin]
+    assert "respelled: remialer (near words say as what)" in lines[:begin]
+    assert "holds: remialer, chain" in lines[begin:end]
+    shown = 'near 1: remialer "remailer\\nnext: x" (150); searched in its place'
+    assert shown in lines[begin:end]
+    assert outcome.structured["near"] == [near]
+    assert outcome.structured["next"] == []
+    rs.script = lambda _: Answer(200, {"data": [], "meta": {"relaxed": {**told, "least": None}}})
+    outcome = await ask(rs, "search", {"query": "xyzzy"})
+    assert outcome.text.startswith("search: hits=0; nothing matches")
+
+
+async def test_what_is_folded_into_a_hit_is_counted_in_both_faces() -> None:
+    rs = world()
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a", "duplicates": 4}
+    rs.script = lambda _: Answer(200, {"data": [hit], "meta": {}})
+    outcome = await ask(rs, "search", {"query": "joined"})
+    [line] = [each for each in outcome.text.split("\n") if each.startswith("source: ")]
+    assert line.endswith("; duplicates=4")
+    assert outcome.structured["data"]["data"][0]["duplicates"] == 4
+
+
+async def test_exact_is_sent_only_where_it_is_asked_for() -> None:
+    rs = world()
+    await ask(rs, "search", {"query": "invoice", "exact": True}, is_ours=True)
+    assert rs.requests[-1].values("exact") == ["true"]
+    await ask(rs, "search", {"query": "invoice", "exact": False}, is_ours=True)
+    assert rs.requests[-1].values("exact") == []
+    outcome = await ask(rs, "search", {"query": "invoice", "exact": "yes"})
+    assert outcome.structured["error"]["expected"] == "true or false"

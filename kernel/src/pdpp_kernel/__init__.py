@@ -1,0 +1,1 @@
+"""Nouns and values that every part shares."""

@@ -1,0 +1,60 @@
+"""Why a disk takes no writes, and how that is said.  Pure.
+
+Source: docs/contract/resource-server.md 1.10.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from pdpp_kernel.errors import StorageReadOnly, StorageUnavailable
+from pdpp_kernel.texts import message
+
+DISK_FULL, READ_ONLY, WRITE_FAILED, DISK_LOW = "disk_full", "read_only", "write_failed", "disk_low"
+DATA_MOVED = "data_moved"
+REASON_OF_ERRNO = {
+    errno.ENOSPC: DISK_FULL,
+    errno.EDQUOT: DISK_FULL,
+    errno.EFBIG: DISK_FULL,
+    errno.EROFS: READ_ONLY,
+    errno.EIO: WRITE_FAILED,
+}
+SENTENCES = {
+    DISK_FULL: message(
+        "The disk is full, so nothing can be written. Free space; reading and exporting go"
+        " on meanwhile."
+    ),
+    READ_ONLY: message(
+        "The disk can only be read, so nothing can be written. Make it writable and start"
+        " again; reading and exporting go on meanwhile."
+    ),
+    WRITE_FAILED: message(
+        "The disk refuses writes. Look at its health and make a copy of the data"
+        " directory; reading and exporting go on meanwhile."
+    ),
+    DISK_LOW: message("Little space is left on the disk of the data directory. Free some."),
+    DATA_MOVED: message(
+        "The data directory, or the database in it, was moved or replaced while it was in use."
+        " Stop the server, put it back with every file that lay in it, and start again."
+    ),
+}
+
+
+def read_only(reason: str) -> StorageReadOnly:
+    """The refusal of a write."""
+    retry = None if reason == READ_ONLY else 30
+    return StorageReadOnly(SENTENCES[reason], reason=reason, retry_after_seconds=retry)
+
+
+def data_moved() -> StorageUnavailable:
+    """The refusal of what would lie where the data no longer is."""
+    return StorageUnavailable(SENTENCES[DATA_MOVED])
+
+
+def refusal_of(error: OSError) -> StorageUnavailable:
+    """What is said when a file beside the database cannot be written."""
+    if error.errno in REASON_OF_ERRNO:
+        return read_only(REASON_OF_ERRNO[error.errno])
+    return StorageUnavailable(
+        "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
+    )

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from pdpp_kernel.persons import (
+    NO_CORRECTIONS,
+    Identity,
+    IdentityKind,
+    Mention,
+    PersonField,
+    PersonForm,
+    identity_of,
+    merged,
+    number_of,
+    parted,
+    person_field,
+    persons_of,
+)
+
+ADA = Identity(IdentityKind.ADDRESS, "ada@example.org")
+BOB = Identity(IdentityKind.ADDRESS, "bob@example.org")
+HOME = Identity(IdentityKind.NUMBER, "+493012345678")
+
+
+def card(key: str, *identities: Identity, name: str | None = None) -> list[Mention]:
+    where = ("contacts", "cin_a", "contacts", "emails", key)
+    return [Mention(identity, name, *where, card=key) for identity in identities]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (" Ada@Example.ORG ", "ada@example.org"),
+        ("MAILTO:ada@example.org?subject=x", "ada@example.org"),
+        ("ada@localhost", "ada@localhost"),
+        ("+49 (0)170 / 123 45-67", "+491701234567"),
+        ("0049 170 1234567", "+491701234567"),
+        ("tel:+491701234567;ext=3", "+491701234567"),
+        ("+1 (212) 555-0100 x12", "+12125550100"),
+        ("+\u0664\u0669 170 1234567", "+491701234567"),
+        ("0170 1234567", "01701234567"),
+        ("skype: Ada.B", "skype:ada.b"),
+    ],
+)
+def test_spellings_of_one_identity_are_one(text: str, wanted: str) -> None:
+    found = identity_of(text)
+    assert found is not None
+    assert found.value == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Ada", "@", "a@", "@b", "a b@c", "112", "1" * 16, "+12", ":x", "x:", "a@b@c"]
+)
+def test_what_is_no_identity_is_none(text: str) -> None:
+    assert identity_of(text) is None
+
+
+def test_a_number_without_a_country_is_not_one_with_it() -> None:
+    assert number_of("0170 1234567") != number_of("+49 170 1234567")
+
+
+def test_what_is_written_for_people_has_a_name_beside() -> None:
+    field = PersonField("to", PersonForm.WRITTEN)
+    texts = [
+        '"Byron, Ada" <ADA@example.org>',
+        "Bob",
+        "<bob@example.org>",
+        7,
+        "a@x <bob@example.org>",
+    ]
+    found = list(field.read({"to": texts}))
+    assert found == [(ADA, "Byron, Ada"), (BOB, None), (BOB, None)]
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 900 + "<", "<" * 900, "x" * 900, "1x\n" * 300, "a" * 900, "+1 " * 10**6]
+)
+def test_what_others_wrote_to_take_time_takes_none(text: str) -> None:
+    assert list(PersonField("to", PersonForm.WRITTEN).read({"to": text})) == []
+    assert list(PersonField("to", PersonForm.NUMBER).read({"to": [text]})) == []
+
+
+@pytest.mark.parametrize("said", [None, "address", {}, {"form": "face"}, {"form": ["address"]}])
+def test_what_a_declaration_says_otherwise_says_nothing(said: object) -> None:
+    assert person_field("x", {"type": "string", "x_pdpp_person": said}) is None
+
+
+def test_a_card_joins_and_a_name_does_not() -> None:
+    persons = persons_of(
+        [*card("1", ADA, HOME, name="A"), *card("2", BOB, name="A")], NO_CORRECTIONS
+    )
+    assert sorted(str(each["addresses"]) for each in persons) == [
+        "['ada@example.org']",
+        "['bob@example.org']",
+    ]
+
+
+def test_what_was_parted_joins_nobody_until_it_is_merged_again() -> None:
+    mentions = [*card("1", ADA, HOME), *card("2", BOB, HOME)]
+    assert len(persons_of(mentions, NO_CORRECTIONS)) == 1
+    apart = parted(NO_CORRECTIONS, HOME)
+    assert len(persons_of(mentions, apart)) == 3
+    again = merged(apart, HOME, BOB)
+    assert len(persons_of(mentions, again)) == 2
+    assert parted(again, HOME) == apart
+
+
+def test_a_merge_with_somebody_unseen_joins_nothing() -> None:
+    known = merged(merged(NO_CORRECTIONS, ADA, HOME), HOME, BOB)
+    assert len(persons_of([*card("1", ADA), *card("2", BOB)], known)) == 2
+
+
+def test_a_person_keeps_its_id_while_others_join_behind_the_first() -> None:
+    (alone,) = persons_of(card("1", ADA), NO_CORRECTIONS)
+    (more,) = persons_of(card("1", ADA, BOB, HOME), NO_CORRECTIONS)
+    assert alone["id"] == more["id"]

@@ -1,0 +1,211 @@
+"""Connections: how many at once, and how long one may keep the server waiting.
+
+Rule: whoever holds a connection without using it gives way to whoever comes; a caller who is slow
+to send or to take is cut off.  Nobody can use up the descriptors of the process.
+Source: docs/contract/resource-server.md 1.9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from pdpp_kernel.values import NANOSECONDS
+from personal_server.web.health import Fault
+
+RESERVED_DESCRIPTORS = 400
+"""For the database, files and what is accepted in one turn of the loop."""
+FEWEST_CONNECTIONS = 16
+LEAST_BODY_BYTES = 16 * 1024
+"""What a caller sends of a body, at least, in the time of `stalled_seconds`."""
+TOLD_NS = 60 * NANOSECONDS
+
+_log = logging.getLogger(__name__)
+
+
+def raise_descriptor_limit() -> int:
+    """Take as many descriptors as the system allows; how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):  # macOS says "unlimited" and means less
+        return soft
+    return hard
+
+
+def connections_within(most: int, descriptors: int) -> int:
+    """How many connections there may be with so many descriptors."""
+    if descriptors == resource.RLIM_INFINITY:
+        return most
+    return max(FEWEST_CONNECTIONS, min(most, descriptors - RESERVED_DESCRIPTORS))
+
+
+@dataclass(slots=True)
+class Connections:
+    """The bound of one server, and who holds a connection.
+
+    Units: `stalled_seconds` is how long a caller may take to send a request's head, and to send or
+        to take the next part of a body.
+    """
+
+    most: int
+    stalled_seconds: float
+    clock: Callable[[], int] = time.time_ns
+    monotonic: Callable[[], float] = time.monotonic
+    open: dict[CallerProtocol, None] = field(default_factory=dict["CallerProtocol", None])
+    _full_since_ns: int = 0
+    _full_at_ns: int = 0
+
+    def admit(self, caller: CallerProtocol) -> bool:
+        """Whether there is room for one more; whoever waits longest without a request makes it."""
+        if len(self.open) >= self.most:
+            self._note_full()
+            idle = next((held for held in self.open if not held.has_request), None)
+            if idle is None:
+                return False
+            del self.open[idle]
+            idle.transport.abort()
+        self.open[caller] = None
+        return True
+
+    def release(self, caller: CallerProtocol) -> None:
+        """One less."""
+        self.open.pop(caller, None)
+
+    def end_stalled(self) -> None:
+        """Cut off whoever kept the server waiting too long.  Called every second."""
+        before = self.monotonic() - self.stalled_seconds
+        for caller in list(self.open):
+            caller.end_if_stalled(before)
+
+    def faults(self) -> Iterator[Fault]:
+        """That there were too many, for a minute after the last of them."""
+        if self.clock() - self._full_at_ns < TOLD_NS:
+            yield Fault(
+                "connections",
+                "too_many_connections",
+                self._full_since_ns,
+                "Look who connects; behind a proxy, bound connections there. The bound is"
+                " PDPP_MAX_CONNECTIONS.",
+            )
+
+    def _note_full(self) -> None:
+        now_ns = self.clock()
+        if now_ns - self._full_at_ns >= TOLD_NS:
+            self._full_since_ns = now_ns
+            _log.warning("%d connections are open, as many as there may be", self.most)
+        self._full_at_ns = now_ns
+
+
+class CallerProtocol(H11Protocol):
+    """One connection.
+
+    h11 and not httptools, whose driver in uvicorn takes a request head of any length.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        held: Connections,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._held = held
+        self._moved_at = held.monotonic()
+        self._body_bytes = 0
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a request was understood and is not answered yet."""
+        return self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] (uvicorn says it is never None)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A caller connects, and is told when there is no room."""
+        super().connection_made(transport)
+        if not self._held.admit(self):
+            transport.write(_refusal(b"503 Service Unavailable", *_BUSY))
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended, whoever ended it."""
+        self._held.release(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """A head counts from its first byte; a body by what comes of it."""
+        if self.has_request:
+            self._body_bytes += len(data)
+            if self._body_bytes >= LEAST_BODY_BYTES:
+                self._move()
+        elif not self._has_half_a_head:
+            self._move()
+        had_request = self.has_request
+        super().data_received(data)
+        if self.has_request and not had_request:
+            self._move()
+
+    def on_response_complete(self) -> None:
+        """The next request may come."""
+        self._move()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The caller does not take what is sent, for now."""
+        self._move()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It takes it again."""
+        self._move()
+        super().resume_writing()
+
+    def end_if_stalled(self, before: float) -> None:
+        """End the connection if what the server waits for did not come since `before`."""
+        if self._moved_at > before:
+            return
+        if self.transport.is_closing() or self.flow.write_paused:
+            self.transport.abort()
+        elif self.has_request:
+            if self.cycle.more_body and not self.flow.read_paused:
+                self.transport.close()
+        elif self._has_half_a_head:
+            self.transport.write(_refusal(b"408 Request Timeout", *_LATE))
+            self.transport.close()
+        elif self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison]
+            self.transport.close()
+
+    @property
+    def _has_half_a_head(self) -> bool:
+        return bool(self.conn.trailing_data[0])
+
+    def _move(self) -> None:
+        self._moved_at = self._held.monotonic()
+        self._body_bytes = 0
+
+
+_BUSY = ("storage_unavailable", "There are too many connections; try again.")
+_LATE = ("invalid_request", "The request did not come in time; send it again.")
+
+
+def _refusal(status: bytes, code: str, message: str) -> bytes:
+    """An answer to a caller whose request was not read."""
+    kind = "api_error" if status.startswith(b"5") else "invalid_request_error"
+    body = orjson.dumps({"error": {"type": kind, "code": code, "message": message}})
+    return (
+        b"HTTP/1.1 %s\r\nContent-Type: application/json; charset=utf-8\r\nConnection: close\r\n"
+        b"Retry-After: 1\r\nCache-Control: no-store\r\nContent-Length: %d\r\n\r\n%s"
+        % (status, len(body), body)
+    )

@@ -1,0 +1,553 @@
+"""The owner's export, come back: a file that `reading/export.py` wrote, proved whole, then stored.
+
+Rule: nothing is stored before the file is read to its end and proved complete.  What the server
+says already stays: its declarations, the status of its connections.
+Source: docs/contract/resource-server.md 14.4.
+Raises: ExportTruncated, ExportNotRecognized.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Annotated, Protocol, cast
+
+import msgspec
+import orjson
+
+from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
+from pdpp_kernel.record import blob_references
+from pdpp_kernel.source_item import Data, Skipped
+from pdpp_kernel.texts import message
+from pdpp_kernel.values import instant_ns
+from pdpp_sources.common.errors import ExportNotRecognized, ExportTruncated
+from pdpp_sources.common.export import open_file
+from personal_server.collecting.connections import restored_connection
+from personal_server.collecting.declarations import declare
+from personal_server.collecting.imports import (
+    BATCH_BYTES,
+    BATCH_RECORDS,
+    BLOB_CHUNK_BYTES,
+    ImportPorts,
+    ImportTally,
+    record_counts,
+)
+from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.reading.export import (
+    BLOB_FOLDER,
+    CONNECTIONS,
+    DISCLOSURES,
+    END,
+    FORMAT_VERSION,
+    GRANTS,
+    MANIFEST,
+    PERSONS,
+    blob_member,
+    declaration_member,
+    digest_line,
+    records_member,
+)
+
+HEAD_BYTES = 1024
+MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
+UNKNOWN_TYPE = "application/octet-stream"
+REVOKED_HERE = "connection_revoked"
+_HEADER = re.compile(rb'\{\s*"object":\s*"export",')
+_LAST_LINE = b'{"object":"export_end",'
+
+ShowPlace = Callable[[int], None]
+Line = tuple[str, str, bytes]
+"""`connection_id`, stream, and an ingest line."""
+
+
+class ExportedConnection(msgspec.Struct):
+    """A connection as an export names it."""
+
+    connection_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,128}$")]
+    connector_key: str
+    display_name: str | None
+    status: ConnectionStatus
+    created_at: str
+
+    @property
+    def created_at_ns(self) -> int:
+        """When its owner made it."""
+        moment = instant_ns(self.created_at)
+        if moment is None:
+            raise _incomplete()
+        return moment
+
+
+class _Document(msgspec.Struct):
+    object: str
+    format_version: str
+
+
+class _LinesHeader(_Document):
+    connections: list[ExportedConnection]
+    declarations: list[msgspec.Raw]
+
+
+class _ManifestStream(msgspec.Struct):
+    connection_id: str
+    stream: str
+
+
+class _Manifest(_Document):
+    streams: list[_ManifestStream]
+
+
+class _End(msgspec.Struct):
+    record_count: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnExport:
+    """An export that is complete; `records` and `open_blob` read its file again."""
+
+    connections: Mapping[str, ExportedConnection]
+    declarations: Mapping[str, SourceDeclaration]
+    records: Callable[[], Iterator[Line]]
+    open_blob: Callable[[str], IO[bytes] | None]
+    grants: list[Data] = field(default_factory=list[Data])
+    disclosure_count: int = 0
+    corrections: Corrections = NO_CORRECTIONS
+
+    def declaration_of(self, connection_id: str) -> SourceDeclaration:
+        """What the export says of a connection's source."""
+        return self.declarations[self.connections[connection_id].connector_key]
+
+
+def is_own_export(path: Path, within: Path | None = None) -> bool:
+    """Whether a file begins as an export of this program does; `within` as in `open_file`."""
+    try:
+        with open_file(path, within) as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:  # a folder, or nothing at all: whoever reads exports of others says so
+        return False
+    if head.startswith(b"{"):
+        return _HEADER.match(head) is not None
+    return MANIFEST.encode() in head[:64] and _HEADER.search(head) is not None
+
+
+@contextmanager
+def open_own_export(path: Path, within: Path | None = None) -> Generator[OwnExport]:
+    """Read a file to its end, prove it complete, and keep it open; `within` as in `open_file`."""
+    with open_file(path, within) as file:
+        try:
+            export = _of_lines(file) if file.read(1) == b"{" else _of_archive(file)
+        except (
+            *(msgspec.MsgspecError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
+            *(EOFError, KeyError, ValueError),
+        ):
+            raise _incomplete() from None
+        yield export
+
+
+def _incomplete() -> ExportTruncated:
+    return ExportTruncated(
+        "It is an export of this program, but cut short or changed; nothing of it was stored.",
+        "Copy it again, or make another with `pdpp export`.",
+    )
+
+
+def _require(complete: bool) -> None:
+    if not complete:
+        raise _incomplete()
+
+
+def _require_version(document: _Document) -> None:
+    if document.format_version != FORMAT_VERSION:
+        raise ExportNotRecognized(
+            "It was exported by another version of this program.",
+            "Update this program, and import it again.",
+        )
+
+
+def _by_id(connections: list[ExportedConnection]) -> dict[str, ExportedConnection]:
+    return {each.connection_id: each for each in connections}
+
+
+def _by_key(
+    documents: Iterable[bytes | msgspec.Raw], connections: Mapping[str, ExportedConnection]
+) -> dict[str, SourceDeclaration]:
+    """The declarations; every connection has one."""
+    declarations = [parse_declaration(bytes(each)) for each in documents]
+    by_key = {each.connector_key: each for each in declarations}
+    _require(all(each.connector_key in by_key for each in connections.values()))
+    return by_key
+
+
+def _lines_in(content: IO[bytes]) -> Iterator[bytes]:
+    while line := content.readline(LONGEST_LINE_BYTES):
+        _require(line.endswith(b"\n"))
+        yield line
+
+
+# Lines: a header, records, and an end with the digest of everything before it.
+
+
+def _of_lines(file: IO[bytes]) -> OwnExport:
+    file.seek(0)
+    first = file.readline(MAX_DOCUMENT_BYTES)
+    header = msgspec.json.decode(first, type=_LinesHeader)
+    _require_version(header)
+    connections = _by_id(header.connections)
+    digest, count, end = hashlib.sha256(first), 0, None
+    for line in _lines_in(file):
+        _require(end is None)
+        if line.startswith(_LAST_LINE):
+            end = msgspec.json.decode(line, type=_End)
+            continue
+        digest.update(line)
+        count += 1
+        _require(msgspec.json.decode(line, type=_ManifestStream).connection_id in connections)
+    _require(end == _End(count, digest.hexdigest()))
+
+    def records() -> Iterator[Line]:
+        file.seek(len(first))
+        for line in _lines_in(file):
+            if not line.startswith(_LAST_LINE):
+                place = msgspec.json.decode(line, type=_ManifestStream)
+                yield place.connection_id, place.stream, line
+
+    declarations = _by_key(header.declarations, connections)
+    return OwnExport(connections, declarations, records, _no_blob)
+
+
+def _no_blob(blob_id: str) -> None:
+    del blob_id
+
+
+# Archives: the last member has the digest of all before it.
+
+
+class _Archive(Protocol):
+    def members(self) -> Iterator[tuple[str, IO[bytes]]]:
+        """Every member once, in order."""
+        ...
+
+    def open(self, name: str) -> IO[bytes] | None:
+        """A member that was passed."""
+        ...
+
+
+class _Tar:
+    """Members are remembered by name, place and size only: there may be very many."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._tar = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115 (the file is its caller's)
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def members(self) -> Iterator[tuple[str, IO[bytes]]]:
+        while (member := self._tar.next()) is not None:
+            _require(member.type == tarfile.REGTYPE and member.name not in self._places)
+            self._places[member.name] = (member.offset_data, member.size)
+            content = self.open(member.name)
+            _require(content is not None)
+            yield member.name, cast("IO[bytes]", content)
+            self._tar.members.clear()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (typeshed leaves it out)
+
+    def open(self, name: str) -> IO[bytes] | None:
+        if name not in self._places:
+            return None
+        member = tarfile.TarInfo(name)
+        member.offset_data, member.size = self._places[name]
+        return self._tar.extractfile(member)
+
+
+class _Zip:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._zip = zipfile.ZipFile(file)
+        self._names = frozenset(self._zip.namelist())
+        encrypted = any(each.flag_bits & 1 for each in self._zip.infolist())
+        _require(len(self._names) == len(self._zip.infolist()) and not encrypted)
+
+    def members(self) -> Iterator[tuple[str, IO[bytes]]]:
+        for member in self._zip.infolist():
+            with self._zip.open(member) as content:
+                yield member.filename, content
+
+    def open(self, name: str) -> IO[bytes] | None:
+        return self._zip.open(name) if name in self._names else None
+
+
+def _of_archive(file: IO[bytes]) -> OwnExport:
+    file.seek(0)
+    archive: _Archive = _Zip(file) if file.read(2) == b"PK" else _rewound(file)
+    documents, line_counts, sha256 = _walk(archive)
+    manifest = msgspec.json.decode(documents[MANIFEST], type=_Manifest)
+    _require_version(manifest)
+    connections = _by_id(msgspec.json.decode(documents[CONNECTIONS], type=list[ExportedConnection]))
+    places = [(held.connection_id, held.stream) for held in manifest.streams]
+    _require(all(connection_id in connections for connection_id, _ in places))
+    count = sum(line_counts[records_member(*place)] for place in places)
+    _require(msgspec.json.decode(documents[END], type=_End) == _End(count, sha256))
+
+    def records() -> Iterator[Line]:
+        for place in places:
+            content = archive.open(records_member(*place))
+            for line in _lines_in(content) if content else ():
+                yield *place, line
+
+    keys = {each.connector_key for each in connections.values()}
+    return OwnExport(
+        connections,
+        _by_key((documents[declaration_member(key)] for key in keys), connections),
+        records,
+        lambda blob_id: archive.open(blob_member(blob_id)),
+        msgspec.json.decode(documents[GRANTS], type=list[Data]),
+        line_counts[DISCLOSURES],
+        msgspec.json.decode(documents.get(PERSONS, b"{}"), type=Corrections),
+    )
+
+
+def _rewound(file: IO[bytes]) -> _Tar:
+    file.seek(0)
+    return _Tar(file)
+
+
+def _walk(archive: _Archive) -> tuple[dict[str, bytes], dict[str, int], str]:
+    """The documents, how many lines each file of lines has, and the digest before the end."""
+    documents: dict[str, bytes] = {}
+    line_counts: dict[str, int] = {}
+    digest = hashlib.sha256()
+    for name, content in archive.members():
+        _require(END not in documents)
+        own = hashlib.sha256()
+        if name.endswith(".json"):
+            documents[name] = content.read(MAX_DOCUMENT_BYTES)
+            own.update(documents[name])
+        else:
+            lines = 0
+            while chunk := content.read(BLOB_CHUNK_BYTES):
+                own.update(chunk)
+                lines += chunk.count(b"\n")
+            if name.startswith(BLOB_FOLDER):
+                _require(name == BLOB_FOLDER + own.hexdigest())
+            else:
+                line_counts[name] = lines
+        if name != END:
+            digest.update(digest_line(name, own.hexdigest()))
+    return documents, line_counts, digest.hexdigest()
+
+
+# Storing.
+
+
+@dataclass(slots=True)
+class RestoredConnection:
+    """What became of one connection of an export; none where nothing is stored."""
+
+    exported: ExportedConnection
+    connection: Connection | None = None
+    is_new: bool = False
+    tally: ImportTally = field(default_factory=ImportTally)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something of it could not be stored, other than by the owner's word."""
+        return bool(self.tally.skipped_count.keys() - {REVOKED_HERE})
+
+
+def survey_own_export(export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
+    """Check every record, store nothing."""
+    results = {each.connection_id: RestoredConnection(each) for each in export.connections.values()}
+    checkers: dict[tuple[str, str], LineChecker] = {}
+    place = 0
+    for connection_id, name, line in export.records():
+        tally = results[connection_id].tally
+        show_place(place := place + len(line))
+        stream = export.declaration_of(connection_id).streams.get(name)
+        if stream is None:
+            tally.skip(_undeclared(name))
+            continue
+        checker = checkers.setdefault((connection_id, name), LineChecker(stream))
+        tally.of(name).read += 1
+        try:
+            checker.check(_fitting(line))
+        except LineRefused as refused:
+            tally.of(name).rejected += 1
+            tally.skip(Skipped(f"{name}{refused.path or ''}", refused.code, refused.message, 0))
+    return list(results.values())
+
+
+def restore_own_export(
+    ports: ImportPorts, export: OwnExport, show_place: ShowPlace
+) -> list[RestoredConnection]:
+    """Declare what is not declared, find or make the connections, store what they held.
+
+    Raises: DeclarationConflict, StorageUnavailable.
+    """
+    declared = {key: _declared(ports, each) for key, each in export.declarations.items()}
+    results = {
+        each.connection_id: _restored(ports, each, declared[each.connector_key])
+        for each in export.connections.values()
+    }
+    place = 0
+    for (connection_id, name), lines in groupby(export.records(), key=lambda line: line[:2]):
+        restored = results[connection_id]
+        declaration = declared[restored.exported.connector_key]
+        writing = _StreamRestore(ports, export.open_blob, restored, declaration, name)
+        for batch in _batches(line for _, _, line in lines):
+            writing.store(batch)
+            show_place(place := place + sum(map(len, batch)))
+    for each in results.values():
+        _settle_status(ports, each)
+    said = export.corrections
+    if said != NO_CORRECTIONS:
+        ports.store.correct_persons(
+            lambda known: Corrections(known.merged | said.merged, known.parted | said.parted)
+        )
+    return list(results.values())
+
+
+def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:
+    """What this server says of a source, if it says anything: it may know more by now."""
+    known = ports.store.declaration(exported.connector_key, None)
+    if known is not None and known.source_id == exported.source_id:
+        return parse_declaration(known.raw)
+    return declare(ports.store, exported.raw, ports.clock()).declaration
+
+
+def _restored(
+    ports: ImportPorts, exported: ExportedConnection, declaration: SourceDeclaration
+) -> RestoredConnection:
+    connection, is_new = restored_connection(
+        ports.store,
+        declaration,
+        exported.connection_id,
+        exported.display_name,
+        exported.created_at_ns,
+        ports.clock(),
+        ports.random_bytes,
+    )
+    return RestoredConnection(exported, connection, is_new)
+
+
+def _settle_status(ports: ImportPorts, restored: RestoredConnection) -> None:
+    """Give a new connection the status it had, once its records are stored."""
+    status, connection = restored.exported.status, restored.connection
+    if connection is None or not restored.is_new:
+        return
+    if status in (ConnectionStatus.PAUSED, ConnectionStatus.REVOKED):
+        now_ns = ports.clock()
+        revoked_at_ns = now_ns if status is ConnectionStatus.REVOKED else None
+        restored.connection = ports.store.update_connection(
+            connection.connection_id,
+            lambda held: replace(
+                held, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at_ns
+            ),
+        )
+
+
+class _StreamRestore:
+    """The records of one stream of one connection."""
+
+    def __init__(
+        self,
+        ports: ImportPorts,
+        open_blob: Callable[[str], IO[bytes] | None],
+        restored: RestoredConnection,
+        declaration: SourceDeclaration,
+        name: str,
+    ) -> None:
+        self._ports = ports
+        self._open_blob = open_blob
+        self._connection = cast("Connection", restored.connection)
+        self._tally = restored.tally
+        self._stream = declaration.streams.get(name)
+        self._name = name
+
+    def store(self, lines: list[bytes]) -> None:
+        """Blobs before the records that point to them."""
+        if self._connection.status is ConnectionStatus.REVOKED:
+            reason = message("this account was revoked here and stays as it is")
+            self._skip(lines, Skipped(self._name, REVOKED_HERE, reason, 0))
+        elif self._stream is None:
+            self._skip(lines, _undeclared(self._name))
+        else:
+            for line in lines:
+                if b'"blob_id"' in line:
+                    for blob_id, reference in blob_references(orjson.loads(line)["data"]).items():
+                        self._store_blob(blob_id, reference)
+            self._ingest(lines, self._stream)
+
+    def _ingest(self, lines: list[bytes], stream: Stream) -> None:
+        connection_id, store = self._connection.connection_id, self._ports.store
+        before = record_counts(store, connection_id).get(self._name, 0)
+        result = ingest(
+            store,
+            connection_id,
+            stream,
+            map(_fitting, lines),
+            now_ns=self._ports.clock(),
+            new_receipt_id=self._ports.new_id,
+        )
+        self._tally.add(self._name, result)
+        after = record_counts(store, connection_id).get(self._name, 0)
+        self._tally.of(self._name).new += after - before
+
+    def _store_blob(self, blob_id: str, reference: Mapping[str, object]) -> None:
+        connection_id, store = self._connection.connection_id, self._ports.store
+        if store.blob_upload(connection_id, blob_id) is not None:
+            return
+        content = self._open_blob(blob_id)
+        if content is None:
+            reason = message("the export has no bytes of this file; only .tar and .zip have files")
+            self._tally.skip(Skipped(self._name, "file_not_in_export", reason, 0))
+            return
+        with content:
+            mime_type = reference.get("mime_type")
+            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
+            store.receive_blob(
+                connection_id,
+                chunks,
+                mime_type if isinstance(mime_type, str) else UNKNOWN_TYPE,
+                self._ports.clock(),
+                sys.maxsize,  # it was stored once, and its digest is proved
+            )
+            self._tally.blobs += 1
+
+    def _skip(self, lines: list[bytes], skipped: Skipped) -> None:
+        for _ in lines:
+            self._tally.skip(skipped)
+
+
+def _undeclared(stream: str) -> Skipped:
+    return Skipped(stream, "undeclared_stream", "its source does not declare this stream", 0)
+
+
+def _fitting(line: bytes) -> bytes:
+    """What an export adds to a line may make it longer than a line may be."""
+    if len(line) <= MAX_LINE_BYTES:
+        return line
+    content: Data = orjson.loads(line)
+    return orjson.dumps({"data": content["data"], "emitted_at": content["emitted_at"]})
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size_bytes = 0
+    for line in lines:
+        batch.append(line)
+        size_bytes += len(line)
+        if len(batch) >= BATCH_RECORDS or size_bytes >= BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
+        yield batch

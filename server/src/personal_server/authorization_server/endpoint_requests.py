@@ -1,0 +1,104 @@
+"""One call of an OAuth endpoint, read strictly: parameters once, bodies bounded.
+
+Rule: the query carries nothing but what the route lists; a parameter given twice is refused, an
+empty one counts as absent; `resource` alone may be repeated.
+Source: docs/contract/authorization-server.md 0; RFC 6749 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pdpp_kernel.errors import BadRequest
+from pdpp_kernel.texts import message
+from personal_server.granting.audit import Acting
+from personal_server.web.bodies import form_fields
+from personal_server.web.limits import network_of
+from personal_server.web.requests import IncomingRequest
+
+_SHOWN_AGENT = 200
+MAX_FIELDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRequest:
+    """A call as endpoints see it.
+
+    Shapes: `path` holds the decoded variable segments; `parameters` those of the form or, for GET,
+        of the query; `resources` the values of `resource`; `repeated` the names given more than
+        once (authorization endpoint only).
+    """
+
+    request: IncomingRequest
+    path: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    resources: tuple[str, ...] = ()
+    repeated: frozenset[str] = frozenset()
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def origin(self) -> str:
+        """The origin the call was made on."""
+        return self.request.origin
+
+    @property
+    def request_id(self) -> str:
+        """The id of the call."""
+        return self.request.request_id
+
+    @property
+    def address(self) -> str:
+        """Where the caller is; empty where nobody knows."""
+        return self.request.client_address or ""
+
+    @property
+    def network(self) -> str:
+        """Whose address that is, as limits count."""
+        return network_of(self.address)
+
+    def acting(self, actor: str = "client") -> Acting:
+        """Who acts, for the audit trail."""
+        agent = self.request.headers.get("user-agent", "")[:_SHOWN_AGENT]
+        return Acting(actor, self.request_id, self.address, user_agent=agent or None)
+
+    def needed(self, name: str) -> str:
+        """A parameter that must be there.  Raises: BadRequest."""
+        value = self.parameters.get(name)
+        if value is None:
+            raise BadRequest(message("The parameter %(name)s is missing.", name=name), param=name)
+        return value
+
+
+def parse_query(
+    query: bytes,
+) -> tuple[Mapping[str, str], tuple[str, ...], frozenset[str]]:
+    """The query of an authorization request: parameters, resources, repeated names.
+
+    Raises: InvalidRequest.
+    """
+    parameters: dict[str, str] = {}
+    resources: list[str] = []
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for name, value in form_fields(query, MAX_FIELDS):
+        if name == "resource":
+            resources += [value] if value else []
+            continue
+        if name in seen:
+            repeated.add(name)
+        elif value:
+            parameters[name] = value
+        seen.add(name)
+    return parameters, tuple(resources), frozenset(repeated)
+
+
+def parse_form(body: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The parameters of a form and its resources.  Raises: BadRequest, InvalidRequest."""
+    parameters, resources, repeated = parse_query(body)
+    if repeated:
+        name = min(repeated)
+        raise BadRequest(
+            message("The parameter %(name)s is given twice.", name=name[:64]), param=name[:64]
+        )
+    return parameters, resources

@@ -1,0 +1,181 @@
+"""The token endpoint (RFC 6749, 8628, 8707, 9449).
+
+Source: docs/contract/authorization-server.md 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from pdpp_kernel.errors import (
+    AuthorizationPending,
+    BadRequest,
+    InvalidDpopProof,
+    OAuthRefusal,
+    SlowDown,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+    UseDpopNonce,
+)
+from pdpp_kernel.wire_objects import Address, AnyObject, WireObject
+from personal_server.authorization_server.client_authentication import AuthenticatedClient, Clients
+from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
+from personal_server.consent.authorization_requests import canonical_resource
+from personal_server.consent.client_registration import (
+    AUTHORIZATION_CODE,
+    DEVICE_CODE,
+    REFRESH_TOKEN,
+)
+from personal_server.granting.codes import Redeeming, Redemption
+from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.reading.proofs import Proofs
+from personal_server.web.limits import RateLimits
+from personal_server.web.responses import answer
+
+
+class IssuedTokens(WireObject):
+    """Tokens and what they stand for.  Units: `expires_in` seconds."""
+
+    component: ClassVar = "IssuedTokens"
+
+    access_token: str
+    token_type: Literal["Bearer", "DPoP"]
+    expires_in: int
+    scope: str
+    resource: Address
+    refresh_token: str | None = None
+    grant_id: str | None = None
+    grant_package_id: str | None = None
+    grant_ids: Sequence[str] | None = None
+    authorization_details: Sequence[AnyObject] | None = None
+
+
+class TokenEndpoint:
+    """`POST /oauth/token`."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        redeeming: Redeeming,
+        rotating: Rotating,
+        proofs: Proofs,
+        configuration: Configuration,
+        limits: RateLimits,
+    ) -> None:
+        self._clients = clients
+        self._redeeming = redeeming
+        self._rotating = rotating
+        self._proofs = proofs
+        self._configuration = configuration
+        self._limits = limits
+
+    async def post(self, call: EndpointRequest) -> Response:
+        """Give tokens for a code, a device code or a refresh token.
+
+        What fails is limited, by client and address, and what succeeds is not: whoever shares an
+        address with the owner's app cannot keep it from its tokens.
+        """
+        try:
+            return answer(render_issued(await self._issue(call)))
+        except (AuthorizationPending, SlowDown, UseDpopNonce):
+            raise
+        except (OAuthRefusal, InvalidDpopProof):
+            self._limits.token_failures.take((call.parameters.get("client_id"), call.network))
+            raise
+
+    async def _issue(self, call: EndpointRequest) -> Issued:
+        grant_type = call.needed("grant_type")
+        flows = {
+            AUTHORIZATION_CODE: self._from_code,
+            REFRESH_TOKEN: self._from_refresh_token,
+            DEVICE_CODE: self._from_device_code,
+        }
+        flow = flows.get(grant_type)
+        if flow is None:
+            raise UnsupportedGrantType("This grant type is not supported.", param="grant_type")
+        caller = await self._clients.authenticate(call, stale=grant_type == REFRESH_TOKEN)
+        return await flow(call, caller, await self._key(call, caller))
+
+    async def _key(self, call: EndpointRequest, caller: AuthenticatedClient) -> str | None:
+        """The key that the tokens will be bound to.
+
+        Raises: InvalidDpopProof, UseDpopNonce.
+        """
+        sent = call.request.proof
+        if sent is not None:
+            return await anyio.to_thread.run_sync(self._proofs.key_of, sent)
+        if caller.client.dpop_bound:
+            raise InvalidDpopProof(
+                "This app takes tokens bound to its key only: send a DPoP proof.", reason="missing"
+            )
+        return None
+
+    async def _from_code(
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
+    ) -> Issued:
+        asked = Redemption(
+            client_id=caller.client.client_id,
+            code=call.needed("code"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+            redirect_uri=call.parameters.get("redirect_uri"),
+            verifier=call.needed("code_verifier"),
+            jkt=jkt,
+        )
+        return await anyio.to_thread.run_sync(self._redeeming.redeem_code, asked, call.acting())
+
+    async def _from_refresh_token(
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
+    ) -> Issued:
+        if "authorization_details" in call.parameters:
+            raise BadRequest(
+                "A refresh cannot change what was granted.", param="authorization_details"
+            )
+        asked = Refresh(
+            client_id=caller.client.client_id,
+            refresh_token=call.needed("refresh_token"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+            jkt=jkt,
+        )
+        return await anyio.to_thread.run_sync(self._rotating.rotate, asked, call.acting())
+
+    async def _from_device_code(
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
+    ) -> Issued:
+        if DEVICE_CODE not in caller.client.grant_types:
+            raise UnauthorizedClient("This app may not use the device flow.")
+        asked = Redemption(
+            client_id=caller.client.client_id,
+            code=call.needed("device_code"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+            jkt=jkt,
+        )
+        return await anyio.to_thread.run_sync(
+            self._redeeming.redeem_device_code, asked, call.acting()
+        )
+
+    def _resource(self, call: EndpointRequest) -> str | None:
+        return canonical_resource(call.resources, call.origin, self._configuration.origins)
+
+
+def render_issued(issued: Issued) -> IssuedTokens:
+    """A token answer."""
+    return IssuedTokens(
+        access_token=issued.access_token,
+        token_type="Bearer" if issued.jkt is None else "DPoP",
+        expires_in=issued.expires_in_seconds,
+        scope=issued.scope,
+        resource=issued.resource,
+        refresh_token=issued.refresh_token,
+        grant_package_id=issued.package_id,
+        grant_ids=None if issued.package_id is None else issued.grant_ids,
+        grant_id=issued.grant_id,
+        authorization_details=None if issued.kind == "owner" else issued.details,
+    )

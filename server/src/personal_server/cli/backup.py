@@ -1,0 +1,260 @@
+"""`pdpp backup`, `pdpp restore`: everything in one file, and back.
+
+Source: docs/backup.md.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter, validators
+
+from pdpp_kernel.values import render_instant
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table, words
+from personal_server.app.backups import (
+    BackupOrder,
+    make_backup,
+    next_due_ns,
+    restore_backup,
+    schedule_of,
+    set_schedule,
+    verify_backup,
+)
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import Settings
+from personal_server.storage.ports import BackupSchedule
+from personal_server.upkeep.backups import BackupManifest
+
+KEPT = 7
+HOURS_OF = {"h": 1, "d": 24, "w": 168}
+MOST_HOURS = 8_760
+_DURATION = re.compile(r"([1-9][0-9]{0,4})([hdw])\Z")
+
+
+def _hours(text: str) -> int:
+    match = _DURATION.match(text)
+    return int(match[1]) * HOURS_OF[match[2]] if match else 0
+
+
+def _is_duration(kind: object, text: str | None) -> None:
+    del kind
+    if text is not None and not 1 <= _hours(text) <= MOST_HOURS:
+        raise ValueError("a duration from 1h to a year is needed, such as 12h, 1d or 1w.")
+
+
+backup = cyclopts.App(name="backup", help="Back everything up into one file, now or by schedule.")
+
+
+@backup.default
+def make(
+    file: Path,
+    /,
+    *,
+    every: Annotated[str | None, Parameter(validator=_is_duration)] = None,
+    keep: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=10_000))] = None,
+    recipient: str | None = None,
+    json: bool = False,
+) -> None:
+    """Back everything up into one file, while the server runs, or by schedule.
+
+    Parameters
+    ----------
+    file
+        The file to write; one that exists is never replaced. With --every the folder.
+    every
+        Let the server make one so often, such as `12h`, `1d` or `1w`, from now on.
+    keep
+        With --every: how many of these stay. Default: 7.
+    recipient
+        Seal it for this age recipient (`age1…`, or an SSH public key).
+    json
+        Print JSON.
+    """
+    settings = settings_or_exit()
+    if every is None and keep is not None:
+        raise CommandError("usage", "--keep goes with --every.", "See `pdpp backup --help`.")
+    with open_stores(settings, serving=False) as stores:
+        if every is None:
+            manifest = make_backup(stores, settings, BackupOrder(file, recipient))
+        else:
+            folder = str(file.expanduser().absolute())
+            schedule = BackupSchedule(folder, _hours(every), keep or KEPT, recipient)
+            set_schedule(stores, settings, schedule)
+            _tell_standing(stores, settings, as_json=json)
+            return
+    _tell(manifest, f"{file} holds", as_json=json)
+
+
+@backup.command
+def status(*, json: bool = False) -> None:
+    """Say what is backed up by schedule and where, when the next is due, and what was proven.
+
+    Parameters
+    ----------
+    json
+        Print JSON.
+    """
+    settings = settings_or_exit()
+    with open_stores(settings, serving=False) as stores:
+        _tell_standing(stores, settings, as_json=json)
+
+
+@backup.command
+def stop() -> None:
+    """End the schedule of --every; the backups that were made stay."""
+    settings = settings_or_exit()
+    with open_stores(settings, serving=False) as stores:
+        set_schedule(stores, settings, None)
+        _tell_standing(stores, settings, as_json=False)
+
+
+@backup.command
+def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -> None:
+    """Read a backup to its end, and compare everything in it with what it should be.
+
+    Parameters
+    ----------
+    file
+        The backup.
+    identity
+        The file of the age key (or SSH private key) that opens a sealed one.
+    json
+        Print JSON.
+    """
+    _tell(verify_backup(file, identity), f"{file} is whole:", as_json=json)
+
+
+@backup.command(name="list")
+def list_() -> None:
+    """List the backups that are kept, and the last one that was proven by restoring it."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        rows, proof = stores.upkeep.backups(), stores.upkeep.proof()
+    lines = [
+        (minute(row.made_at), f"{row.size_bytes:,}", _there(row.path), row.path) for row in rows
+    ]
+    console().print(table(("made", "bytes", "state", "file"), lines))
+    proven = "never" if proof is None else minute(proof.proven_at_ns)
+    skipped = f" (last try skipped: {proof.skipped})" if proof and proof.skipped else ""
+    words().print(plain(f"Last proven restore: {proven}{skipped}"))
+
+
+def restore(
+    file: Path,
+    /,
+    *,
+    identity: Path | None = None,
+    erasures: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Restore a backup into an empty data directory (PDPP_DATA_DIR).
+
+    Every app has to connect again, and every access waits until you let it go on.
+
+    Parameters
+    ----------
+    file
+        The backup.
+    identity
+        The file of the age key (or SSH private key) that opens a sealed one.
+    erasures
+        The list of erasures kept beside your data (`erasures.jsonl`); else the one beside the
+        backup.
+    json
+        Print JSON.
+    """
+    settings = settings_or_exit()
+    found = restore_backup(settings, file, identity, erasures)
+    if json:
+        told = {"erased": found.erased, "ended": found.ended, "waiting": found.waiting}
+        print_json({**found.manifest.counts(), **told, "ledger": found.ledger})
+        return
+    _tell(found.manifest, f"Restored into {settings.data_dir}:", as_json=False)
+    say = words().print
+    if found.ledger:
+        say(f"{found.erased} erasures made since the backup were made again.")
+    else:
+        say(
+            "No list of erasures was found: what you erased, and access that you ended, after "
+            f"{found.manifest.made_at} is back. End and erase it again; or, if the erasures.jsonl"
+            " of your old data is still there, restore anew with --erasures FILE."
+        )
+    waits = "1 grant waits" if found.waiting == 1 else f"{found.waiting} grants wait"
+    here = f"PDPP_DATA_DIR={shlex.quote(str(settings.data_dir))}"
+    say(f"{waits}, and every app has to connect again. For every command from now on:")
+    say(plain(f"  export {here}"), soft_wrap=True)
+    say(
+        "See what waits with `pdpp grant list`, end what you had ended since, let the rest go on"
+        " with `pdpp grant resume --all`, and start with `pdpp serve`."
+    )
+
+
+def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None:
+    """How backups by schedule stand."""
+    schedule, proof = schedule_of(stores, settings), stores.upkeep.proof()
+    rows = [row for row in stores.upkeep.backups() if row.scheduled]
+    made_at_ns = rows[0].made_at if rows else None
+    due_ns = None
+    if schedule is not None:
+        due_ns = stores.clock() if made_at_ns is None else next_due_ns(made_at_ns, schedule)
+    proven_ns = None if proof is None else proof.proven_at_ns
+    skipped = "" if proof is None else proof.skipped
+    if as_json:
+        told = {
+            "schedule": None if schedule is None else asdict(schedule),
+            "set_by": "environment" if settings.backup_dir is not None else "command",
+            "kept": sum(Path(row.path).exists() for row in rows),
+            "last_backup": _instant(made_at_ns),
+            "next_backup": _instant(due_ns),
+            "last_proven_restore": _instant(proven_ns),
+            "proof_skipped": skipped or None,
+        }
+        print_json(told)
+        return
+    if schedule is None:
+        words().print("Nothing is backed up by schedule: pdpp backup FOLDER --every 1d --keep 7")
+    else:
+        sealed = "" if schedule.recipient is None else f", sealed for {schedule.recipient}"
+        is_due = due_ns is not None and due_ns <= stores.clock()
+        facts = {
+            "every": f"{schedule.every_hours} h, while the server runs",
+            "into": f"{schedule.folder}{sealed}",
+            "stay": f"the newest {schedule.keep}; {len(rows)} so far",
+            "last": _minute(made_at_ns),
+            "next": "within a minute, once the server runs" if is_due else _minute(due_ns),
+        }
+        print_facts(facts.items(), console())
+    why = f" (last try skipped: {skipped}, see /healthz)" if skipped else ""
+    words().print(plain(f"Last proven restore: {_minute(proven_ns)}{why}"))
+
+
+def _minute(at_ns: int | None) -> str:
+    return "never" if at_ns is None else minute(at_ns)
+
+
+def _instant(at_ns: int | None) -> str | None:
+    return None if at_ns is None else render_instant(at_ns)
+
+
+def _there(path: str) -> str:
+    return "kept" if Path(path).exists() else "moved or removed"
+
+
+def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
+    if as_json:
+        lost = {"vanished": list(manifest.vanished), "damaged": list(manifest.damaged)}
+        print_json({"made_at": manifest.made_at, **manifest.counts(), **lost})
+        return
+    counts = ", ".join(
+        f"{count:,} {name.removesuffix('s') if count == 1 else name}"
+        for name, count in manifest.counts().items()
+    )
+    console().print(plain(f"{what} {counts}, as of {manifest.made_at}."))
+    if manifest.damaged:
+        words().print(f"{len(manifest.damaged)} blobs have other bytes than were stored.")

@@ -1,0 +1,133 @@
+"""`pdpp canary`: records that the owner plants, and whom they were given to.
+
+Source: docs/contract/resource-server.md 14.6.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_kernel.values import instant_text
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, minute, table, words
+from personal_server.app.stores import OwnerStore
+from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.collecting.canaries import PlantedPlace, plant
+from personal_server.granting.canaries import forget_canary, note_canary
+from personal_server.storage.authorization import CanaryRow
+
+Flag = Annotated[bool, Parameter(negative="")]
+COLUMNS = ("stream", "key", "connection", "planted", "given to", "when")
+
+
+def canary_app(open_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp canary`."""
+    app = cyclopts.App(
+        name="canary", help="Plant records that raise an alarm when an app is given one."
+    )
+
+    @app.command
+    def add(stream: str, /, *, connection: str | None = None, json: Flag = False) -> None:
+        """Plant a made-up record in a stream; any app that is given it raises an alarm.
+
+        It looks like the records around it, and is counted like them; your exports leave it out.
+
+        Parameters
+        ----------
+        stream
+            The stream that it goes into.
+        connection
+            The connection's id, where several have that stream.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            place = _planted(store, stream, connection)
+        if json:
+            print_json({"connection_id": place.connection_id, "stream": stream, "key": place.key})
+        else:
+            words().print(f"Planted in {stream} of {place.connection_id}, with the key")
+            console().print(place.key, soft_wrap=True, markup=False)
+
+    @app.command(name="list")
+    def list_(*, json: Flag = False) -> None:
+        """List what is planted, and whom each was given to last.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with open_store() as store, store.authorization.read() as reader:
+            rows = reader.rows(CanaryRow)
+        if json:
+            print_json([_json(row) for row in rows])
+        elif rows:
+            console().print(table(COLUMNS, [_line(row) for row in rows]))
+        else:
+            console().print("Nothing is planted. Plant one with `pdpp canary add STREAM`.")
+
+    @app.command
+    def remove(key: str, /) -> None:
+        """Take a planted record out of its stream.
+
+        Parameters
+        ----------
+        key
+            As `pdpp canary list` shows it.
+        """
+        with open_store() as store:
+            with store.authorization.write() as writer:
+                rows = writer.rows(CanaryRow, CanaryRow.key.equals(key))
+                for row in rows:
+                    place = (row.connection_id, row.stream, row.key)
+                    forget_canary(writer, *place, local_acting(), store.clock())
+            if not rows:
+                raise CommandError("not_found", "Nothing is planted with that key.")
+            for row in rows:
+                store.reads.store.delete_record(
+                    row.connection_id, row.stream, row.key, store.clock()
+                )
+        words().print("It is gone.")
+
+    return app
+
+
+def _planted(store: OwnerStore, stream: str, connection: str | None) -> PlantedPlace:
+    def note(place: PlantedPlace) -> None:
+        with store.authorization.write() as writer:
+            where = (place.connection_id, place.stream, place.key)
+            note_canary(writer, *where, local_acting(), store.clock())
+
+    def forget(place: PlantedPlace) -> None:
+        with store.authorization.write() as writer:
+            where = (place.connection_id, place.stream, place.key)
+            forget_canary(writer, *where, local_acting(), store.clock())
+
+    records, catalog = store.reads.store, store.catalogs()
+    chance, now_ns = store.random_bytes, store.clock()
+    return plant(records, catalog, stream, connection, note, forget, chance, now_ns)
+
+
+def _line(row: CanaryRow) -> tuple[object, ...]:
+    given = "–" if row.disclosed_at_ns is None else minute(row.disclosed_at_ns)
+    planted = minute(row.planted_at_ns)
+    return (row.stream, row.key, row.connection_id, planted, row.disclosed_to or "nobody", given)
+
+
+def _json(row: CanaryRow) -> dict[str, object]:
+    given = row.disclosed_at_ns
+    return {
+        "connection_id": row.connection_id,
+        "stream": row.stream,
+        "key": row.key,
+        "planted_at": instant_text(row.planted_at_ns),
+        "disclosed_at": None if given is None else instant_text(given),
+        "disclosed_to": row.disclosed_to,
+    }
+
+
+canary = canary_app(open_store)

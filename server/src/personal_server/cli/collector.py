@@ -1,0 +1,130 @@
+"""`pdpp collector`: tokens for programs that bring records to one connection.
+
+Source: docs/contract/resource-server.md 13.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_kernel.values import render_instant
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, table, words
+from personal_server.app.stores import OwnerStore
+from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.granting.collector_tokens import (
+    collector_tokens,
+    issue_collector_token,
+    revoke_collector_token,
+)
+
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def collector_app(open_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp collector`."""
+    app = cyclopts.App(name="collector", help="Let programs bring records to a connection.")
+
+    @app.command
+    def create(connection: str, /, *, json: Flag = False) -> None:
+        """Print a token that may write to one connection, and do nothing else.
+
+        It may ingest records, upload files and keep its bookmarks. It reads nothing, and works
+        until you revoke it.
+
+        Parameters
+        ----------
+        connection
+            The connection's id or name.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            found = _named(store, connection)
+            token = issue_collector_token(
+                store.authorization,
+                store.origin,
+                found.connection_id,
+                local_acting(),
+                store.random_bytes,
+                store.clock(),
+            )
+        if json:
+            print_json({"connection_id": found.connection_id, "token": token})
+            return
+        words().print("Copy this now; it is not shown again.")
+        console().print(token, soft_wrap=True)
+
+    @app.command(name="list")
+    def list_tokens(*, json: Flag = False) -> None:
+        """List the tokens of collectors.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            names = {c.connection_id: c.display_name or "" for c in _connections(store)}
+            found = collector_tokens(store.authorization)
+        rows = [
+            {
+                "reference": each.reference,
+                "connection_id": each.connection_id,
+                "name": names.get(each.connection_id),
+                "issued_at": render_instant(each.issued_at_ns),
+                "last_used_at": each.last_used_at_ns and render_instant(each.last_used_at_ns),
+            }
+            for each in found
+        ]
+        if json:
+            print_json({"collector_tokens": rows})
+        elif rows:
+            columns = ("reference", "connection_id", "name", "issued_at", "last_used_at")
+            lines = [[str(row[column] or "–") for column in columns] for row in rows]
+            console().print(table(columns, lines))
+        else:
+            console().print("No collector has a token. Make one with `pdpp collector create`.")
+
+    @app.command
+    def revoke(reference: str, /) -> None:
+        """End a collector's token; its records stay.
+
+        Parameters
+        ----------
+        reference
+            As `pdpp collector list` shows it.
+        """
+        with open_store() as store:
+            revoke_collector_token(store.authorization, reference, local_acting(), store.clock())
+        words().print("Ended. The collector can write no more.")
+
+    return app
+
+
+def _connections(store: OwnerStore) -> tuple[Connection, ...]:
+    with store.reads.store.snapshot() as snapshot:
+        return snapshot.connections()
+
+
+def _named(store: OwnerStore, name: str) -> Connection:
+    """The connection of that id or name.  Raises: CommandError (`usage`)."""
+    usable = [c for c in _connections(store) if c.status is not ConnectionStatus.REVOKED]
+    found = [c for c in usable if name in (c.connection_id, c.display_name)]
+    if len(found) != 1:
+        known = ", ".join(
+            f"{c.connection_id} ({c.display_name or c.connector_key})" for c in usable
+        )
+        raise CommandError(
+            "usage",
+            "Several connections have that name." if found else "There is no such connection.",
+            f"Name one by its id: {known or 'none yet; `pdpp import` makes one'}.",
+        )
+    return found[0]
+
+
+collector = collector_app(open_store)

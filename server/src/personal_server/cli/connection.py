@@ -1,0 +1,287 @@
+"""`pdpp connection`: the accounts that records came from, named, paused, joined, parted, erased.
+
+Source: docs/contract/resource-server.md 14.2, docs/contract/authorization-server.md 14.5.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_kernel.values import instant_text
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, day, plain, table, words
+from personal_server.app.backups import kept_backups
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.store import kept_settings
+from personal_server.collecting.account_moves import merge_accounts, part_accounts
+from personal_server.collecting.connections import (
+    move_connection,
+    named_connection,
+    rename_connection,
+)
+from personal_server.collecting.imports import ImportPorts
+from personal_server.domain.connection import Connection
+
+Flag = Annotated[bool, Parameter(negative="")]
+OpenStores = Callable[[], AbstractContextManager[Stores]]
+COLUMNS = ("connection", "name", "source", "status", "records", "since")
+
+
+def connection_app(opened: OpenStores) -> cyclopts.App:
+    """The command group `pdpp connection`."""
+    app = cyclopts.App(
+        name="connection", help="Name, pause, close and erase the accounts your records came from."
+    )
+
+    @app.command(name="list")
+    def list_(*, json: Flag = False) -> None:
+        """List the accounts that records came from.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with opened() as stores, stores.records.snapshot() as snapshot:
+            found = sorted(snapshot.connections(), key=lambda each: each.display_name or "")
+            counts = Counter[str]()
+            for each in snapshot.stored_streams():
+                counts[each.connection_id] += each.record_count
+        if json:
+            print_json([_json(each, counts[each.connection_id]) for each in found])
+        elif found:
+            console().print(table(COLUMNS, [_line(e, counts[e.connection_id]) for e in found]))
+        else:
+            words().print("Nothing yet. Bring in an export: pdpp import FILE")
+
+    @app.command
+    def rename(connection: str, name: str) -> None:
+        """Give an account a name of your own; apps that may read it see it.
+
+        Parameters
+        ----------
+        connection
+            Its id, or the name it has.
+        name
+            Its new name.
+        """
+        with opened() as stores:
+            held = _named(stores, connection)
+            named = rename_connection(stores.records, held.connection_id, name, stores.clock())
+        words().print(plain(f"{held.connection_id} is called {named.display_name}."))
+
+    for action, says in ACTIONS.items():
+        app.command(_moving(opened, action, says), name=says.command)
+    _add_merge(app, opened)
+    _add_split(app, opened)
+    _add_erase(app, opened)
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A change of status: how the command is called, and what it says before and after."""
+
+    command: str
+    does: str
+    done: str
+
+
+ACTIONS = {
+    "pause": Move("pause", "Take no more records in; what is there stays readable.", "paused"),
+    "resume": Move("resume", "Take records in again.", "active again"),
+    "revoke": Move("close", "Close an account to every app, and keep its records.", "closed"),
+    "reactivate": Move("reopen", "Let apps that may read an account read it again.", "open again"),
+}
+
+
+def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
+    def move(connection: str) -> None:
+        with opened() as stores:
+            held = _named(stores, connection)
+            move_connection(stores.records, held.connection_id, action, stores.clock())
+        words().print(f"{held.connection_id} is {says.done}.")
+
+    move.__doc__ = f"""{says.does}
+
+    Parameters
+    ----------
+    connection
+        Its id or its name.
+    """
+    return move
+
+
+MERGES = "{one} goes into {other} and is erased. Do it?"
+PARTS = "What {other} holds is taken out of {one}. Do it?"
+
+
+def _two(
+    stores: Stores, one: str, other: str, question: str, *, yes: bool
+) -> tuple[Connection, Connection]:
+    """Two accounts, by their names or ids, once the owner agreed.  Raises: CommandError."""
+    held, second = _named(stores, one), _named(stores, other)
+    _agree(question.format(one=_called(held), other=_called(second)), yes=yes)
+    return held, second
+
+
+def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def merge(connection: str, into: str, *, yes: Flag = False, json: Flag = False) -> None:
+        """Bring all records of an account into another of the same source, and erase the first.
+
+        What both hold stays as it is in the second. Apps that may read only the first read nothing
+        of it any more.
+
+        Parameters
+        ----------
+        connection
+            The account that ends: its id or its name.
+        into
+            The account that stays.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            one, other = _two(stores, connection, into, MERGES, yes=yes)
+            came, erased = merge_accounts(_ports(stores), one, other)
+            kept = kept_backups(stores)
+        if json:
+            done = {"connection_id": other.connection_id, "moved_count": came}
+            gone = {"erased_connection_id": one.connection_id, "deleted_count": erased}
+            print_json({"object": "merge", **done, **gone, "kept_backups": list(kept)})
+            return
+        words().print(
+            plain(f"{came:,} records came into {_called(other)}; {_called(one)} is gone.")
+        )
+        _tell_kept(kept)
+
+
+def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def split(
+        connection: str,
+        *,
+        other: Annotated[str, Parameter(name="--from")],
+        yes: Flag = False,
+        json: Flag = False,
+    ) -> None:
+        """Take out of an account what another holds as well, where two were imported into one.
+
+        First import the file that was another account again, into an account of its own:
+        pdpp import FILE --connection NAME.
+
+        Parameters
+        ----------
+        connection
+            The account that holds too much: its id or its name.
+        other
+            The account whose records are taken out of it; they stay there.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            one, second = _two(stores, connection, other, PARTS, yes=yes)
+            taken = part_accounts(_ports(stores), one, second)
+        if json:
+            ids = {"connection_id": one.connection_id, "other_connection_id": second.connection_id}
+            print_json({"object": "split", **ids, "deleted_count": taken})
+            return
+        words().print(plain(f"{taken:,} records were taken out of {_called(one)}."))
+
+
+def _ports(stores: Stores) -> ImportPorts:
+    return ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+def _called(held: Connection) -> str:
+    return held.display_name or held.connection_id
+
+
+def _agree(question: str, *, yes: bool) -> None:
+    """Raises: CommandError, unless the owner says yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to do it unasked.")
+    words().print(f"{plain(question).plain} [y/N]", markup=False)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("approval_denied", "Nothing was changed.")
+
+
+def _tell_kept(kept: Sequence[str]) -> None:
+    if kept:
+        words().print(plain(f"Backups still hold it: {', '.join(kept)}."))
+
+
+def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
+    @app.command
+    def erase(connection: str, *, yes: Flag = False, json: Flag = False) -> None:
+        """Erase an account with all its records, files and history, for good.
+
+        Parameters
+        ----------
+        connection
+            Its id or its name.
+        yes
+            Do not ask.
+        json
+            Print JSON.
+        """
+        with opened() as stores:
+            held = _named(stores, connection)
+            question = f"This erases everything that came from {_called(held)} for good. Erase it?"
+            _agree(question, yes=yes)
+            now_ns = stores.clock()
+            count = stores.records.erase_connection(held.connection_id, now_ns)
+            kept = kept_backups(stores)
+        if json:
+            erased = {"connection_id": held.connection_id, "deleted_count": count}
+            at = {"erased_at": instant_text(now_ns), "kept_backups": list(kept)}
+            print_json({"object": "deletion", **erased, **at})
+            return
+        words().print(f"Erased {count:,} records of {held.connection_id}.")
+        _tell_kept(kept)
+
+
+def _named(stores: Stores, text: str) -> Connection:
+    with stores.records.snapshot() as snapshot:
+        return named_connection(snapshot.connections(), text)
+
+
+def _line(held: Connection, count: int) -> tuple[object, ...]:
+    name = held.display_name or "–"
+    since = day(held.created_at_ns)
+    return (held.connection_id, name, held.connector_key, held.status, f"{count:,}", since)
+
+
+def _json(held: Connection, count: int) -> dict[str, object]:
+    return {
+        "connection_id": held.connection_id,
+        "display_name": held.display_name,
+        "connector_key": held.connector_key,
+        "status": held.status,
+        "record_count": count,
+        "created_at": instant_text(held.created_at_ns),
+    }
+
+
+@contextmanager
+def _open_stores() -> Generator[Stores, None, None]:
+    with open_stores(kept_settings(), serving=False) as stores:
+        yield stores
+
+
+connection = connection_app(_open_stores)

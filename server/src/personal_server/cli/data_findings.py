@@ -1,0 +1,171 @@
+"""`pdpp doctor --data`: whether what lies in the data directory fits together, and its repair.
+
+Rule: records are never changed; what is made from them is made anew where `repair` asks for it, and
+everything else is told with what to do.
+Source: docs/backup.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+
+from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.tables import words
+from personal_server.app.stores import Stores, damage_of, open_stores
+from personal_server.cli.findings import HINT, Finding, good, wrong
+from personal_server.granting.retention import UNREFERENCED_BLOB_NS
+from personal_server.settings import Settings
+from personal_server.storage.sql.integrity import BlobFault, DamagedTable, Faulty, StreamCheck
+from personal_server.upkeep.rebuilds import percent_done
+
+RESTORE = (
+    "Keep the data directory as it is, and restore a backup into an empty one (docs/backup.md)."
+)
+REIMPORT = (
+    "Import its source again, which writes them anew; else restore a backup (docs/backup.md)."
+)
+REPAIR = "pdpp doctor --data --repair makes it anew from the records."
+SWEEP = "pdpp doctor --data --repair removes them; a running server does so by itself."
+PARTS = {
+    "": "its list of tables",
+    "r": "the lines of records",
+    "h": "the texts of records",
+    "w": "the word index",
+    "f": "an older word index",
+    "d": "what each day holds",
+    "g": "what each group holds",
+}
+
+
+def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
+    """Check everything, one finding after another; nothing further where pages are damaged."""
+    if settings.database_url is None and not settings.database_path.exists():
+        raise CommandError(
+            "not_found",
+            "There is no database in this data directory.",
+            "Name the right one with PDPP_DATA_DIR.",
+        )
+    words().print("Reading every page of the database …")
+    damaged = [table for table in damage_of(settings) if not table.is_index]
+    for table in damaged:
+        yield wrong("Database", f"damaged pages in {_part(table)}", RESTORE)
+    if damaged:
+        return
+    yield good("Database", "every page and index is sound")
+    with open_stores(settings, serving=False) as stores:
+        yield from _streams(stores, repair=repair)
+        yield from _rebuilds(stores)
+        yield _feed(stores)
+        yield from _blobs(stores, repair=repair)
+
+
+def _part(table: DamagedTable) -> str:
+    """In plain words."""
+    if table.name and not table.kind:
+        return f"the table {table.name}"
+    place = f" of {table.stream} ({table.connection_id})" if table.stream else ""
+    named = f" (table {table.name})" if table.name else ""
+    return f"{PARTS[table.kind]}{place}{named}"
+
+
+def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
+    primary_key = _primary_keys(stores)
+    for place in stores.integrity.places():
+        name = "{1} ({0})".format(*place)
+        check = partial(stores.integrity.stream, *place, primary_key, _tell(f"records of {name}"))
+        found = check()
+        if repair and found.can_be_made_anew:
+            words().print(f"Making anew what is made from the records of {name} …")
+            stores.integrity.make_anew(*place)
+            while stores.records.rebuild_slice():
+                pass
+            found = check()
+            if not (found.words_differ or found.values_differ):
+                yield good(name, "its word index and columns were made anew")
+        yield from _stream(name, found)
+
+
+def _rebuilds(stores: Stores) -> Iterator[Finding]:
+    """What is stored anew in the background; a server goes on with it."""
+    for each in stores.records.rebuilds():
+        done = f"stored anew, {percent_done([each])} % of {each.records:,} records are done"
+        yield good(f"{each.stream} ({each.connection_id})", done)
+
+
+def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
+    faults = [
+        *_records(name, found.damaged, "are damaged, and never shown", REIMPORT),
+        *_records(name, found.misnamed, "stand under another's key", RESTORE),
+        *_records(name, found.unexplained, "have a change that the change feed lacks", RESTORE),
+    ]
+    mend = REIMPORT if found.damaged.count else REPAIR
+    if found.words_differ:
+        faults.append(wrong(name, "its word index is not that of its records", mend))
+    if found.values_differ:
+        faults.append(wrong(name, "columns of it are not those of its records", mend))
+    yield from faults or [good(name, f"{found.records:,} records")]
+
+
+def _records(name: str, faulty: Faulty, what: str, mend: str) -> Iterator[Finding]:
+    if faulty.count:
+        more = " …" if faulty.count > len(faulty.keys) else ""
+        shown = ", ".join(faulty.keys)
+        yield wrong(name, f"{faulty.count:,} records {what}: {shown}{more}", mend)
+
+
+def _feed(stores: Stores) -> Finding:
+    found = stores.integrity.feed()
+    if found.disordered:
+        return wrong("Change feed", f"{found.disordered:,} changes are out of order", RESTORE)
+    if not found.newest_fits:
+        return wrong("Change feed", "its newest number is not the store's", RESTORE)
+    return good("Change feed", f"{found.changes:,} changes")
+
+
+def _blobs(stores: Stores, *, repair: bool) -> Generator[Finding, None, None]:
+    count = yield from _damaged_blobs(stores)
+    if count is not None:
+        yield good("Blobs", f"{count:,} blobs")
+    before_ns = stores.clock() - UNREFERENCED_BLOB_NS
+    strays = stores.integrity.strays(before_ns)
+    if strays and repair:
+        stores.records.sweep_blobs(before_ns)
+        yield good("Blob files", f"{strays:,} files that nothing refers to were removed")
+    elif strays:
+        yield Finding("Blob files", HINT, f"nothing refers to {strays:,} files", SWEEP)
+
+
+def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
+    """How many there are, if all are whole."""
+    checking, faults = stores.integrity.blobs(_tell("blobs")), 0
+    while True:
+        try:
+            fault = next(checking)
+        except StopIteration as end:
+            return None if faults else end.value
+        faults += 1
+        yield wrong("Blobs", _said(fault), REIMPORT)
+
+
+def _said(fault: BlobFault) -> str:
+    what = "is missing" if fault.is_missing else "has other bytes than were stored"
+    place = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
+    return f"{fault.blob_id} {what}{place}"
+
+
+def _primary_keys(stores: Stores) -> Callable[[str, str], tuple[str, ...] | None]:
+    catalog = stores.catalogs()
+    sources = {each.connection_id: each.source_id for each in catalog.connections}
+
+    def primary_key(connection_id: str, stream: str) -> tuple[str, ...] | None:
+        declared = catalog.declarations.get(sources.get(connection_id, ""))
+        found = None if declared is None else declared.streams.get(stream)
+        return None if found is None else found.primary_key
+
+    return primary_key
+
+
+def _tell(what: str) -> Callable[[int], None]:
+    """Say how far long work came."""
+    return lambda count: words().print(f"… {count:,} {what}")

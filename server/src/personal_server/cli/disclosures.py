@@ -1,0 +1,186 @@
+"""`pdpp disclosures`: who read what, when, and what was asked; never what it said.
+
+Source: docs/contract/resource-server.md 14.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+from rich.text import Text
+
+from pdpp_kernel.values import render_instant
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table
+from personal_server.cli.store import StoreOpener, open_store
+from personal_server.domain.disclosure import DENIED, DisclosureEntry
+from personal_server.granting.holdings import client_names
+from personal_server.storage.ports import DisclosureQuery
+
+COLUMNS = ("line", "when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
+LOOKED_AT = 100_000
+"""How many answers are looked through for a record."""
+WIDE_CHARS = 120
+"""A terminal of this width has room for the names of fields and for bytes."""
+
+
+def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
+    """The command `pdpp disclosures`."""
+
+    def disclosures(
+        *,
+        limit: Annotated[
+            int, Parameter(validator=cyclopts.validators.Number(gte=1, lte=1000))
+        ] = 25,
+        grant: str | None = None,
+        client: str | None = None,
+        stream: str | None = None,
+        asked: Annotated[bool, Parameter(negative="")] = False,
+        line: Annotated[int | None, Parameter(validator=cyclopts.validators.Number(gte=1))] = None,
+        record: str | None = None,
+        json: bool = False,
+    ) -> None:
+        """Show what was read from your records, newest first.
+
+        Parameters
+        ----------
+        limit
+            How many entries.
+        grant
+            Only of this grant.
+        client
+            Only of this client id.
+        stream
+            Only of this stream.
+        asked
+            What was asked and which records were given, as long as that is kept
+            (PDPP_ASKED_DETAIL_DAYS).
+        line
+            One line by its number, with what was asked and which records were given.
+        record
+            Only reads that gave this record away: CONNECTION/STREAM/KEY, as long as that is kept.
+        json
+            Print JSON.
+        """
+        given = {"grant_id": grant, "client_id": client, "stream": stream}
+        equal = tuple((name, value) for name, value in given.items() if value is not None)
+        query = DisclosureQuery(limit=limit, equal=equal)
+        if line is not None:
+            query = DisclosureQuery(limit=1, below=line + 1)
+        with open_store() as store:
+            if record is None:
+                found = store.disclosures.disclosures(query)
+            else:
+                found = store.disclosures.disclosures_of(*_place(record), LOOKED_AT)[:limit]
+            if line is not None and [number for number, _ in found] != [line]:
+                raise CommandError(
+                    "not_found",
+                    "The log has no such line, or no longer.",
+                    "`pdpp disclosures` says which lines there are.",
+                )
+            with store.authorization.read() as reader:
+                names = client_names(reader, (entry.client_id for _, entry in found))
+            if asked or line is not None:
+                details = store.disclosures.asked_details([number for number, _ in found])
+                found = tuple((n, replace(each, detail=details.get(n))) for n, each in found)
+        if json:
+            print_json([_json(number, entry) for number, entry in found])
+        elif line is not None:
+            _print_line(*found[0], names)
+        elif not found:
+            never = "Nothing has been read yet."
+            console().print(never if record is None else "No read of it is known of.")
+        else:
+            out = console()
+            wide = out.width >= WIDE_CHARS
+            lines = (_line(number, entry, names, wide=wide) for number, entry in found)
+            out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
+            for number, entry in found if asked else ():
+                out.print(_asked(number, entry))
+
+    return disclosures
+
+
+def _place(record: str) -> tuple[str, str, str]:
+    """Raises: CommandError."""
+    connection_id, _, rest = record.partition("/")
+    stream, _, key = rest.partition("/")
+    if not (connection_id and stream and key):
+        raise CommandError(
+            "usage",
+            "A record is named by its connection, its stream and its key.",
+            "Name it so: --record CONNECTION/STREAM/KEY",
+        )
+    return connection_id, stream, key
+
+
+def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -> None:
+    out, detail = console(), entry.detail
+    refused = f"refused: {entry.error_code}".replace("_", " ")
+    got = f"{entry.record_count:,} records, {entry.size_bytes:,} bytes"
+    facts: list[tuple[str, object]] = [
+        ("line", f"{number} ({entry.disclosure_id})"),
+        ("when", f"{minute(entry.at_ns)} UTC"),
+        ("who", names.get(entry.client_id or "", entry.client_id or "you")),
+        ("access", entry.package_id or entry.grant_id or "–"),
+        ("how", f"{entry.tool or entry.channel}, {entry.route}"),
+        ("stream", "/".join(filter(None, (entry.connection_id, entry.stream))) or "–"),
+        ("got", refused if entry.outcome == DENIED else got),
+        ("fields", ", ".join(entry.fields) or "–"),
+    ]
+    print_facts(facts, out)
+    if detail is None:
+        print_facts([("asked", "not kept, or no longer")], out)
+        return
+    print_facts([("asked", "")] if detail.facts else [("asked", "without a condition")], out)
+    for name, text in detail.facts:
+        print_facts([(name, text)], out, "  ")
+    print_facts([("records", "" if detail.keys else "none")], out)
+    for key in detail.keys:
+        out.print(plain(f"  {key}"), soft_wrap=True)
+
+
+def _line(
+    number: int, entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool
+) -> tuple[object, ...]:
+    refused = entry.outcome == DENIED
+    who = names.get(entry.client_id or "", entry.client_id or "you")
+    how = entry.tool or f"{entry.channel} {entry.route.rsplit('/', 1)[-1]}"
+    why = f"refused: {entry.error_code}".replace("_", " ")
+    records = Text(why, style="red") if refused else entry.record_count
+    return (
+        number,
+        minute(entry.at_ns),
+        who,
+        how,
+        entry.stream or "–",
+        records,
+        plain(", ".join(entry.fields) if wide else len(entry.fields) or "–"),
+        *(("–" if refused else f"{entry.size_bytes:,}",) if wide else ()),
+    )
+
+
+def _asked(number: int, entry: DisclosureEntry) -> Text:
+    """One line on what was asked, and the keys of what was given."""
+    detail = entry.detail
+    said = "no longer kept" if detail is None else detail.asked
+    keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
+    return Text.assemble((f"{number}  ", "dim"), plain(said), plain(keys))
+
+
+def _json(number: int, entry: DisclosureEntry) -> dict[str, object]:
+    members: dict[str, object] = {"number": number, **asdict(entry)}
+    members.pop("subject_id")
+    members.pop("detail")
+    if entry.detail is not None:
+        members |= {"asked": entry.detail.asked, "keys": list(entry.detail.keys)}
+    members["at"] = render_instant(entry.at_ns)
+    del members["at_ns"]
+    return members
+
+
+disclosures = disclosures_command(open_store)

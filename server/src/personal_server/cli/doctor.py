@@ -1,0 +1,564 @@
+"""`pdpp doctor URL`: does what each common host does, and says what is wrong and how to mend it.
+
+Without an address it asks the server of this machine what needs care (`health_findings`), with
+`--data` it looks at the data on it (`data_findings`).
+
+Rule: one line a check; nothing is left behind: what a host would ask is asked without the owner
+(`prompt=none`), what is registered says that it only checks and is gone with its answer, and the
+doctor's own access is given back.
+Source: docs/contract/authorization-server.md 1, 2, 3, 5, 9, 10.2, 12; docs/contract/mcp-adapter.md
+2.2; the hosts' own documentation of their redirect addresses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, cast
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_mcp_server.commands.connect import CommandContext, show_offer
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console
+from pdpp_mcp_server.rs_client.authorization_flows import (
+    PollWait,
+    ask_for_device,
+    poll_device,
+    register,
+    revoke,
+)
+from pdpp_mcp_server.rs_client.credentials import CredentialError, normalize_provider_url
+from pdpp_mcp_server.rs_client.discovery import (
+    RESOURCE_PATH,
+    SERVER_PATH,
+    JsonResponse,
+    Provider,
+    ProviderExchange,
+    discover,
+)
+from pdpp_mcp_server.rs_client.json_values import as_object
+from personal_server.cli.data_findings import data_findings
+from personal_server.cli.findings import (
+    HINT,
+    SKIPPED,
+    WRONG,
+    Finding,
+    good,
+    judged,
+    print_finding,
+    wrong,
+)
+from personal_server.cli.health_findings import REACHABLE, health_findings, server_findings
+from personal_server.cli.security import security_findings
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.cli.store import open_store
+from personal_server.consent.client_registration import CHECKING
+from personal_server.domain import hosts
+from personal_server.domain.hosts import PublishedDocument
+
+NAME = "pdpp doctor"
+PROTOCOL = "2025-11-25"
+TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
+BROWSER_HOST = "http://localhost:6274"
+ASKS = "interaction_required"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
+
+
+MISDIRECTED: Mapping[str, tuple[str, str]] = {
+    "unknown_host": (
+        "the server does not answer for this host name",
+        "Set PDPP_PUBLIC_URL to exactly the address that hosts are given, and let the proxy pass"
+        " Host unchanged.",
+    ),
+    "port_missing": (
+        "the port is missing from the Host that reaches the server",
+        "Let the proxy pass it; with nginx: proxy_set_header Host $http_host;",
+    ),
+    "untrusted_proxy": (
+        "the server does not trust the proxy",
+        "Name the proxy's address in PDPP_TRUSTED_PROXIES.",
+    ),
+    "not_https": (
+        "the server does not learn that it was reached over https",
+        "Let the proxy send X-Forwarded-Proto: https.",
+    ),
+}
+LARGE_BODY_BYTES = 2_000_000
+Check = Callable[[], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """How one host comes: the redirect it registers, the one it then uses, where it runs.
+
+    Shapes: `document` is what it is known by where the server takes documents; it registers where
+        there is none.
+    """
+
+    name: str
+    registers: str
+    uses: str
+    in_cloud: bool = False
+    document: PublishedDocument | None = None
+
+
+HOSTS = (
+    Host(
+        "Claude (web, desktop)",
+        "https://claude.ai/api/mcp/auth_callback",
+        "https://claude.ai/api/mcp/auth_callback",
+        in_cloud=True,
+    ),
+    Host(
+        "ChatGPT",
+        "https://chatgpt.com/connector_platform_oauth_redirect",
+        "https://chatgpt.com/connector_platform_oauth_redirect",
+        in_cloud=True,
+    ),
+    Host(
+        "Claude Code",
+        "http://localhost:50123/callback",
+        "http://localhost:50124/callback",
+        document=hosts.CLAUDE_CODE,
+    ),
+    Host(
+        "Codex",
+        "http://127.0.0.1:50123/callback",
+        "http://127.0.0.1:50124/callback",
+        document=hosts.CODEX,
+    ),
+    Host(
+        "VS Code",
+        "http://127.0.0.1:33418/",
+        "http://127.0.0.1:33418/",
+        document=hosts.VS_CODE,
+    ),
+    Host(
+        "Cursor",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    ),
+)
+
+
+def doctor_command(around: CommandContext) -> Callable[..., int]:
+    """The command `pdpp doctor`."""
+
+    def doctor(
+        url: str | None = None,
+        *,
+        data: Annotated[bool, Parameter(negative="")] = False,
+        repair: Annotated[bool, Parameter(negative="")] = False,
+        security: Annotated[bool, Parameter(negative="")] = False,
+        authorize: Annotated[bool | None, Parameter(negative="--no-authorize")] = None,
+        timeout: Annotated[float, Parameter(validator=cyclopts.validators.Number(gt=0))] = 300,
+        browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
+        json: bool = False,
+    ) -> int:
+        """Check that hosts can connect to a server, or that this machine keeps its data well.
+
+        With nothing named it asks the server of this machine what needs care.
+
+        Parameters
+        ----------
+        url
+            The server's address, as hosts are given it: everything is tried step by step as they
+            do it.
+        data
+            Check the data directory instead: pages, records, word index, change feed, blobs. A
+            server may run beside it.
+        repair
+            With --data: make anew what is made from records, and remove files nothing refers to.
+        security
+            Look instead for what lets others in: files, encryption, sign-in, access, proxies,
+            backups, packages.
+        authorize
+            Also ask for access, to try tokens, tools, refresh and revocation. Default: if somebody
+            is at the terminal.
+        timeout
+            Seconds to wait for the decision.
+        browser
+            Open the browser for the decision.
+        json
+            Print JSON.
+        """
+        if [url is not None, data, security].count(True) > 1 or (repair and not data):
+            raise CommandError(
+                "usage",
+                "Name a server's address, or --data (with --repair), or --security, or nothing.",
+            )
+        if security:
+            found = security_findings(settings_or_exit(), open_store)
+        elif data:
+            found = data_findings(settings_or_exit(), repair=repair)
+        elif url is None:
+            found = server_findings(around.exchange(), settings_or_exit())
+        else:
+            origin, exchange = normalize_provider_url(url), around.exchange()
+            with_access = sys.stdin.isatty() and not json if authorize is None else authorize
+            waiting = replace(around.waiting, timeout=timeout)
+            open_browser = around.open_browser if browser else None
+            found = _findings(exchange, origin, waiting, open_browser, with_access=with_access)
+        findings: list[Finding] = []
+        for finding in found:
+            findings.append(finding)
+            if not json:
+                print_finding(finding, console())
+        if json:
+            print_json([finding.as_json() for finding in findings])
+        return 69 if any(finding.state == WRONG for finding in findings) else 0
+
+    return doctor
+
+
+def _findings(
+    exchange: ProviderExchange,
+    origin: str,
+    waiting: PollWait,
+    open_browser: Callable[[str], object] | None,
+    *,
+    with_access: bool,
+) -> Iterator[Finding]:
+    """Everything in its order; nothing more is tried where nobody answers."""
+    reached = _gather(REACHABLE, lambda: health_findings(exchange, origin))
+    yield from reached
+    if any(finding.name == REACHABLE and finding.state == WRONG for finding in reached):
+        return
+    yield from _without_access(exchange, origin)
+    if with_access:
+        check = partial(_check_with_access, exchange, origin, waiting, open_browser)
+        yield from _gather("Access", check)
+    else:
+        yield Finding(
+            "Token, tools, refresh, revocation",
+            SKIPPED,
+            "nobody was asked for access",
+            "Run it with --authorize and allow something; it is given back at the end.",
+        )
+
+
+def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    yield from _gather("Challenge", lambda: _check_challenge(exchange, origin))
+    yield from _gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
+    yield from _gather("Metadata", lambda: _check_metadata(exchange, origin))
+    yield from _gather("Browser hosts", lambda: _check_cors(exchange, origin))
+    yield from _gather("Large bodies", lambda: _check_large(exchange, origin))
+    try:
+        provider = discover(exchange, origin)
+    except CredentialError:
+        return  # found above
+    for host in HOSTS:
+        yield from _gather(host.name, lambda host=host: _check_host(exchange, provider, host))
+
+
+def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    reply = exchange.ask("POST", f"{origin}/mcp", body={})
+    if reply.status == 421:
+        reason = str(as_object(reply.body.get("error")).get("reason"))
+        said, mend = MISDIRECTED.get(reason, MISDIRECTED["unknown_host"])
+        yield Finding("Challenge", WRONG, f"{said} (421)", mend)
+        return
+    challenge = reply.headers.get("www-authenticate", "")
+    metadata = f"{origin}{RESOURCE_PATH}/mcp"
+    yield judged(
+        "Challenge (POST /mcp without token)",
+        reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
+        f"answered {reply.status}, and its challenge does not name {metadata}",
+        "Let the proxy pass Host (or trusted X-Forwarded-*) and WWW-Authenticate unchanged.",
+    )
+
+
+def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
+    yield judged(
+        "Metadata of /mcp",
+        reply.ok and reply.text("resource") == f"{origin}/mcp",
+        f"answered {reply.status}, and does not call itself {origin}/mcp",
+        "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address they are given.",
+    )
+    yield judged(
+        "Metadata of OpenID",
+        exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
+        "something answers at /.well-known/openid-configuration",
+        "Some hosts would believe it; let the proxy pass the server's 404.",
+    )
+
+
+def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    provider = discover(exchange, origin)
+    yield good("Metadata", f"issuer {provider.issuer}")
+    metadata = exchange.get(provider.issuer + SERVER_PATH)
+    yield judged(
+        "PKCE",
+        metadata.body.get("code_challenge_methods_supported") == ["S256"],
+        "S256 is not advertised",
+        "Hosts refuse to connect; update the server.",
+    )
+    yield from _check_documents(metadata)
+
+
+def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
+    """What hosts with client metadata documents look for before they use one."""
+    name = "Client metadata documents"
+    if _takes_documents(metadata):
+        yield good(name)
+    else:
+        yield Finding(
+            name,
+            HINT,
+            "not offered, so hosts register instead",
+            "Set PDPP_CIMD=on, and let the server reach the internet, to spare them that.",
+        )
+
+
+def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    headers = {
+        "Origin": BROWSER_HOST,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type",
+    }
+    token = exchange.ask("OPTIONS", f"{origin}/oauth/token", headers=headers)
+    mcp = exchange.ask("OPTIONS", f"{origin}/mcp", headers=headers)
+    if _allows(token) and _allows(mcp):
+        yield good("Browser hosts (MCP Inspector)")
+    else:
+        yield Finding(
+            "Browser hosts (MCP Inspector)",
+            HINT,
+            "preflight requests are not answered",
+            "Only hosts inside a browser need it; let the proxy pass OPTIONS.",
+        )
+
+
+def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    """Whether a proxy refuses what the server would take; the server itself asks for a token."""
+    try:
+        reply = exchange.ask("POST", f"{origin}/v1/ingest/doctor", body="x" * LARGE_BODY_BYTES)
+    except CredentialError:
+        return  # it answered before it had read everything, as it may
+    yield judged(
+        "Large bodies",
+        reply.status != 413 or reply.error is not None,
+        "something before the server refuses bodies of 2 MB (413)",
+        "Raise its limit; with nginx: client_max_body_size 0;",
+    )
+
+
+def _allows(reply: JsonResponse) -> bool:
+    return reply.ok and "access-control-allow-origin" in reply.headers
+
+
+def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> Iterator[Finding]:
+    """Say who asks as this host does, then open the authorization page as it does."""
+    document = host.document
+    metadata = exchange.get(provider.issuer + SERVER_PATH)
+    if document is not None and _takes_documents(metadata):
+        page = exchange.get(_page(provider, host, document.url))
+        if _would_ask(page):
+            yield good(host.name, "is known by its document, and would be led to the consent page")
+            return
+        where = urlsplit(document.url).hostname
+        yield wrong(
+            host.name,
+            f"its document was refused: {page.status} {page.error or ''}".rstrip(),
+            f"Let the server reach {where} over https, or update it: it then knows the document of"
+            " its day. With PDPP_CIMD=off hosts register instead.",
+        )
+        return
+    if provider.registration is None:
+        yield Finding(
+            host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
+        )
+        return
+    reply = exchange.post_json(provider.registration, _registration(host))
+    client_id = reply.text("client_id")
+    if reply.status != 201 or client_id is None:
+        yield wrong(
+            host.name,
+            f"registration answered {reply.status} {reply.error or ''}".rstrip(),
+            "Hosts of this kind cannot connect until registration answers 201.",
+        )
+        return
+    page = exchange.get(_page(provider, host, client_id))
+    if not _would_ask(page):
+        yield wrong(
+            host.name,
+            f"the authorization page answered {page.status}",
+            "It must lead to the consent page; check what stands between host and server.",
+        )
+        return
+    if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
+        yield Finding(
+            host.name,
+            HINT,
+            "would work, but runs elsewhere and cannot reach this address",
+            "Put the server behind a public https address (docs/deploy.md).",
+        )
+        return
+    yield good(host.name, "registers, and would be led to the consent page")
+
+
+def _registration(host: Host) -> dict[str, object]:
+    return {
+        "client_name": f"pdpp doctor ({host.name})",
+        "redirect_uris": [host.registers],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "software_id": CHECKING,
+    }
+
+
+def _page(provider: Provider, host: Host, client_id: str) -> str:
+    parameters = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": host.uses,
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "doctor",
+        "scope": "pdpp:read offline_access",
+        "prompt": "none",
+        "resource": f"{provider.origin}/mcp",
+    }
+    return f"{provider.authorization}?{urlencode(parameters)}"
+
+
+def _would_ask(page: JsonResponse) -> bool:
+    """Whether an answer refuses for nothing but that the owner was not to be asked."""
+    sent_back = parse_qs(urlsplit(page.headers.get("location", "")).query)
+    return ASKS in (page.error, *sent_back.get("error", ()))
+
+
+def _takes_documents(metadata: JsonResponse) -> bool:
+    """What hosts look for before they use their document."""
+    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
+    return metadata.body.get("client_id_metadata_document_supported") is True and "none" in methods
+
+
+def _check_with_access(
+    exchange: ProviderExchange,
+    origin: str,
+    waiting: PollWait,
+    open_browser: Callable[[str], object] | None,
+) -> Iterator[Finding]:
+    provider = discover(exchange, origin)
+    client_id = register(exchange, provider, NAME)
+    offer = ask_for_device(exchange, provider, client_id, None)
+    show_offer(offer, open_browser)
+    tokens = poll_device(exchange, provider, client_id, offer, waiting)
+    yield good("Access", "granted")
+    yield from _check_access(exchange, provider, client_id, tokens)
+
+
+def _check_access(
+    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Iterator[Finding]:
+    """Everything with a token, in the order in which hosts do it."""
+    token = str(tokens["access_token"])
+    yield from _check_tools(exchange, provider, token)
+    reply = exchange.ask(
+        "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
+    )
+    yield judged(
+        "Stream probe (GET /mcp)",
+        reply.status == 405,
+        f"answered {reply.status}, not 405",
+        "A proxy answers in the server's place; let it pass every method.",
+    )
+    renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
+    last = str(renewed.get("refresh_token") or renewed["access_token"])
+    revoke(exchange, provider, client_id, last)
+    yield _after_revocation(exchange, provider, str(renewed["access_token"]))
+
+
+def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> Iterator[Finding]:
+    start = {
+        "protocolVersion": PROTOCOL,
+        "capabilities": {},
+        "clientInfo": {"name": "pdpp-doctor", "version": "1"},
+    }
+    reply = _call(exchange, provider, token, "initialize", start)
+    yield judged(
+        "MCP initialize",
+        reply.ok and "result" in reply.body,
+        f"answered {reply.status}",
+        "See the server's log for this request id.",
+    )
+    listed = _call(exchange, provider, token, "tools/list", {})
+    names = _tool_names(listed)
+    yield judged(
+        "MCP tools/list",
+        names == TOOLS,
+        f"answered {listed.status} with {len(names)} tools, not the six",
+        "Update the server; hosts cache this list, so reconnect them afterwards.",
+    )
+
+
+def _check_refresh(
+    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Generator[Finding, None, Mapping[str, object]]:
+    refresh = tokens.get("refresh_token")
+    if not isinstance(refresh, str):
+        yield wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
+        return tokens
+    form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
+    reply = exchange.post_form(provider.token, form)
+    if not reply.ok or reply.text("access_token") is None:
+        yield wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
+        return tokens
+    yield good("Refresh", "a new pair, once")
+    return reply.body
+
+
+def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str) -> Finding:
+    reply = _call(exchange, provider, token, "tools/list", {})
+    return judged(
+        "Revoked token",
+        reply.status == 401 and "www-authenticate" in reply.headers,
+        f"answered {reply.status}, so hosts would not ask for consent again",
+        "It must be 401 with WWW-Authenticate; check what stands in front of the server.",
+    )
+
+
+def _call(
+    exchange: ProviderExchange, provider: Provider, token: str, method: str, params: object
+) -> JsonResponse:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": PROTOCOL,
+    }
+    if method == "initialize":
+        del headers["MCP-Protocol-Version"]
+    return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
+
+
+def _tool_names(reply: JsonResponse) -> tuple[str, ...]:
+    result = reply.body.get("result")
+    tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
+    listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
+    return tuple(str(tool.get("name")) for tool in listed)
+
+
+def _gather(name: str, check: Check) -> list[Finding]:
+    """The findings of a check; a server that fails on the way is one of them."""
+    findings: list[Finding] = []
+    try:
+        findings.extend(check())
+    except CredentialError as error:
+        findings.append(wrong(name, error.message, error.next_step))
+    return findings
+
+
+doctor = doctor_command(CommandContext())

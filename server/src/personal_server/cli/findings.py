@@ -1,0 +1,54 @@
+"""Findings of the doctor: one line a check, and under it what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from pdpp_mcp_server.commands.tables import plain
+
+GOOD, WRONG, HINT, SKIPPED = "good", "wrong", "hint", "skipped"
+_MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), SKIPPED: ("–", "dim")}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was tried, how it went, what is wrong and how to mend it."""
+
+    name: str
+    state: str
+    detail: str = ""
+    mend: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """For programs; empty members are left out."""
+        members = {"check": self.name, "state": self.state, "said": self.detail, "mend": self.mend}
+        return {name: value for name, value in members.items() if value}
+
+
+def judged(name: str, fits: bool, detail: str, mend: str) -> Finding:
+    """Good without words, or wrong with them."""
+    return good(name) if fits else wrong(name, detail, mend)
+
+
+def good(name: str, detail: str = "") -> Finding:
+    """A check that found nothing wrong."""
+    return Finding(name, GOOD, detail)
+
+
+def wrong(name: str, detail: str, mend: str) -> Finding:
+    """A fault."""
+    return Finding(name, WRONG, detail, mend)
+
+
+def print_finding(finding: Finding, out: Console) -> None:
+    """One line, and what mends it."""
+    mark, style = _MARKS[finding.state]
+    line = Text.assemble((mark, style), " ", plain(finding.name))
+    if finding.detail:
+        line.append(": ").append_text(plain(finding.detail))
+    out.print(line, soft_wrap=True)
+    if finding.mend:
+        out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)

@@ -1,0 +1,800 @@
+"""`pdpp grant`: grants without a browser, on the machine that holds the store.
+
+Rule: what is shown is what is granted; the token goes into the credential cache and nowhere else.
+Source: docs/contract/authorization-server.md 15.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import cyclopts
+from cyclopts import Parameter
+from cyclopts.validators import Number
+from rich.console import Console
+from rich.text import Text
+
+from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
+from pdpp_kernel.values import instant_text
+from pdpp_mcp_server.commands.exits import CommandError, default_cache, print_json
+from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
+from pdpp_mcp_server.commands.tables import console, day, minute, plain, print_facts, table, words
+from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
+from pdpp_mcp_server.rs_client.credentials import CredentialError, Document, credential_document
+from personal_server.app.stores import OwnerStore
+from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.collecting.connections import named_connection
+from personal_server.consent.client_registration import local_client_id
+from personal_server.consent.selections import parse_selections
+from personal_server.consent.successors import Narrowing
+from personal_server.consent.terms import EntryTerms
+from personal_server.consent.unusual_reading import said_of
+from personal_server.delivery.subscriptions import pause_all
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.grant import ContentLimit, StreamGrant, render_stream_grant
+from personal_server.granting.grant_changes import rename_access
+from personal_server.granting.holdings import (
+    HeldGrant,
+    Holding,
+    list_held,
+    show_held,
+    token_binding,
+)
+from personal_server.granting.local_grants import LocalChange, LocalRequest
+from personal_server.granting.pauses import pause_access, resume_access
+from personal_server.granting.reading_alarms import (
+    ReadingFigures,
+    dismiss_alarms,
+    limit_reading,
+    limit_words,
+    open_alarms,
+    reading_figures,
+)
+from personal_server.granting.reviews import Review
+from personal_server.granting.revocations import end_access
+from personal_server.granting.tokens import Issued
+from personal_server.reading.preview import Evidence, Place
+from personal_server.storage.authorization import AuthorizationReader, HeldQuery
+
+Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
+LINES = 50
+# Values of a limit that a line names.
+SHOWN_VALUES = 12
+COLUMNS = ("id", "client", "until", "last used", "streams")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """What is to be left.
+
+    Parameters
+    ----------
+    source
+        Only this source of a package: its URI or short name. Repeatable.
+    stream
+        Only this stream, perhaps only with these fields: `messages` or `messages:id,subject`.
+        Repeatable.
+    connection
+        Only this connection of its source. Repeatable.
+    since
+        Only records from this time on: `2026-08-01`, or a time with offset.
+    until
+        Only records before this time.
+    expires
+        When it ends, counted from now, if that is sooner: 30d, 90d, 1y; for single use 1h, 24h.
+    """
+
+    source: list[str] | None = None
+    stream: list[str] | None = None
+    connection: list[str] | None = None
+    since: str = ""
+    until: str = ""
+    expires: Expiry | None = None
+
+    def narrowing(self, store: OwnerStore) -> Narrowing:
+        """The same by ids.  Raises: CommandError, ConnectionNotFound."""
+        sources, streams, connections = self.source, self.stream, self.connection
+        return Narrowing(
+            sources=None if not sources else frozenset(_source_uri(store, s) for s in sources),
+            streams=None if not streams else dict(map(_named_stream, streams)),
+            connections=None if not connections else _connection_ids(store, connections),
+            since=self.since,
+            until=self.until,
+            expiry=self.expires,
+        )
+
+
+def _named_stream(text: str) -> tuple[str, frozenset[str] | None]:
+    name, _, fields = text.partition(":")
+    named = frozenset(field.strip() for field in fields.split(",") if field.strip())
+    return name, named or None
+
+
+def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
+    """The command group `pdpp grant`."""
+    app = cyclopts.App(name="grant", help="Grant a slice of your records, and end it.")
+
+    @app.command
+    def create(
+        *,
+        client: str,
+        selection: SelectionOptions | None = None,
+        expires: Expiry | None = None,
+        cache_root: Path | None = None,
+        ai_training_consent: bool = False,
+        yes: bool = False,
+        json: bool = False,
+    ) -> None:
+        """Grant records to a client on this computer and cache its credential.
+
+        Parameters
+        ----------
+        client
+            Who it is for, in your words.
+        expires
+            When it ends: 30d, 90d (default), 1y or none; for single use 1h or 24h (default).
+        cache_root
+            Where the credential goes; `.pdpp` in this directory unless set.
+        ai_training_consent
+            Allow that AI models are trained with the records (only for that purpose).
+        yes
+            Do not ask.
+        json
+            Print the result as JSON.
+        """
+        options = selection or SelectionOptions()
+        with open_store() as store:
+            request = _request(store, client, options, expires, ai_training=ai_training_consent)
+            issued = _grant(store, request, yes=yes)
+            cache = CredentialCache(cache_root or default_cache(), words().print)
+            path = _cached(store, request, issued, cache)
+        _print_granted(issued, request, path, as_json=json)
+
+    @app.command(name="list")
+    def list_(
+        *,
+        all: Annotated[bool, Parameter(negative="")] = False,
+        limit: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+        before: str | None = None,
+        json: bool = False,
+    ) -> None:
+        """List who may read what, and until when, newest first.
+
+        Parameters
+        ----------
+        all
+            Ended ones too.
+        limit
+            How many; 50 unless set, and with --json all.
+        before
+            Go on after the grant or package of this id.
+        json
+            Print JSON.
+        """
+        with open_store() as store, store.authorization.read() as reader:
+            now_ns = store.clock()
+            query = HeldQuery(now_ns, lasts=None if all else True)
+            below = None if before is None else _found(show_held(reader, before, now_ns)).place
+            most = limit if json else limit or LINES
+            held = list_held(reader, query, None if most is None else most + 1, below)
+            alarms = {row.held_id for row in open_alarms(reader)}
+        shown = held[:most]
+        if json:
+            print_json([_held_json(one) for one in shown])
+        else:
+            _print_held_list(shown, alarms, console())
+        if len(held) > len(shown):
+            words().print(f"There are more. Go on with --before {shown[-1].id}.")
+
+    @app.command
+    def show(id: str, *, json: bool = False) -> None:
+        """Show one grant or package.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        json
+            Print JSON.
+        """
+        with open_store() as store, store.authorization.read() as reader:
+            held, figures, binding = _shown(reader, id, store.clock())
+        if json:
+            print_json({**_held_json(held), "token_binding": binding, **_figures_json(figures)})
+        else:
+            _print_held(held, binding, figures, console())
+
+    @app.command
+    def revoke(id: str, *, json: bool = False) -> None:
+        """End a grant or package; the next request finds it closed.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            with store.authorization.write() as writer:
+                ended = end_access(writer, id, "owner", local_acting(), store.clock())
+            if ended is None:
+                raise _unknown()
+            with store.authorization.read() as reader:
+                held = _found(show_held(reader, id, store.clock()))
+        if json:
+            print_json(_held_json(held))
+        else:
+            console().print(f"{held.id} is {held.status}.")
+
+    for add in (_add_changes, _add_pauses, _add_limits, _add_receipts):
+        add(app, open_store)
+    return app
+
+
+def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
+    @app.command
+    def receipt(id: str, *, json: bool = False) -> None:
+        """Print the signed receipt of a grant or package.
+
+        Its client gets the same receipt. What you were shown stands in it as a digest with a salt;
+        --json gives you the salt and what was shown, to prove it.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        json
+            Print JSON.
+        """
+        with open_store() as store, store.authorization.read() as reader:
+            found = store.receipts.of(reader, id, store.clock())
+        if found is None:
+            raise _unknown()
+        if json:
+            shown = found.shown.decode()
+            print_json({"receipt": found.signed, "salt": found.salt.hex(), "shown": shown})
+        else:
+            console().print(found.signed, soft_wrap=True)
+
+
+def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """Give less, or for less long, and call it by a name of one's own."""
+
+    @app.command
+    def change(
+        id: str, *, left: ChangeOptions | None = None, yes: bool = False, json: bool = False
+    ) -> None:
+        """Give less of a grant or package, or end it sooner; what is not named stays as it is.
+
+        Its client goes on with the next request and notices nothing but what is gone. The change
+        has an id of its own. Giving more, or for longer, is done on the page of the access.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        yes
+            Do not ask.
+        json
+            Print the result as JSON.
+        """
+        if left is None or left == ChangeOptions():
+            usage = "See `pdpp grant change --help`."
+            raise CommandError("usage", "Say what is to be left.", usage)
+        if not yes and not sys.stdin.isatty():
+            raise CommandError(
+                "usage", "Nobody is here to be asked.", "Add --yes to change it unasked."
+            )
+        with open_store() as store:
+            asked = LocalChange(id, left.narrowing(store))
+            review = store.granting.preview_change(asked)
+            out = words()
+            _print_review(review, store.evidence.gather(review.prospective()), out)
+            out.print()
+            if not yes and not _agreed("Change it to this?"):
+                raise CommandError("approval_denied", "Nothing was changed.")
+            ids = store.granting.change(asked, review, local_acting())
+            with store.authorization.read() as reader:
+                held_id = ids.package_id or ids.grant_id or ""
+                held = _found(show_held(reader, held_id, store.clock()))
+        if json:
+            print_json(_held_json(held))
+        else:
+            console().print(f"{held.replaces} is now {held.id}.")
+
+    @app.command
+    def rename(id: str, name: str = "") -> None:
+        """Call a grant or package by a name of your own; only you see it.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        name
+            The name; without one it is called as its client calls itself.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            if not rename_access(writer, id, name, local_acting(), store.clock()):
+                raise _unknown()
+            held = _found(show_held(writer, id, store.clock()))
+        words().print(Text(f"{id} is called {held.title}."))
+
+
+def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
+    there = store.catalogs().connections
+    return frozenset(named_connection(there, text).connection_id for text in named)
+
+
+def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """Let grants wait, and go on."""
+
+    @app.command
+    def pause(id: str) -> None:
+        """Let a grant or package wait; its client is told to try later.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            if pause_access(writer, id, local_acting(), store.clock()) is None:
+                raise _unknown()
+        words().print(f"{id} is paused. Let it go on: pdpp grant resume {id}")
+
+    @app.command
+    def resume(
+        id: str | None = None, *, all: Annotated[bool, Parameter(negative="")] = False
+    ) -> None:
+        """Let what is paused go on; after a restore this is how you confirm the list.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        all
+            Everything that is paused. After a restore end first what you had ended since.
+        """
+        with open_store() as store:
+            if (id is None) is not all:
+                raise CommandError("usage", "Name one grant or package, or say --all.")
+            with store.authorization.write() as writer:
+                query = HeldQuery(store.clock(), lasts=True)
+                held = list_held(writer, query) if all else ()
+                chosen = [one.id for one in held] if id is None else [id]
+                moved = [
+                    resume_access(writer, one, local_acting(), store.clock()) for one in chosen
+                ]
+        if id is not None and moved == [None]:
+            raise _unknown()
+        words().print(f"{sum(one or 0 for one in moved)} grants go on.")
+
+
+_RESULT_CHARS = Number(gte=RESULT_CHARS, lte=MOST_RESULT_CHARS)
+
+
+def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """How much a grant may read, and what was unusual in what it read."""
+
+    @app.command
+    def limit(
+        id: str,
+        *,
+        records: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        bytes: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        requests: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        result_chars: Annotated[int | None, Parameter(validator=_RESULT_CHARS)] = None,
+        pause: Literal["always", "never", "as-set"] | None = None,
+        events: Literal["allow", "never"] | None = None,
+    ) -> None:
+        """Limit what a grant or package may read on a UTC day; its client is told what remains.
+
+        What is not named stays as it is.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        records
+            Records a day; 0 takes the limit away.
+        bytes
+            Bytes a day; 0 takes the limit away.
+        requests
+            Requests a day; 0 takes the limit away.
+        result_chars
+            Characters of one tool result over /mcp, 20,000 (as every app has) to 200,000.
+        pause
+            Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
+        events
+            Whether its app may be told when something changes; never pauses what is told now.
+        """
+        given = {
+            "records_per_day": records,
+            "bytes_per_day": bytes,
+            "requests_per_day": requests,
+        }
+        changes: dict[str, Any] = {n: v or None for n, v in given.items() if v is not None}
+        if result_chars is not None:
+            changes["result_chars"] = None if result_chars == RESULT_CHARS else result_chars
+        if pause is not None:
+            changes["pauses"] = {"always": True, "never": False, "as-set": None}[pause]
+        if events is not None:
+            changes["events"] = True if events == "allow" else None
+        if not changes:
+            raise CommandError("usage", "Say what to limit.", "See `pdpp grant limit --help`.")
+        with open_store() as store, store.authorization.write() as writer:
+            held = _found(show_held(writer, id, store.clock()))
+            limits = reading_figures(writer, held.id, store.clock()).limits
+            limit_reading(writer, replace(limits, **changes), local_acting(), store.clock())
+            if events == "never":
+                grant_ids = {grant.grant_id for grant in held.grants}
+                pause_all(writer, grant_ids, local_acting(), store.clock())
+        words().print(f"{id}: {limit_words(replace(limits, **changes))}.")
+
+    @app.command
+    def dismiss(id: str) -> None:
+        """Dismiss what was unusual in the reading of a grant or package.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            held = _found(show_held(writer, id, store.clock()))
+            count = dismiss_alarms(writer, held.id, local_acting(), store.clock())
+        words().print(f"{count} alarms dismissed.")
+
+
+def _request(
+    store: OwnerStore,
+    client: str,
+    options: SelectionOptions,
+    expires: Expiry | None,
+    *,
+    ai_training: bool,
+) -> LocalRequest:
+    if options.connection:
+        options = replace(options, connection=sorted(_connection_ids(store, options.connection)))
+    details = options.details(lambda name: _source_uri(store, name))
+    if details is None:
+        raise CommandError(
+            "usage", "Say what to grant.", "Give --source NAME, or --from FILE with a request."
+        )
+    return LocalRequest(
+        client_name=client,
+        origin=store.origin,
+        selections=parse_selections(details),
+        mode="single_use" if options.single_use or _is_single_use(details) else None,
+        expiry=expires,
+        ai_training=ai_training,
+    )
+
+
+def _is_single_use(details: Details) -> bool:
+    return any(entry.get("access_mode") == "single_use" for entry in details)
+
+
+def _source_uri(store: OwnerStore, name: str) -> str:
+    if ":" in name:
+        return name
+    known = {d.connector_key: d.source_id for d in store.catalogs().declarations.values()}
+    if name not in known:
+        raise CommandError(
+            "usage",
+            "No source of that name has records here.",
+            f"Known here: {', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}.",
+        )
+    return known[name]
+
+
+def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
+    if not yes and not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to grant unasked.")
+    review = store.granting.preview(request)
+    out = words()
+    evidence = store.evidence.gather(review.prospective())
+    _print_review(review, evidence, out)
+    _print_empty_limits(store, review, evidence)
+    out.print()
+    if not yes and not _agreed():
+        raise CommandError("approval_denied", "Nothing was granted.")
+    return store.granting.approve(request, review, local_acting())
+
+
+def _print_empty_limits(
+    store: OwnerStore, review: Review, evidence: Mapping[Place, Evidence]
+) -> None:
+    """Where limits leave nothing, which values there are."""
+    for entry in review.terms.entries:
+        for stream in entry.streams:
+            offer = entry.offer.stream(stream.name)
+            counts = [evidence.get((c, stream.name), Evidence(0)) for c in stream.instance_ids]
+            if offer is None or any(one.count or one.at_least for one in counts):
+                continue
+            held = store.evidence.values(stream.instance_ids, offer.stream)
+            for limit in stream.only:
+                there = [f"{one.value} ({one.count:,})" for one in held.get(limit.field, ())]
+                if there:
+                    words().print(plain(f"    {limit.field} can be: {', '.join(there)}"))
+
+
+def _agreed(question: str = "Allow this?") -> bool:
+    words().print(f"{question} [y/N] ", end="", markup=False)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _cached(
+    store: OwnerStore, request: LocalRequest, issued: Issued, cache: CredentialCache
+) -> Path:
+    """Write the credential; a grant whose credential cannot be kept is ended again."""
+    try:
+        return cache.save(_document(store, request, issued))
+    except (OSError, CredentialError) as error:
+        held_id = issued.package_id or issued.grant_id or ""
+        with store.authorization.write() as writer:
+            end_access(writer, held_id, "not_collected", local_acting(), store.clock())
+        code = error.code if isinstance(error, CredentialError) else "config"
+        raise CommandError(
+            code,
+            "The credential could not be written, so the grant was ended again.",
+            "Give --cache-root a directory of your own that can be written.",
+        ) from None
+
+
+def _document(store: OwnerStore, request: LocalRequest, issued: Issued) -> Document:
+    name = request.client_name
+    client = {"client_id": local_client_id(name), "client_name": name}
+    credential = {
+        "access_token": issued.access_token,
+        "expires_at": instant_text(issued.expires_at_ns),
+        "scope": issued.scope,
+        "grant_id": issued.grant_id,
+        "grant_package_id": issued.package_id,
+        "token_kind": issued.kind,
+        "refresh_token": issued.refresh_token,
+        "resource": issued.resource,
+        "authorization_details": list(issued.details),
+    }
+    origin, now_ns = request.origin, store.clock()
+    return credential_document(origin, origin, "pdpp:read", client, credential, now_ns)
+
+
+def _print_granted(issued: Issued, request: LocalRequest, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        printed = {
+            "kind": issued.kind,
+            "grant_id": issued.grant_id,
+            "grant_package_id": issued.package_id,
+            "grant_ids": list(issued.grant_ids),
+            "provider_url": request.origin,
+            "cache_path": str(path.resolve()),
+        }
+        print_json(printed)
+        return
+    out, held_id = console(), issued.package_id or issued.grant_id
+    out.print(f"Granted {held_id}.")
+    out.print(f"Its credential is in {path}.", soft_wrap=True)
+    out.print(f"End it with: pdpp grant revoke {held_id}")
+
+
+def _shown(
+    reader: AuthorizationReader, held_id: str, now_ns: int
+) -> tuple[Holding, ReadingFigures, str | None]:
+    """Everything that is shown of one."""
+    held = _found(show_held(reader, held_id, now_ns))
+    return held, reading_figures(reader, held.id, now_ns), token_binding(reader, held)
+
+
+def _found(held: Holding | None) -> Holding:
+    if held is None:
+        raise _unknown()
+    return held
+
+
+def _unknown() -> CommandError:
+    return CommandError("not_found", "There is no such grant.", "See `pdpp grant list --all`.")
+
+
+def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    """What would be granted, as the consent page would show it."""
+    terms = review.terms
+    name = review.asked.display.get("name", review.asked.client.client_id)
+    out.print(Text.assemble(("For    ", "bold"), plain(name)))
+    mode = "once" if terms.access_mode == "single_use" else "standing"
+    out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
+    for entry in terms.entries:
+        _print_entry(entry, evidence, out)
+
+
+def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    offer = entry.offer
+    names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
+    out.print()
+    out.print(Text.assemble((f"{offer.declaration.display_name}", "bold cyan")))
+    for stream in entry.streams:
+        _print_stream(stream, names, evidence, out)
+
+
+def _print_stream(
+    stream: StreamGrant,
+    names: Mapping[str, str],
+    evidence: Mapping[Place, Evidence],
+    out: Console,
+) -> None:
+    places = [(connection, stream.name) for connection in stream.instance_ids]
+    found = [evidence[place] for place in places if place in evidence]
+    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {_count_words(found)}"))
+    for label, text in _stream_facts(stream, names):
+        out.print(Text.assemble(f"    {label:<7}", plain(text)))
+
+
+def _stream_facts(stream: StreamGrant, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is granted of a stream, its connections by their names; what is empty is left out."""
+    facts = {
+        "of": ", ".join(names.get(connection, connection) for connection in stream.instance_ids),
+        "fields": ", ".join(stream.fields),
+        "when": _window_words(stream.time_constraint),
+        "only": f"{len(stream.resources)} named records" if stream.resources else "",
+    }
+    limits = [("only", only_words(limit)) for limit in stream.only]
+    return [*((label, text) for label, text in facts.items() if text), *limits]
+
+
+def only_words(limit: ContentLimit) -> str:
+    """A limit by content, as far as it fits a line."""
+    shown = [str(text) for text in limit.values[:SHOWN_VALUES]]
+    more = len(limit.values) - len(shown)
+    return f"{limit.field}: {', '.join(shown)}{f' and {more} more' if more else ''}"
+
+
+def _count_words(found: Iterable[Evidence]) -> str:
+    """`412 records, 2002-09-01 to 2002-10-31`."""
+    each = list(found)
+    count = sum(evidence.count for evidence in each)
+    bound = "at least " if any(evidence.at_least for evidence in each) else ""
+    counted = f"{bound}{count:,} {'record' if count == 1 else 'records'}"
+    earliest = min((e.earliest for e in each if e.earliest), default=None)
+    latest = max((e.latest for e in each if e.latest), default=None)
+    if earliest is None or latest is None:
+        return counted
+    return f"{counted}, {earliest[:10]} to {latest[:10]}"
+
+
+def _window_words(window: TimeConstraint | None) -> str:
+    """The time window in words of its field; empty without one."""
+    if window is None:
+        return ""
+    since = f" from {window.since}" if window.since else ""
+    until = f" before {window.until}" if window.until else ""
+    return f"{window.field}{since}{until}"
+
+
+def _print_held_list(held: Sequence[Holding], alarms: Collection[str], out: Console) -> None:
+    """One line each, and which of them read something unusual."""
+    if not held:
+        out.print("Nobody has access.")
+        return
+    out.print(table(COLUMNS, (_line(one) for one in held)))
+    for one in held:
+        if one.id in alarms:
+            out.print(f"Unusual reading: pdpp grant show {one.id}", style="red")
+
+
+def _line(held: Holding) -> tuple[object, ...]:
+    streams = [name for grant in held.grants for name in _streams(grant)]
+    return (
+        held.id,
+        held.title,
+        day(held.expires_at_ns) if held.status == "active" else held.status,
+        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
+        ", ".join(streams),
+    )
+
+
+def _streams(grant: HeldGrant) -> list[str]:
+    if grant.grant is None:
+        return [f"{grant.connector_key}: unreadable"]
+    return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
+
+
+_BINDINGS = {"key": "bound to the app's key", "bearer": "bound to no key", None: "none collected"}
+
+
+def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out: Console) -> None:
+    """Everything about one."""
+    facts = {
+        "id": held.id,
+        **({} if held.name is None else {"name": held.name}),
+        "client": f"{held.client_name} ({held.client_id})",
+        "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
+        "access": "once" if held.access_mode == "single_use" else "standing",
+        "since": minute(held.issued_at_ns),
+        "until": day(held.expires_at_ns),
+        "last used": minute(held.last_used_at_ns),
+        "token": _BINDINGS[binding],
+        **({} if held.replaces is None else {"changed from": held.replaces}),
+        "read today": f"{figures.today.records:,} records, {figures.today.requests:,} requests",
+        "a day": limit_words(figures.limits),
+    }
+    print_facts(facts.items(), out)
+    for alarm in figures.alarms:
+        said = said_of(alarm.rule, alarm.detail)
+        out.print(Text(f"Unusual, {minute(alarm.at_ns)}: {said}.", style="red"))
+    if figures.alarms:
+        out.print(f"Dismiss with: pdpp grant dismiss {held.id}")
+    for grant in held.grants:
+        _print_grant(grant, out)
+
+
+def _print_grant(held: HeldGrant, out: Console) -> None:
+    out.print()
+    title = f"{held.connector_key}  {held.grant_id}  {held.status}"
+    out.print(Text(title, style="bold cyan"))
+    for stream in held.grant.streams if held.grant else ():
+        out.print(Text.assemble("  ", (stream.name, "bold")))
+        print_facts(_stream_facts(stream, {}), out, "    ")
+
+
+def _held_json(held: Holding) -> dict[str, object]:
+    """One grant or package; no token, no code."""
+    return {
+        "id": held.id,
+        "kind": held.kind,
+        "client_id": held.client_id,
+        "client_name": held.client_name,
+        "name": held.name,
+        "replaces": held.replaces,
+        "status": held.status,
+        "access_mode": held.access_mode,
+        "issued_at": instant_text(held.issued_at_ns),
+        "expires_at": _instant(held.expires_at_ns),
+        "revoked_at": _instant(held.revoked_at_ns),
+        "reason": held.reason,
+        "last_used_at": _instant(held.last_used_at_ns),
+        "grants": [_grant_json(grant) for grant in held.grants],
+    }
+
+
+def _figures_json(figures: ReadingFigures) -> dict[str, object]:
+    """What was read, what may be, and what was unusual."""
+    limits = figures.limits
+    return {
+        "read_today": asdict(figures.today),
+        "limits_per_day": {
+            "records": limits.records_per_day,
+            "bytes": limits.bytes_per_day,
+            "requests": limits.requests_per_day,
+        },
+        "pauses_on_alarm": limits.pauses,
+        "result_chars": limits.result_chars or RESULT_CHARS,
+        "events": limits.events is True,
+        "alarms": [
+            {"rule": alarm.rule, "at": instant_text(alarm.at_ns), "paused": alarm.paused}
+            | {"said": said_of(alarm.rule, alarm.detail)}
+            for alarm in figures.alarms
+        ],
+    }
+
+
+def _grant_json(held: HeldGrant) -> dict[str, object]:
+    streams = held.grant.streams if held.grant else ()
+    return {
+        "grant_id": held.grant_id,
+        "connector_key": held.connector_key,
+        "status": held.status,
+        "streams": [render_stream_grant(stream) for stream in streams],
+    }
+
+
+def _instant(ns: int | None) -> str | None:
+    return None if ns is None else instant_text(ns)
+
+
+grant = granting_app(open_store, default_cache)

@@ -1,0 +1,709 @@
+"""`pdpp import`: exports in, one path after the other, and an honest report of what was read.
+
+Rule: safe to repeat (what is there already does not change) and safe to interrupt (the same command
+goes on where it stopped). A path or a source that cannot be imported never costs another; a store
+that cannot be written ends the command.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
+from pdpp_kernel.source_item import Data, Skipped, TextState
+from pdpp_kernel.texts import CatalogueText, message, render_text, text_of
+from pdpp_mcp_server.commands.exits import (
+    CommandError,
+    Failure,
+    failure_of,
+    print_failure,
+    print_json,
+    unknown_source,
+)
+from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
+from pdpp_sources.common.errors import BadRecord, ExportError
+from pdpp_sources.common.export import ARCHIVES, name_of_parts
+from pdpp_sources.reader_process import (
+    PathContents,
+    ProcessReading,
+    ReaderProcess,
+    Wanted,
+)
+from personal_server.app.own_exports import (
+    OwnExport,
+    RestoredConnection,
+    is_own_export,
+    open_own_export,
+    restore_own_export,
+    survey_own_export,
+)
+from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
+from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
+from personal_server.collecting.declarations import declare
+from personal_server.collecting.imports import (
+    DAMAGE,
+    Belongs,
+    ImportPorts,
+    ImportRun,
+    ImportTally,
+    connection_for,
+    survey,
+)
+from personal_server.domain.connection import Connection
+from personal_server.domain.declaration_document import parse_declaration
+
+ShowPlace = Callable[[int], None]
+UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
+UNREADABLE = frozenset({"unreadable", "costly"})
+# Google names all parts of an export by the second in which it was asked for.
+_TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
+FIRST_STEPS = """
+It is kept on this machine, for you alone. Look at it: pdpp records
+Give an agent a slice of it: pdpp serve"""
+YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never names of accounts
+SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
+SHOWN_UNREAD = 20
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """What its owner says of a table.
+
+    Parameters
+    ----------
+    key
+        Of a table: the column that names a row.
+    time
+        Of a table: the column that dates a row.
+    title
+        Of a table: the column that is shown first.
+    replace
+        Of a table: the file is the whole; rows stored before and not in it are deleted.
+    yes
+        Delete without asking.
+    """
+
+    key: str | None = None
+    time: str | None = None
+    title: str | None = None
+    replace: Annotated[bool, Parameter(negative="")] = False
+    yes: Annotated[bool, Parameter(negative="")] = False
+
+    @property
+    def columns(self) -> tuple[str | None, str | None, str | None]:
+        """The columns named."""
+        return (self.key, self.time, self.title)
+
+
+def import_command(
+    open_ports: ImportOpener, open_reader: ReaderOpener, owner_zone: OwnerZone
+) -> Callable[..., int]:
+    """The command `pdpp import`."""
+
+    def import_exports(
+        *paths: Path,
+        connection: str | None = None,
+        as_: Annotated[str | None, Parameter(name="--as")] = None,
+        table: TableOptions | None = None,
+        zone: str | None = None,
+        within: Path | None = None,
+        ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None,
+        dry_run: Annotated[bool, Parameter(negative="")] = False,
+        json: Annotated[bool, Parameter(negative="")] = False,
+    ) -> int:
+        """Import exports: files, folders or archives as they were downloaded, or your own export.
+
+        Parameters
+        ----------
+        paths
+            What to import. The format is recognized by content.
+        connection
+            Name of the account it belongs to; made when it is new.
+        as_
+            Read it as this source (see `pdpp sources`).
+        zone
+            Where times that name no zone were written, as Europe/Rome. The first import keeps it;
+            without it, it is asked for, and otherwise the zone of this machine.
+        within
+            Read nothing that lies outside of this folder, wherever links lead.
+        ask
+            Before a file of a new name goes into the only account of its kind, ask whether it is of
+            that account; where nobody can be asked, stop. Default: at a terminal.
+        dry_run
+            Read and check everything, store nothing.
+        json
+            Print the report as JSON.
+        """
+        if not paths:
+            raise CommandError(
+                "usage",
+                "Nothing to import was named.",
+                "Run `pdpp import PATH`, see `pdpp sources`.",
+            )
+        options = table or TableOptions()
+        if options.replace:
+            _check_replace(yes=options.yes, dry_run=dry_run)
+        chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
+        beneath = None if within is None else within.expanduser().resolve()
+        wanted = Wanted(as_, options.columns, chosen, within=beneath)
+        is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
+        is_first = not dry_run and owner_zone.known() is None
+        opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
+        with open_reader() as reader:
+            _check_reader(reader, as_)
+            at_terminal = sys.stdin.isatty() and not json
+            asks = at_terminal if ask is None else ask
+            belongs = _asking(at_terminal=at_terminal) if asks else None
+            run = _Import(
+                reader, wanted, connection, opener, ImportReport(), json, options, is_plain, belongs
+            )
+            done = run.each(whole_exports(archives_first(paths)))
+        if json:
+            report = done.as_json()
+            print_json(with_texts(report) if ask else report)
+        elif is_first and done.reports:
+            words().print(FIRST_STEPS)
+        return done.exit_code
+
+    return import_exports
+
+
+def _check_replace(*, yes: bool, dry_run: bool) -> None:
+    """Raises: CommandError (`usage`), where nobody could be asked, or nothing be known."""
+    if dry_run:
+        sentence = "A dry run does not look at what is stored, so it cannot replace."
+        raise CommandError("usage", sentence, "Leave --replace or --dry-run out.")
+    if not yes and not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to delete unasked.")
+
+
+def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> ImportOpener:
+    """Opens the store, and keeps the zone that its records are the first to be read in."""
+
+    @contextmanager
+    def opened() -> Generator[ImportPorts]:
+        with open_ports() as ports:
+            if owner_zone.known() is None:
+                owner_zone.keep(zone)
+            yield ports
+
+    return opened
+
+
+def _asking(*, at_terminal: bool) -> Belongs:
+    """Whether a file is of the only account there is, by the owner."""
+
+    def belongs(held: Connection) -> str | None:
+        called = plain(held.display_name or held.connection_id).plain
+        unclear = AmbiguousConnection(
+            message("It may be of the account %(name)s, or of a new one.", name=called),
+            param="connection",
+            next_step="Say which with --connection: its name or id, or a new name.",
+        )
+        if not at_terminal:
+            raise unclear
+        words().print(f"  There is one account of this kind: {called}.", markup=False)
+        question = "  Is this the same? Enter for yes, or the name of a new account: "
+        answer = _answered(question)
+        if answer.lower() in YES:
+            return None
+        if answer.lower() in NO:
+            answer = _answered("  Then the new account is called: ")
+        if not answer:
+            raise unclear
+        return answer
+
+    return belongs
+
+
+def _answered(question: str) -> str:
+    words().print(question, end="", markup=False)
+    return sys.stdin.readline().strip()
+
+
+def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
+    """Say what the system could not take from it. Raises: CommandError (`usage`)."""
+    facts = reader.facts()
+    if facts.beyond_limits:
+        what = " and ".join(facts.beyond_limits)
+        words().print(f"  This system cannot keep the reader of your files from: {what}.")
+    if connector_key is not None and connector_key not in facts.connector_keys:
+        raise unknown_source(facts.connector_keys)
+
+
+def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
+    """The archives that lie in a folder count as named."""
+    for path in (each.expanduser() for each in paths):
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        packed = [each for each in inside if each.name.lower().endswith(ARCHIVES)]
+        yield from packed
+        if not packed or len(packed) < len(inside):
+            yield path
+
+
+def whole_exports(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """Each path by itself, and the parts of one Takeout together, in the order of their numbers."""
+    exports: dict[str, list[Path]] = {}
+    for path in paths:
+        part = _TAKEOUT_PART.fullmatch(path.name)
+        known = exports.setdefault(part[1].lower() if part else f"/{path}", [])
+        if path not in known:
+            known.append(path)
+    return [tuple(sorted(each, key=lambda path: path.name)) for each in exports.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """The import of one path after the other; without ports they are only read and checked."""
+
+    reader: ReaderProcess
+    wanted: Wanted
+    account: str | None
+    open_ports: ImportOpener | None
+    done: ImportReport
+    as_json: bool
+    options: TableOptions
+    is_plain: bool  # nothing was chosen, which an own export needs
+    belongs: Belongs | None = None
+
+    def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
+        """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
+        for path, *further_parts in exports:
+            _Path(path, tuple(further_parts), self).run()
+            while self.reader.faults:
+                fault = self.reader.faults.pop()
+                words().print(f"  The reader met a fault of its own, please report it: {fault}.")
+        return self.done
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The import of one path, or of the first with the further parts of its export."""
+
+    path: Path
+    further_parts: tuple[Path, ...]
+    command: _Import
+
+    def run(self) -> None:
+        """Open it, let each source read its part, say what nobody read."""
+        try:
+            if is_own_export(self.path, self.command.wanted.within):
+                self._restore()
+                return
+            wanted = replace(self.command.wanted, further_parts=self.further_parts)
+            contents = self.command.reader.look(self.path, wanted)
+            for reading in contents.readings:
+                self._import(reading, contents)
+            rest = UnreadFiles(self.path, contents.unread)
+            if rest.files:
+                self.command.done.unread.append(rest)
+                print_unread(rest, words())
+        except BadRecord as bad:
+            sentence = f"{self._name}: {bad.reason}."
+            self._fail(Failure("usage", sentence, "Name another column."))
+        except ExportError as error:
+            self._refuse(error)
+
+    @property
+    def _name(self) -> str:
+        return name_of_parts((self.path, *self.further_parts))
+
+    def _named(self, sentence: CatalogueText) -> str:
+        return message("%(file)s: %(sentence)s", file=self._name, sentence=sentence)
+
+    def _restore(self) -> None:
+        """An export of this program says itself which accounts it holds."""
+        if not self.command.is_plain:
+            sentence = self._named(message("an export of this program is imported as it is."))
+            self._fail(Failure("usage", sentence, "Leave the options out."))
+            return
+        words().print(plain(f"{self._name}: Your own export"))
+        total_bytes = self.path.stat().st_size
+        try:
+            with open_own_export(self.path, self.command.wanted.within) as export:
+                with progress(0, total_bytes) as show_place:
+                    results = self._restored(export, show_place)
+                self._tell_restored(export, results)
+        except PersonalServerError as error:
+            if error.status >= 500:
+                raise
+            self._fail(failure_of(error))
+
+    def _restored(self, export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
+        opener = self.command.open_ports
+        if opener is None:
+            return survey_own_export(export, show_place)
+        with opener() as ports:
+            return restore_own_export(ports, export, show_place)
+
+    def _tell_restored(self, export: OwnExport, results: Sequence[RestoredConnection]) -> None:
+        for each in results:
+            held = each.connection
+            target = held and {"connection_id": held.connection_id, "name": held.display_name}
+            stored = target is not None
+            if not self.command.as_json:
+                if target is None:
+                    console().print(plain(f"  of {each.exported.display_name or '–'}"))
+                print_tally(each.tally, (), target, console(), stored=stored)
+            facts = {"path": str(self.path), "connector_key": each.exported.connector_key}
+            report = facts | {"connection": target} | tally_json(each.tally, (), stored=stored)
+            report["unfinished"] = each.is_unfinished
+            self.command.done.reports.append(report)
+        self.command.done.not_revived += export.grants
+        if not self.command.as_json:
+            print_not_revived(export, console())
+
+    def _refuse(self, error: ExportError) -> None:
+        sentence = self._named(text_of(error.sentence))
+        self._fail(Failure(error.code, sentence, error.next_step))
+
+    def _fail(self, failure: Failure) -> None:
+        """Say it now, and remember it for the end."""
+        self.command.done.failures.append((self.path, failure))
+        if not self.command.as_json:
+            print_failure(failure, as_json=False, out=sys.stdout, err=sys.stderr)
+
+    def _import(self, reading: ProcessReading, contents: PathContents) -> None:
+        if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
+            sentence = f"{self._name}: only a table of your own can be the whole."
+            self._fail(Failure("usage", sentence, "Import it without --replace."))
+            return
+        words().print(plain(f"{self._name}: {_heading(reading)}"))
+        if self.path.name not in reading.seen.files:
+            indented(f"reads {_named(reading.seen.files)}", 2, words())
+        try:
+            self.command.done.reports.append(self._report(reading, contents))
+        except ExportError as error:
+            self._refuse(error)
+        except PersonalServerError as error:
+            if error.status >= 500:
+                raise
+            self._fail(failure_of(error))
+
+    def _report(self, reading: ProcessReading, contents: PathContents) -> Data:
+        opener = self.command.open_ports
+        if opener is None:
+            declaration = parse_declaration(reading.seen.declaration)
+            with progress(reading.seen.begins_at, contents.total_bytes) as show_place:
+                tally = survey(reading, declaration, show_place)
+            return self._finished(reading, contents, tally, None, {})
+        with opener() as ports:
+            declaration = declare(ports.store, reading.seen.declaration, ports.clock()).declaration
+            connection = connection_for(
+                ports, declaration, self.command.account, self._name, self.command.belongs
+            )
+            whole = self.command.options.replace
+            run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
+            tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
+            _read_texts(run, self.command.reader)
+            agreed = whole and tally.absent > 0 and self._may_delete(tally)
+            receipt = run.finish(deletes_absent=agreed)
+        target = {"connection_id": connection.connection_id, "name": connection.display_name}
+        return self._finished(reading, contents, tally, target, receipt)
+
+    def _may_delete(self, tally: ImportTally) -> bool:
+        """Whether the file was read whole, and the owner agrees."""
+        count = "1 row" if tally.absent == 1 else f"{tally.absent:,} rows"
+        if not tally.is_complete:
+            words().print(f"  {count} would be deleted, but not every row of it could be read.")
+            return False
+        if self.command.options.yes:
+            return True
+        answer = _answered(f"  Stored before and not in it: {count}. Delete? [y/N] ")
+        return answer != "" and answer.lower() in YES
+
+    def _finished(
+        self,
+        reading: ProcessReading,
+        contents: PathContents,
+        tally: ImportTally,
+        target: Data | None,
+        receipt: Data,
+    ) -> Data:
+        refused, stored = contents.refused, target is not None
+        if not self.command.as_json:
+            print_tally(tally, refused, target, console(), stored=stored)
+            console().print(f"  times without a zone are read in {self.command.wanted.zone}")
+        facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
+        facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
+        report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
+        return report | ({"receipt": receipt} if receipt else {})
+
+
+def _heading(reading: ProcessReading) -> str:
+    """What is read, and why it is known to be that."""
+    title, why = str(reading.seen.declaration["display"]["name"]), reading.seen.why
+    return why if why.startswith(title) else f"{title} ({why})"
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of some files, and how many more there are."""
+    beyond = len(names) - SHOWN_EXAMPLES
+    more = f" and {beyond:,} more" if beyond > 0 else ""
+    return ", ".join(names[:SHOWN_EXAMPLES]) + more
+
+
+def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
+    def percent() -> int:
+        return run.place * 100 // max(1, total_bytes)
+
+    if run.place:
+        words().print(f"  going on where it was interrupted, at {percent()} %")
+    try:
+        with progress(first, total_bytes, run.place) as show_place:
+            return run.run(show_place)
+    except KeyboardInterrupt:
+        words().print(f"  Interrupted at {percent()} %. What was read is stored.")
+        words().print("  The same command goes on from here.")
+        raise
+
+
+def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
+    """Read what the files say that came with the records, and show how many were read."""
+    count = TextColumn("  reading what attached files say: {task.completed:,.0f}")
+    bar = Progress(count, console=words(), transient=True, disable=not words().is_terminal)
+    try:
+        with bar:
+            task = bar.add_task("", total=None, visible=False)
+            run.read_texts(reader, lambda done: bar.update(task, completed=done, visible=True))
+    except KeyboardInterrupt:
+        words().print("  Interrupted. All records are stored, some without what their files say.")
+        words().print("  The same command goes on from here.")
+        raise
+
+
+@contextmanager
+def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlace]:
+    """A bar on standard error, and what moves it; nothing is drawn where nobody watches."""
+    bar = Progress(
+        TextColumn("  "),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=words(),
+        transient=True,
+        disable=not words().is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=total_bytes - first, completed=max(0, start - first))
+        yield lambda place: bar.update(task, completed=place - first)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFiles:
+    """The files of a path that nobody read, by what they are (`sources.registry.unread_of`)."""
+
+    path: Path
+    files: Mapping[str, Sequence[str]]
+
+    def as_json(self) -> Data:
+        """For programs: how many of each, and all their names."""
+        found: Data = {"path": str(self.path)}
+        for sort, names in self.files.items():
+            found[sort] = {"count": len(names), "files": list(names)}
+        return found
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What became of all paths."""
+
+    reports: list[Data] = field(default_factory=list[Data])
+    unread: list[UnreadFiles] = field(default_factory=list[UnreadFiles])
+    failures: list[tuple[Path, Failure]] = field(default_factory=list[tuple[Path, Failure]])
+    not_revived: list[Data] = field(default_factory=list[Data])
+
+    @property
+    def exit_code(self) -> int:
+        """The first failure's own; else whether something was damaged."""
+        if self.failures:
+            return self.failures[0][1].exit_code
+        damaged = any(report["unfinished"] for report in self.reports)
+        return (
+            UNFINISHED
+            if damaged or any(UNREADABLE & each.files.keys() for each in self.unread)
+            else 0
+        )
+
+    def as_json(self) -> Data:
+        """For programs; a lone failure looks like that of any command."""
+        errors = [_failure_json(path, failure) for path, failure in self.failures]
+        if len(errors) == 1 and not self.reports:
+            return {"error": {k: v for k, v in errors[0].items() if k != "path"}}
+        not_read = [each.as_json() for each in self.unread]
+        reports: Data = {"imports": self.reports, "not_read": not_read}
+        if self.not_revived:
+            reports["grants_not_revived"] = self.not_revived
+        return reports | ({"errors": errors} if errors else {})
+
+
+def with_texts(report: Any) -> Any:
+    """A report with what each sentence in it was made of, for those who tell it in a language."""
+    if isinstance(report, list):
+        return [with_texts(each) for each in cast("list[Any]", report)]
+    if not isinstance(report, dict):
+        return report
+    members = cast("dict[str, Any]", report)
+    made = {n: render_text(v) for n, v in members.items() if isinstance(v, CatalogueText)}
+    told = {name: with_texts(value) for name, value in members.items()}
+    return told | ({"texts": made} if made else {})
+
+
+def _failure_json(path: Path, failure: Failure) -> Data:
+    facts = {"path": str(path), "code": failure.code, "message": failure.message}
+    return facts | ({"next_step": failure.next_step} if failure.next_step else {})
+
+
+_UNREAD = {
+    "unknown": "that no source knows (`pdpp sources` says what can be read)",
+    "unreadable": "that cannot be read: copy or download again",
+    "costly": "that would take too long or too much memory to look at",
+    "archives": "packed further inside: unpack, and import what was in it",
+    "wide": "in UTF-16: save as UTF-8",
+    "views": "that shows a part of a database of Notion, which lies beside it whole",
+    "tables": "written as a table: to have one too, import it by itself, with `--as table`",
+    "empty": "without content",
+    "hidden": "or folder that is hidden (its name begins with a dot)",
+    "links": "that is a link or no file: import what it leads to",
+}
+
+
+def print_unread(rest: UnreadFiles, out: Console) -> None:
+    """A line for each sort of file that was left, with what to do about it."""
+    for sort, names in rest.files.items():
+        key = sort.removeprefix("as_")
+        alike = f"that looks like `{key}` and lacks its beginning or name: use `--as {key}`"
+        indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
+        for name in names[:SHOWN_UNREAD]:
+            indented(name, 4, out)
+        _print_beyond(len(names) - SHOWN_UNREAD, out)
+
+
+def _print_beyond(count: int, out: Console) -> None:
+    """How many more there are than were shown."""
+    if count > 0:
+        indented(f"and {count:,} more", 4, out)
+
+
+def print_not_revived(export: OwnExport, out: Console) -> None:
+    """Grants are a promise of the server that made them: they are listed, never brought back."""
+    count = len(export.grants)
+    if count:
+        were = "1 grant was" if count == 1 else f"{count} grants were"
+        them = "it is" if count == 1 else "they are"
+        out.print(f"  {were} in it; {them} not revived. Connect the apps anew.")
+    for each in export.grants:
+        ended = " (ended)" if each.get("revoked_at") else ""
+        label = f"{each.get('client_id')} reads {each.get('connector_key')}"
+        indented(f"{label}, since {each.get('issued_at')}{ended}", 4, out)
+    if export.disclosure_count:
+        lines = "1 line" if export.disclosure_count == 1 else f"{export.disclosure_count} lines"
+        out.print(f"  {lines} of its disclosure log stay in the file.")
+
+
+def print_tally(
+    tally: ImportTally,
+    refused: Sequence[Skipped],
+    target: Data | None,
+    out: Console,
+    *,
+    stored: bool,
+) -> None:
+    """One line per stream, then what was passed over and why."""
+    if target is not None:
+        label = target["name"] or target["connection_id"]
+        out.print(Text.assemble("  into ", (plain(label).plain, "bold")))
+    columns = ("  stream", "read", "new", "updated", "unchanged", "rejected")
+    rows = [
+        (f"  {name}", each.read, each.new, each.updated, each.unchanged, each.rejected)
+        for name, each in tally.streams.items()
+    ]
+    if not stored:
+        columns = ("  stream", "would be read", "rejected")
+        rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
+    out.print(table(columns, rows))
+    _print_absent(tally, out)
+    if tally.earliest:
+        out.print(f"  from {tally.earliest} to {tally.latest}")
+    for name, each in tally.streams.items():
+        if each.moved:
+            out.print(plain(f"  {name} stored before that joined another thread: {each.moved}"))
+        if each.texts:
+            out.print(plain(f"  text of files in {name}: {_texts_shown(each.texts)}"))
+    if not any(e.read or e.texts for e in tally.streams.values()) and not tally.skipped_count:
+        out.print("  Nothing of this kind was found in it.")
+    for code, count, examples in _skipped(tally, refused):
+        out.print(plain(f"  skipped {count} × {code}"))
+        shown = examples[:SHOWN_EXAMPLES]
+        for each in shown:
+            indented(f"{each.where}: {each.reason}", 4, out)
+        _print_beyond(count - len(shown), out)
+
+
+def _print_absent(tally: ImportTally, out: Console) -> None:
+    """What is stored and not in the file."""
+    for name, each in tally.streams.items():
+        if each.deleted:
+            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in it"))
+        if each.absent > each.deleted:
+            left = f"  {each.absent - each.deleted:,} of {name}, stored before, are not in it"
+            out.print(plain(f"{left}; they stay (--replace if the file is the whole)"))
+
+
+def _texts_shown(texts: Mapping[str, int]) -> str:
+    """How many were read, and why others have none."""
+    read_first = sorted(texts.items(), key=lambda each: (each[0] != TextState.READ, each[0]))
+    return ", ".join(f"{count:,} {state}" for state, count in read_first)
+
+
+def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:
+    """The same for programs."""
+    streams: Data = {}
+    for name, each in tally.streams.items():
+        outcome = {"new": each.new, "updated": each.updated, "unchanged": each.unchanged}
+        beyond = {"not_in_file": each.absent, "deleted": each.deleted} if each.absent else {}
+        found = {"read": each.read, "rejected": each.rejected}
+        texts = {"texts": each.texts} if each.texts else {}
+        streams[name] = found | (outcome | beyond | texts if stored else {})
+        if each.moved:
+            streams[name]["joined_another_thread"] = each.moved
+    skipped = [
+        {
+            "code": code,
+            "count": count,
+            "examples": [{"where": e.where, "reason": e.reason} for e in examples],
+        }
+        for code, count, examples in _skipped(tally, refused)
+    ]
+    unfinished = not DAMAGE.isdisjoint(each["code"] for each in skipped)
+    span = {"earliest": tally.earliest, "latest": tally.latest}
+    return {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
+
+
+def _skipped(
+    tally: ImportTally, refused: Sequence[Skipped]
+) -> list[tuple[str, int, list[Skipped]]]:
+    counts = dict(tally.skipped_count)
+    for each in refused:
+        counts[each.code] = counts.get(each.code, 0) + 1
+    known = [*refused, *tally.skipped]
+    return [
+        (code, count, [each for each in known if each.code == code])
+        for code, count in counts.items()
+    ]
+
+
+import_exports = import_command(open_imports, open_reader, ConfiguredZone())

@@ -1,0 +1,84 @@
+"""`pdpp move`: the same server on another database.
+
+Source: docs/postgresql.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import words
+from pdpp_mcp_server.settings import InvalidSetting
+from personal_server.app.moves import move
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import Settings, from_env
+from personal_server.storage.sql.whole_copy import Tell
+
+
+def move_command(*, to: str, schema: str | None = None, json: bool = False) -> None:
+    """Move everything to PostgreSQL, or back into a data directory, while no server runs.
+
+    Nothing is lost: accounts, records, grants, tokens, bookmarks and logs go on there. It can be
+    interrupted and repeated. What was here stays as it is, for you to put away.
+
+    Parameters
+    ----------
+    to
+        Where to: `postgresql://…` of a database, or a data directory.
+    schema
+        The schema of that database. Default: PDPP_DATABASE_SCHEMA.
+    json
+        Print the digest of each table as JSON.
+    """
+    settings = settings_or_exit()
+    target = target_of(settings, to, schema)
+    with _progress() as tell:
+        moved = move(settings, target, tell)
+    if json:
+        print_json({"tables": dict(moved.digests), "blobs": moved.blobs})
+        return
+    say = words().print
+    say(f"Moved: {len(moved.digests)} tables are the same in both places by their digests.")
+    if target.database_url is None:
+        say(f"Start the server with PDPP_DATA_DIR={target.data_dir}, without PDPP_DATABASE_URL.")
+    else:
+        say("Set PDPP_DATABASE_URL to that address, and PDPP_DATABASE_SCHEMA to that schema.")
+    say("Put away what was here: whoever goes on with it has another history from now on.")
+
+
+def target_of(settings: Settings, to: str, schema: str | None) -> Settings:
+    """The settings of a server that works there.  Raises: CommandError."""
+    if not to.startswith(("postgresql://", "postgres://")):
+        directory = Path(to).expanduser().absolute()
+        return replace(settings, data_dir=directory, database_url=None, database_listen_url=None)
+    asked = {"PDPP_DATABASE_URL": to, "PDPP_DATABASE_SCHEMA": schema or settings.database_schema}
+    try:
+        found = from_env(asked)
+    except InvalidSetting as error:
+        raise CommandError("config", str(error), "Correct --to or --schema.") from None
+    return replace(settings, database_url=found.database_url, database_schema=found.database_schema)
+
+
+@contextmanager
+def _progress() -> Generator[Tell, None, None]:
+    """A bar for each table with many lines; a line when it is done where nobody watches."""
+    bar = Progress(
+        TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), console=words()
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def tell(name: str, done: int, count: int) -> None:
+        if name not in tasks:
+            tasks[name] = bar.add_task(name, total=count)
+        bar.update(tasks[name], completed=done)
+        if done == count and not words().is_terminal:
+            words().print(f"  {name}: {count:,}")
+
+    with bar:
+        yield tell

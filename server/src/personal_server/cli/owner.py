@@ -1,0 +1,187 @@
+"""`pdpp owner`: sign-in links, the password and sign-ins, on the machine that holds the store.
+
+`login` and `logout` act as the owner from another computer; such credentials stand apart from
+granted ones, under `owners/`, and are used by no adapter.
+Source: docs/contract/authorization-server.md 8.1, 13.1, 13.2, 14.1.
+"""
+
+from __future__ import annotations
+
+import sys
+from getpass import getpass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_mcp_server.commands.connect import CommandContext, show_offer
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, words
+from pdpp_mcp_server.rs_client.authorization_flows import (
+    OWNER_CLIENT,
+    OWNER_SCOPE,
+    ask_as_owner,
+    poll_device,
+    revoke,
+)
+from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
+from pdpp_mcp_server.rs_client.credentials import (
+    credential_document,
+    credential_members,
+    normalize_provider_url,
+)
+from pdpp_mcp_server.rs_client.discovery import discover
+from personal_server.cli.store import StoreOpener, open_store
+
+LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
+FOLDER = "owners"
+
+
+def owner_app(open_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp owner`."""
+    app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
+
+    @app.command
+    def link(origin: str | None = None, *, json: bool = False) -> None:
+        """Print a link that signs a browser in, once, within ten minutes.
+
+        Parameters
+        ----------
+        origin
+            The server's address as the browser uses it, where it is another name of this computer
+            (a sign-in at 127.0.0.1 does not count at localhost).
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            where = _same_server(store.origin, origin)
+            address = f"{where}/owner/enter?t={store.sign_in.make_link()}"
+        if json:
+            print_json({"link": address, "expires_in": 600})
+        else:
+            console().print(address, soft_wrap=True)
+
+    @app.command
+    def password(*, remove: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """Set the owner's password; every sign-in ends.
+
+        Parameters
+        ----------
+        remove
+            Have none any more: passkeys and links of this machine sign you in.
+        """
+        chosen = None if remove else _read_password()
+        with open_store() as store:
+            if chosen is None:
+                store.sign_in.remove_password()
+            else:
+                store.sign_in.set_password(chosen)
+        done = "removed" if remove else "set"
+        words().print(f"The password is {done}. Everybody who was signed in is signed out.")
+
+    @app.command(name="sign-out")
+    def sign_out(*, all: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """End every sign-in of the owner, in all browsers.
+
+        Parameters
+        ----------
+        all
+            Say that you mean all of them.
+        """
+        if not all:
+            raise CommandError(
+                "usage", "This ends every sign-in.", "Say so: pdpp owner sign-out --all"
+            )
+        with open_store() as store:
+            ended = store.sign_in.sign_out_all()
+        words().print(f"{ended} {'sign-in' if ended == 1 else 'sign-ins'} ended.")
+
+    return app
+
+
+def _same_server(own: str, other: str | None) -> str:
+    """The other origin, if it is this server's: itself, or another loopback name of it."""
+    if other is None:
+        return own
+    origin = normalize_provider_url(other)
+    ours, theirs = urlsplit(own), urlsplit(origin)
+    loopback = {ours.hostname, theirs.hostname} <= LOOPBACK_NAMES
+    if origin != own and not (loopback and ours.port == theirs.port):
+        raise CommandError(
+            "usage", "That is not an address of this server.", f"Leave it out, or give {own}."
+        )
+    return origin
+
+
+def _read_password() -> str:
+    """From the terminal, twice and unseen; else one line of standard input."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass("New password: ")
+    if getpass("Once more: ") != first:
+        raise CommandError("usage", "The two were not the same. Nothing was changed.")
+    return first
+
+
+def add_owner_profile(app: cyclopts.App, around: CommandContext, home: Path) -> None:
+    """Add both commands to `pdpp owner`; `home` is the directory of `owners/`."""
+
+    @app.command
+    def login(
+        url: str,
+        *,
+        browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
+        json: bool = False,
+    ) -> None:
+        """Sign in to a server as its owner, for commands that change it.
+
+        Parameters
+        ----------
+        url
+            The server's address.
+        browser
+            Open the browser; with --no-browser only print the address.
+        json
+            Print JSON.
+        """
+        origin, exchange = normalize_provider_url(url), around.exchange()
+        provider = discover(exchange, origin)
+        offer = ask_as_owner(exchange, provider)
+        show_offer(offer, around.open_browser if browser else None)
+        tokens = poll_device(exchange, provider, OWNER_CLIENT, offer, around.waiting)
+        now_ns = around.clock()
+        credential = {"token_kind": "owner", **credential_members(tokens, now_ns)}
+        client = {"client_id": OWNER_CLIENT}
+        path = _cache(home).save(
+            credential_document(origin, provider.issuer, OWNER_SCOPE, client, credential, now_ns)
+        )
+        if json:
+            print_json({"provider_url": origin, "kind": "owner", "cache_path": str(path)})
+        else:
+            words().print(f"You are the owner of {origin} on this computer.", soft_wrap=True)
+
+    @app.command
+    def logout(url: str) -> None:
+        """Give the owner's access back and forget it.
+
+        Parameters
+        ----------
+        url
+            The server's address.
+        """
+        origin, exchange = normalize_provider_url(url), around.exchange()
+        credential = _cache(home).load(origin)
+        token = credential.refresh_token or credential.access_token
+        revoke(exchange, discover(exchange, origin), OWNER_CLIENT, token)
+        _cache(home).remove(origin)
+        words().print(f"You are no longer the owner of {origin} here.", soft_wrap=True)
+
+
+def _cache(home: Path) -> CredentialCache:
+    return CredentialCache(home, lambda sentence: words().print(sentence), folder=FOLDER)
+
+
+owner = owner_app(open_store)
+add_owner_profile(owner, CommandContext(), Path.home() / ".pdpp")

@@ -1,0 +1,106 @@
+"""The owner's time zone, in which times are read that name none: asked for once, then kept.
+
+Rule: it stays the same wherever the machine travels, so that the same export says the same again.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+from zoneinfo import ZoneInfo, available_timezones
+
+from tzlocal import get_localzone_name
+
+from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.tables import words
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import keep_time_zone, read_configuration
+
+
+class OwnerZone(Protocol):
+    """Where the owner's zone comes from."""
+
+    def known(self) -> str | None:
+        """The one that was set or kept."""
+        ...
+
+    def machine(self) -> str:
+        """That of this machine."""
+        ...
+
+    def ask(self, default: str) -> str:
+        """What the owner answers; the default where nobody can be asked."""
+        ...
+
+    def keep(self, name: str) -> None:
+        """Know it from now on."""
+        ...
+
+
+class ConfiguredZone:
+    """The zone of the settings, else of `config.toml`."""
+
+    def known(self) -> str | None:
+        """The setting counts before the file."""
+        settings = settings_or_exit()
+        if settings.time_zone is not None:
+            return settings.time_zone
+        kept = read_configuration(settings.data_dir)
+        return None if kept is None else kept.time_zone
+
+    def machine(self) -> str:
+        """UTC, where the system does not say it."""
+        try:
+            return zone_named(get_localzone_name() or "UTC")
+        except (CommandError, LookupError, ValueError, OSError):
+            return "UTC"
+
+    def ask(self, default: str) -> str:
+        """On a terminal only."""
+        if not (sys.stdin.isatty() and words().is_terminal):
+            return default
+        say = words().print
+        say("Which is your time zone, as Europe/Rome? Times in your files that name none are its.")
+        while True:
+            say(f"Enter for {default}: ", markup=False, end="")
+            answer = sys.stdin.readline().strip() or default
+            if meant := zone_meant(answer):
+                return meant
+            say("There is no time zone of that name. Write it as Europe/Rome.")
+
+    def keep(self, name: str) -> None:
+        """In `config.toml`, once the data directory has one."""
+        keep_time_zone(settings_or_exit().data_dir, name)
+
+
+def zone_for(given: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
+    """The zone of one import: the one given, the one known, or the answer. Raises: CommandError."""
+    if given is not None:
+        return zone_named(given)
+    known = owner.known()
+    if known is not None:
+        return zone_named(known)
+    return zone_named(owner.ask(owner.machine()) if may_ask else owner.machine())
+
+
+def zone_named(name: str) -> str:
+    """The name of a zone that there is. Raises: CommandError (`usage`)."""
+    meant = zone_meant(name)
+    if meant is None:
+        raise CommandError(
+            "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
+        )
+    return meant
+
+
+def zone_meant(text: str) -> str | None:
+    """The zone of that name, or of that city where only one is called so; `None` if none is."""
+    try:
+        return ZoneInfo(text).key
+    except (ValueError, KeyError, OSError):
+        wanted = text.strip().replace(" ", "_").lower()
+        known = sorted(available_timezones())
+        same = [name for name in known if name.lower() == wanted]
+        cities = [name for name in known if name.lower().rpartition("/")[2] == wanted]
+        found = same or cities
+        return found[0] if len(found) == 1 else None

@@ -1,0 +1,223 @@
+"""`pdpp person`: who is who in the owner's records, and the owner's corrections.
+
+Source: docs/contract/resource-server.md 22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Annotated, cast
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_kernel.persons import Corrections, Identity, identity_of, merged, parted
+from pdpp_kernel.record import JsonObject
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, print_facts, table, words
+from personal_server.app.stores import OwnerStore
+from personal_server.cli.store import StoreOpener, open_store
+from personal_server.collecting.persons import persons_connection, turn_on
+from personal_server.reading.persons import every_person
+
+Flag = Annotated[bool, Parameter(negative="")]
+COLUMNS = ("id", "name", "reached at", "mentions")
+SHOWN_IDENTITIES = 3
+TURN_ON = "Turn them on with `pdpp person on`."
+
+
+def person_app(open_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp person`."""
+    app = cyclopts.App(name="person", help="See who is who in your records, and correct it.")
+
+    @app.command
+    def on() -> None:
+        """Work out who is who, and let apps be granted the stream `persons`.
+
+        What an app sees of it follows from what else the same access lets it read.
+        """
+        with open_store() as store:
+            _, is_new = turn_on(store.reads.store, store.clock(), store.random_bytes)
+        words().print(
+            "Persons are worked out from now on. Sources that you imported with an older version"
+            " take part when you import them again."
+            if is_new
+            else "Persons are on already."
+        )
+
+    @app.command
+    def off() -> None:
+        """Take the stream `persons` away again, from every access too.
+
+        What you merged and parted is kept for the next time.
+        """
+        with open_store() as store:
+            known = persons_connection(store.reads.store)
+            if known is None:
+                raise _off()
+            store.reads.store.erase_connection(known.connection_id, store.clock())
+        words().print("Persons are off.")
+
+    @app.command(name="list")
+    def list_(sought: str = "", /, *, limit: int = 50, json: Flag = False) -> None:
+        """List persons, those that your records mention most first.
+
+        Parameters
+        ----------
+        sought
+            Only those with this in a name, address, number or handle.
+        limit
+            At most so many.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            found = [each for each in _persons(store) if _holds(each, sought.casefold())]
+        shown = list(islice(found, limit))
+        if json:
+            print_json(shown)
+        elif shown:
+            console().print(table(COLUMNS, map(_line, shown)))
+            if len(found) > len(shown):
+                words().print(f"{len(found) - len(shown):,} more; --limit shows them.")
+        else:
+            console().print("There is nobody.")
+
+    @app.command
+    def show(who: str, /, *, json: Flag = False) -> None:
+        """Show one person, with the records that tell of them.
+
+        Parameters
+        ----------
+        who
+            An address, a number, `network:handle`, or an id as `pdpp person list` shows it.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            found = _one(store, who)
+        if json:
+            print_json(found)
+        else:
+            print_facts(_facts(found), console())
+
+    _add_corrections(app, open_store)
+    return app
+
+
+def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
+    @app.command
+    def merge(one: str, other: str, /) -> None:
+        """Say that two addresses, numbers or handles are one person's.
+
+        Parameters
+        ----------
+        one
+            An address, a number, or `network:handle`.
+        other
+            Another one.
+        """
+        first, second = _identity(one), _identity(other)
+        if first == second:
+            raise CommandError("usage", "These are the same.", "Name two that differ.")
+        with open_store() as store:
+            _correct(store, (first, second), lambda known: merged(known, first, second))
+        words().print("They are one person.")
+
+    @app.command
+    def part(identity: str, /) -> None:
+        """Say that an address, number or handle is nobody else's.
+
+        Nothing joins it to others any more, such as a number that a family shares; what you merged
+        it with is undone too.
+
+        Parameters
+        ----------
+        identity
+            An address, a number, or `network:handle`.
+        """
+        alone = _identity(identity)
+        with open_store() as store:
+            _correct(store, (alone,), lambda known: parted(known, alone))
+        words().print("It stands alone.")
+
+
+def _persons(store: OwnerStore) -> list[JsonObject]:
+    if persons_connection(store.reads.store) is None:
+        raise _off()
+    return list(every_person(store.reads.store, store.declarations))
+
+
+def _off() -> CommandError:
+    return CommandError("not_found", "Persons are off.", TURN_ON)
+
+
+def _correct(
+    store: OwnerStore, named: Sequence[Identity], change: Callable[[Corrections], Corrections]
+) -> None:
+    known = _persons(store)
+    if not all(any(_has(person, each) for person in known) for each in named):
+        raise CommandError(
+            "not_found", "No record mentions that.", "`pdpp person list` shows what there is."
+        )
+    store.reads.store.correct_persons(change)
+
+
+def _one(store: OwnerStore, who: str) -> JsonObject:
+    identity = identity_of(who)
+    for person in _persons(store):
+        if person["id"] == who or (identity is not None and _has(person, identity)):
+            return person
+    raise CommandError("not_found", "There is nobody of that kind.", "Try `pdpp person list`.")
+
+
+def _identity(text: str) -> Identity:
+    found = identity_of(text)
+    if found is None:
+        raise CommandError(
+            "usage",
+            "That is no address, number or handle.",
+            "Write it as `pdpp person show` does: name@example.org, +4930123456, network:name.",
+        )
+    return found
+
+
+def _texts(person: JsonObject, field: str) -> list[str]:
+    return cast("list[str]", person[field])
+
+
+def _identities(person: JsonObject) -> list[str]:
+    return [text for field in ("addresses", "numbers", "handles") for text in _texts(person, field)]
+
+
+def _has(person: JsonObject, identity: Identity) -> bool:
+    fields = {"address": "addresses", "number": "numbers", "handle": "handles"}
+    return identity.value in _texts(person, fields[identity.kind])
+
+
+def _holds(person: JsonObject, sought: str) -> bool:
+    said = [str(person["name"] or ""), *_texts(person, "other_names"), *_identities(person)]
+    return any(sought in text.casefold() for text in said)
+
+
+def _line(person: JsonObject) -> tuple[object, ...]:
+    reached = _identities(person)
+    more = len(reached) - SHOWN_IDENTITIES
+    told = ", ".join(reached[:SHOWN_IDENTITIES]) + (f" and {more} more" if more > 0 else "")
+    return (person["id"], person["name"] or "–", told, person["mention_count"])
+
+
+def _facts(person: JsonObject) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = [("id", person["id"]), ("name", person["name"] or "–")]
+    facts += [("also", name) for name in _texts(person, "other_names")]
+    for label, field in (("address", "addresses"), ("number", "numbers"), ("handle", "handles")):
+        facts += [(label, text) for text in _texts(person, field)]
+    facts.append(("mentions", person["mention_count"]))
+    for link in cast("list[dict[str, str]]", person["links"]):
+        field = f", {link['field']}" if "field" in link else ""
+        facts.append(("record", f"{link['connector_key']} {link['stream']} {link['id']}{field}"))
+    return facts
+
+
+person = person_app(open_store)

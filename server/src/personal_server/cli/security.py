@@ -1,0 +1,267 @@
+"""`pdpp doctor --security`: what on this machine would let somebody in.
+
+Rule: it looks, and changes no more than every command that opens the store.  What cannot be seen
+from here is said to be so, and counts as no fault.
+Source: docs/threat-model.md; docs/contract/authorization-server.md 1, 13.1, 14.1.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from importlib import resources
+from itertools import takewhile
+from pathlib import Path
+
+from pdpp_kernel.values import NANOSECONDS
+from pdpp_mcp_server.commands.exits import failure_of
+from personal_server.app.stores import OwnerStore, command_origin
+from personal_server.cli.findings import HINT, SKIPPED, WRONG, Finding, good, wrong
+from personal_server.cli.store import StoreOpener
+from personal_server.granting.holdings import Holding, list_held
+from personal_server.granting.passkeys import has_passkey
+from personal_server.settings import Settings
+from personal_server.storage.authorization import HeldQuery
+from personal_server.upkeep.ownership import DataNotOwned, require_own_files
+
+Asking = Callable[[Sequence[str]], str]
+VersionOf = Callable[[str], str | None]
+OTHERS = 0o077
+WIDEST_PREFIX = 7
+"""A network with a shorter one is half the internet; the private fc00::/7 is the widest in use."""
+ENCRYPTING = ("gocryptfs", "cryfs", "encfs", "ecryptfs", "securefs")
+MOUNT_OF = ("findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target")
+DEVICES_BELOW = ("lsblk", "--noheadings", "--inverse", "--list", "--output", "TYPE")
+NAMES_SHOWN = 3
+FRESH_DAYS = 365
+
+
+def ask_system(words: Sequence[str]) -> str:
+    """What a program of the system prints; nothing where there is none or it fails."""
+    program = shutil.which(words[0])
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 (its words are fixed; a path is one argument)
+            [program, *words[1:]], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def installed_version(package: str) -> str | None:
+    """The version of an installed package."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def security_findings(
+    settings: Settings,
+    open_store: StoreOpener,
+    ask: Asking = ask_system,
+    version_of: VersionOf = installed_version,
+    platform: str = sys.platform,
+    clock: Callable[[], int] = time.time_ns,
+) -> Iterator[Finding]:
+    """Everything that can be seen from here.  Raises: PersonalServerError of the store."""
+    folder = settings.backup_dir
+    if settings.data_dir.is_dir():
+        owned = _check_owner(settings.data_dir)
+        yield owned
+        yield _check_modes("Modes of the data directory", settings.data_dir)
+        yield _check_encryption(settings.data_dir, ask, platform)
+        if owned.state != WRONG:
+            with open_store() as store:
+                yield _check_sign_in(settings, store)
+                yield from _check_access(store)
+                if folder is None and store.backups is not None:
+                    folder = Path(store.backups.folder)
+    else:
+        yield Finding("Data directory", SKIPPED, "there is none yet")
+    yield _check_proxies(settings)
+    yield _check_backups(folder)
+    yield _check_versions(read_advisories(), version_of, clock())
+
+
+def _check_owner(data_dir: Path) -> Finding:
+    try:
+        require_own_files(data_dir)
+    except DataNotOwned as error:
+        return wrong("Owner of the data directory", error.message, failure_of(error).next_step)
+    return good("Owner of the data directory")
+
+
+def _check_modes(name: str, folder: Path) -> Finding:
+    """A folder that nobody else enters keeps what lies in it, whatever its mode."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & OTHERS:
+        return wrong(name, f"other users may enter it ({mode:04o})", f"chmod 700 {folder}")
+    return good(name, f"{mode:04o}")
+
+
+def _check_encryption(data_dir: Path, ask: Asking, platform: str) -> Finding:
+    name = "Encryption at rest"
+    how = _encryption(data_dir, ask, platform)
+    if how:
+        return good(name, how)
+    return Finding(
+        name,
+        HINT,
+        "none can be seen from here" if how == "" else "cannot tell",
+        "Encrypt the disk or the data directory: docs/threat-model.md, A stolen disk.",
+    )
+
+
+def _encryption(data_dir: Path, ask: Asking, platform: str) -> str | None:
+    """By what the directory is encrypted; empty: by nothing that shows; `None`: cannot tell."""
+    if platform == "darwin":
+        said = ask(["fdesetup", "status"])
+        return "FileVault" if "is On" in said else "" if "is Off" in said else None
+    mounted = ask(
+        ["findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target", f"{data_dir}"]
+    )
+    kind, _, source = mounted.strip().partition(" ")
+    found = next((program for program in ENCRYPTING if program in kind), None)
+    if found is not None:
+        return found
+    device = source.strip().partition("[")[0]  # btrfs names its subvolume behind it
+    if not device.startswith("/dev/"):
+        return None
+    below = ask(
+        ["lsblk", "--noheadings", "--inverse", "--list", "--output", "TYPE", device]
+    ).split()
+    if not below:
+        return None
+    return "dm-crypt (LUKS)" if "crypt" in below else ""
+
+
+def _check_sign_in(settings: Settings, store: OwnerStore) -> Finding:
+    name = "Sign-in"
+    ways = [
+        way
+        for way, there in (
+            ("password", store.sign_in.has_password()),
+            ("passkey", has_passkey(store.authorization, command_origin(settings))),
+        )
+        if there
+    ]
+    if ways:
+        return good(name, " and ".join(ways))
+    if settings.is_loopback:
+        return good(name, "by links of this machine only")
+    return wrong(
+        name,
+        "reachable from outside, with neither password nor passkey",
+        "Set a password: pdpp owner password",
+    )
+
+
+def _check_access(store: OwnerStore) -> Iterator[Finding]:
+    with store.authorization.read() as reader:
+        held = list_held(reader, HeldQuery(store.clock(), lasts=True))
+    unused = [one for one in held if one.last_used_at_ns is None]
+    yield _to_end("Apps that never came", "given to {}, and never used", unused)
+    endless = [one for one in held if one.expires_at_ns is None]
+    yield _to_end("Access without end", "{} keep it until you end it", endless)
+
+
+def _to_end(name: str, said: str, held: Sequence[Holding]) -> Finding:
+    """Access that its owner may want to look at."""
+    if not held:
+        return good(name, "none")
+    shown = _some([f"{one.client_name} ({one.id})" for one in held])
+    return Finding(name, HINT, said.format(shown), "End what you do not need: pdpp grant revoke ID")
+
+
+def _check_proxies(settings: Settings) -> Finding:
+    name = "Proxies"
+    wide = [str(net) for net in settings.trusted_proxies if net.prefixlen < WIDEST_PREFIX]
+    if wide:
+        return wrong(
+            name,
+            f"{_some(wide)} lets anybody say from where and for which host he comes",
+            "Name the addresses of your proxies only in PDPP_TRUSTED_PROXIES.",
+        )
+    if not settings.is_loopback and settings.bind_host not in ("127.0.0.1", "::1", "localhost"):
+        return Finding(
+            name,
+            HINT,
+            f"it listens on {settings.bind_host}: whoever reaches that port goes past the proxy",
+            "Where the proxy runs on this machine: PDPP_BIND=127.0.0.1:PORT; else a firewall.",
+        )
+    return good(name, _some([str(net) for net in settings.trusted_proxies]) or "none named")
+
+
+def _check_backups(folder: Path | None) -> Finding:
+    name = "Backups"
+    if folder is None or not folder.is_dir():
+        return Finding(name, SKIPPED, "none are made by schedule: pdpp backup FOLDER --every 1d")
+    if not folder.stat().st_mode & OTHERS:
+        return good(name, "readable by you only")
+    kept = (*folder.glob("*.pdpp"), *folder.glob("*.pdpp.age"))
+    readable = sorted(path.name for path in kept if path.stat().st_mode & OTHERS)
+    if readable:
+        return wrong(
+            name,
+            f"{len(readable)} can be read by others: {_some(readable)}",
+            f"chmod 700 {folder}",
+        )
+    return good(name, "readable by you only")
+
+
+def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: int) -> Finding:
+    """Installed packages against the list of the release; what came after its date is not in it."""
+    name = "Known weaknesses of packages"
+    advisories: list[dict[str, str]] = json.loads(json.dumps(known["advisories"]))
+    hit = [
+        f"{one['package']} {version} ({one['id']}, mended in {one['before']})"
+        for one in advisories
+        if (version := version_of(one["package"])) is not None
+        and release(one["from"]) <= release(version) < release(one["before"])
+    ]
+    if hit:
+        return wrong(name, "; ".join(hit), "Install the newest release with its locked packages.")
+    newest = date.fromisoformat(str(known["newest"]))
+    age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
+    said = (
+        f"none of this release's list of {len(advisories)}; its newest entry is of {newest},"
+        f" {age_days} days ago, and what was found since is not in it"
+    )
+    if age_days <= FRESH_DAYS:
+        return good(name, said)
+    return Finding(
+        name,
+        HINT,
+        said,
+        "Install a newer release, or ask a current list about the packages you have: pip-audit.",
+    )
+
+
+def read_advisories() -> dict[str, object]:
+    """The list that ships with the release."""
+    listed = resources.files("personal_server.cli") / "advisories.json"
+    return json.loads(listed.read_text(encoding="utf-8"))
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version, without zeros at its end."""
+    parts = version.split("+")[0].split(".")
+    numbers = [int("".join(takewhile(str.isdecimal, part)) or 0) for part in parts]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,221 @@
+"""`pdpp semantic`: the model by which records are found by meaning.
+
+Source: docs/contract/resource-server.md 11.6.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import cyclopts
+import httpx2
+from cyclopts import Parameter
+
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, table, words
+from personal_server.app.meaning import embedder_of
+from personal_server.app.stores import open_stores
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.semantics.chosen import (
+    GET_PACKAGES,
+    NEEDED,
+    ChosenModel,
+    ModelUnusable,
+    endpoint_choice,
+    forget_choice,
+    keep_folder,
+    missing_packages,
+    read_choice,
+    write_choice,
+)
+from personal_server.semantics.download import HUB, MULTILINGUAL, DownloadFailed, fetch_model
+from personal_server.semantics.embedder import EmbedderFailed
+from personal_server.semantics.endpoint import is_of_this_machine
+from personal_server.semantics.index import percent_embedded
+
+Flag = Annotated[bool, Parameter(negative="")]
+COLUMNS = ("field", "connection", "records", "embedded")
+
+
+def semantic_app() -> cyclopts.App:
+    """The command group `pdpp semantic`."""
+    app = cyclopts.App(name="semantic", help="Find records by meaning, with a model of your own.")
+
+    @app.command
+    def install(
+        *,
+        from_: Annotated[Path | None, Parameter(name="--from")] = None,
+        endpoint: str | None = None,
+        model: str | None = None,
+        hub: str = HUB,
+        send_texts_away: Flag = False,
+        yes: Flag = False,
+    ) -> None:
+        """Choose the model that texts are embedded with; a running server goes over to it.
+
+        Without an option a model for fifty languages is fetched from its hub. Your records are
+        embedded by the server, in the background; nothing of them leaves this machine.
+
+        Parameters
+        ----------
+        from_
+            A folder as sentence-transformers lays it out, with an ONNX graph (model.onnx) and
+            tokenizer.json.
+        endpoint
+            The address of a server that embeds (Ollama, llama.cpp), such as
+            http://127.0.0.1:11434/v1; with --model.
+        model
+            The name of the endpoint's model.
+        hub
+            Where the model is fetched from.
+        send_texts_away
+            Say that the endpoint may be another machine's, which gets the text of every record.
+        yes
+            Take a model that was fetched without being asked.
+        """
+        data_dir = settings_or_exit().data_dir
+        if endpoint is not None:
+            _choose_endpoint(data_dir, endpoint, model, send_texts_away=send_texts_away)
+            return
+        _require_packages()
+        if from_ is not None:
+            _choose(data_dir, _kept(data_dir, from_, from_.resolve().name))
+            return
+        with tempfile.TemporaryDirectory(prefix="pdpp-model-") as folder:
+            _fetch(Path(folder), hub, yes=yes)
+            _choose(data_dir, _kept(data_dir, Path(folder), MULTILINGUAL.name))
+
+    @app.command
+    def status(*, json: Flag = False) -> None:
+        """Show the model, and how many records are embedded.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        settings = settings_or_exit()
+        chosen = read_choice(settings.data_dir)
+        with open_stores(settings, serving=False) as stores:
+            progress = stores.records.embedding_progress()
+        told: dict[str, Any] = {
+            "model": None if chosen is None else chosen.name,
+            "identity": None if chosen is None else chosen.identity,
+            "missing_packages": missing_packages(),
+            "percent": percent_embedded(progress) if progress else 0,
+            "streams": [
+                {
+                    "connection_id": each.connection_id,
+                    "stream": each.stream,
+                    "fields": each.fields,
+                    "records": each.records,
+                    "embedded": max(0, each.records - each.waiting),
+                    "percent": percent_embedded([each]),
+                }
+                for each in progress
+            ],
+        }
+        if json:
+            print_json(told)
+            return
+        for line in _lines(told):
+            words().print(line, markup=False, soft_wrap=True)
+        rows = [
+            (f"{e['stream']}.{field}", e["connection_id"], str(e["records"]), f"{e['percent']} %")
+            for e in told["streams"]
+            for field in e["fields"]
+        ]
+        if rows:
+            console().print(table(COLUMNS, rows))
+
+    @app.command
+    def remove() -> None:
+        """Choose no model; the server forgets what was embedded."""
+        was_chosen = forget_choice(settings_or_exit().data_dir)
+        words().print("Removed." if was_chosen else "No model was chosen.")
+
+    return app
+
+
+def _kept(data_dir: Path, folder: Path, name: str) -> ChosenModel:
+    try:
+        return keep_folder(data_dir, folder, name)
+    except ModelUnusable as error:
+        raise CommandError("usage", error.sentence) from None
+    except OSError:
+        raise CommandError("usage", "The folder cannot be read, or copied.") from None
+
+
+def _choose_endpoint(data_dir: Path, url: str, name: str | None, *, send_texts_away: bool) -> None:
+    if name is None:
+        raise CommandError("usage", "--endpoint needs --model NAME.")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise CommandError("usage", "An endpoint is an address, such as http://127.0.0.1:11434/v1.")
+    _require_packages(("sqlite_vec",))
+    if not is_of_this_machine(url):
+        if not send_texts_away:
+            raise CommandError(
+                "usage",
+                "That address is not of this machine: it would get the text of every record.",
+                "Name one that is, or say so with --send-texts-away.",
+            )
+        words().print("Every text that is embedded, and every query, is sent to that address.")
+    _choose(data_dir, endpoint_choice(url, name))
+
+
+def _fetch(folder: Path, hub: str, *, yes: bool) -> None:
+    """Fetch the model that is recommended, and have what nobody verified looked at."""
+    with httpx2.Client(timeout=60, follow_redirects=True) as client:
+        try:
+            digests = fetch_model(
+                MULTILINGUAL,
+                folder,
+                client,
+                lambda name, size: words().print(f"fetched {name} ({size // 1024} KiB)"),
+                hub,
+            )
+        except DownloadFailed as error:
+            raise CommandError("unavailable", error.sentence) from None
+        except OSError:
+            raise CommandError("usage", "There is no room for the model.") from None
+    unverified = sorted(digests.keys() - MULTILINGUAL.digests.keys())
+    if unverified and not yes:
+        words().print("Nobody has verified these files. Compare them with what their maker says:")
+        for name in unverified:
+            console().print(f"{name} sha256:{digests[name]}", soft_wrap=True, markup=False)
+        if not console().is_terminal or input("Take them? [y/N] ").strip().lower() != "y":
+            raise CommandError("usage", "Not taken.", "Repeat it with --yes if they are right.")
+
+
+def _require_packages(needed: tuple[str, ...] = NEEDED) -> None:
+    missing = [name for name in missing_packages() if name in needed]
+    if missing:
+        raise CommandError("usage", f"Missing here: {', '.join(missing)}.", f"{GET_PACKAGES}.")
+
+
+def _choose(data_dir: Path, chosen: ChosenModel) -> None:
+    """Try the model before it is chosen."""
+    embedder = embedder_of(data_dir, chosen, is_for_queries=True)
+    try:
+        size = len(embedder.embed(["It is tried."], is_query=True)[0])
+    except EmbedderFailed as error:
+        raise CommandError("usage", "The model embeds nothing here.", error.next_step) from None
+    finally:
+        embedder.close()
+    write_choice(data_dir, chosen)
+    words().print(f"{chosen.name}: {size} dimensions. A running server begins within seconds;")
+    words().print("`pdpp semantic status` says how far it is.")
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    if told["missing_packages"] and told["model"] is None:
+        return [f"Records are found by words. For meaning: {GET_PACKAGES}."]
+    if told["model"] is None:
+        return ["Records are found by words. For meaning: pdpp semantic install."]
+    return [f"Model: {told['model']}. Embedded: {told['percent']} % of the records."]
+
+
+semantic = semantic_app()

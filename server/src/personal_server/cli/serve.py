@@ -1,0 +1,141 @@
+"""`pdpp serve`: the server in the foreground, by this process or by several that it supervises."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter, validators
+
+from pdpp_kernel.confinement import forbid_core_dumps
+from pdpp_kernel.errors import StorageReadOnly
+from pdpp_mcp_server.commands.exits import CommandError
+from personal_server.app.databases import claim_database, is_served
+from personal_server.app.shared_memory import SharedMemory
+from personal_server.app.signals import stop_before_serving
+from personal_server.app.supervisor import Supervisor, WorkerRole, workers_by_default
+from personal_server.cli.server_log import open_log
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import MOST_WORKERS, Settings
+
+NOBODY: Final = -1
+WORKER: Final = (sys.executable, "-m", "personal_server.cli.worker")
+
+
+def serve(
+    *,
+    port: Annotated[int | None, Parameter(validator=validators.Number(gte=0, lte=65_535))] = None,
+    data_dir: Path | None = None,
+    workers: Annotated[
+        int | None, Parameter(validator=validators.Number(gte=1, lte=MOST_WORKERS))
+    ] = None,
+) -> int:
+    """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.
+
+    Parameters
+    ----------
+    port
+        Listen here instead of at the port of PDPP_BIND.
+    data_dir
+        Keep everything here instead of in PDPP_DATA_DIR; other commands need that variable then.
+    workers
+        Serve by so many processes instead of PDPP_WORKERS; 1 is this process alone.
+    """
+    stop_before_serving()
+    forbid_core_dumps()
+    settings = settings_or_exit(port, data_dir)
+    log_file = open_log(settings)
+    count = workers or settings.workers or workers_by_default()
+    with ExitStack() as stack:
+        callers = stack.enter_context(_listening_for_callers(settings))
+        figures = stack.enter_context(figures_listener(settings))
+        claim = NOBODY if count == 1 else _claim_together(settings)
+        if claim == NOBODY:
+            # whoever only supervises others needs nothing of what serves
+            from personal_server.cli.worker import serve_alone  # noqa: PLC0415
+
+            serve_alone(settings, log_file, callers, figures)
+            return 0
+        memory = SharedMemory.make(count)
+        role = WorkerRole(
+            number=-1,
+            of=count,
+            listener=callers.fileno(),
+            figures=figures and figures.fileno(),
+            memory=memory.descriptor,
+            claim=claim,
+            port=port,
+            data_dir=data_dir and str(data_dir),
+        )
+        return Supervisor(role, memory, WORKER).run()
+
+
+@contextmanager
+def _listening_for_callers(settings: Settings) -> Generator[socket.socket, None, None]:
+    """The socket of the server; who starts it twice is told that it runs.
+
+    Raises: CommandError (`unavailable`).
+    """
+    with ExitStack() as stack:
+        try:
+            callers = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+        except CommandError:
+            if not is_served(settings):
+                raise
+            raise CommandError(
+                "unavailable",
+                f"The server of {settings.data_dir} runs already.",
+                "Sign in to it with `pdpp owner link`. It is stopped by Ctrl-C where it was"
+                " started, or by `pdpp service remove`.",
+            ) from None
+        yield callers
+
+
+def _claim_together(settings: Settings) -> int | None:
+    """What several processes hold together: nothing (`None`) of a server of databases.
+
+    On a disk that cannot be written one process serves alone (`NOBODY`).
+    Raises: DatabaseInUse, DataNotOwned, StorageUnavailable.
+    """
+    try:
+        return claim_database(settings)
+    except StorageReadOnly:
+        return NOBODY
+
+
+def figures_listener(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+    """Where the figures are asked for, if anywhere.  Raises: CommandError (`unavailable`)."""
+    if settings.metrics_bind is None:
+        return nullcontext()
+    return listening(*settings.metrics_bind, "PDPP_METRICS_BIND")
+
+
+@contextmanager
+def listening(
+    host: str, port: int, variable: str = "PDPP_BIND"
+) -> Generator[socket.socket, None, None]:
+    """The listening socket; taken before anything else, so that a busy port costs nothing.
+
+    Raises: CommandError (`unavailable`).
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address = f"{host}:{port}"
+    # Named as TCP, or asyncio leaves Nagle's delay on and small answers take 40 ms.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            sentence = {
+                errno.EADDRINUSE: f"Another program listens on {address} already.",
+                errno.EADDRNOTAVAIL: f"{host} is no address of this machine.",
+                errno.EACCES: f"Listening on {address} needs rights; ports from 1024 up do not.",
+            }.get(error.errno or 0, f"Nothing can listen on {address}.")
+            step = f"Choose another, for every command: export {variable}=127.0.0.1:{port + 1}"
+            raise CommandError("unavailable", sentence, step) from None
+        yield listener

@@ -1,0 +1,311 @@
+"""`pdpp service`: the server started by the machine itself: a unit of systemd, an agent of launchd.
+
+Rule: it belongs to the person who installs it and runs with the settings of the command that did;
+removing it leaves every record where it is.
+"""
+
+from __future__ import annotations
+
+import plistlib
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import getuid
+from pathlib import Path
+from typing import Protocol
+
+import cyclopts
+
+from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.tables import console, print_facts, words
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import set_variables
+
+UNIT = "pdpp.service"
+LABEL = "dev.pdpp.personal-server"
+STOPPING_SECONDS = 30
+Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """How the server is started.  `variables` holds its settings."""
+
+    arguments: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+class ServiceManager(Protocol):
+    """What starts programs on a machine."""
+
+    @property
+    def path(self) -> Path:
+        """The file that describes the service."""
+        ...
+
+    @property
+    def log_hint(self) -> str:
+        """How its log is read."""
+        ...
+
+    def render(self, command: ServerCommand) -> bytes:
+        """The file of a service that runs this."""
+        ...
+
+    def starting(self) -> Sequence[Sequence[str]]:
+        """The commands that make it known and start it, now and from now on."""
+        ...
+
+    def stopping(self) -> Sequence[Sequence[str]]:
+        """The commands that end it for good, while its file is still there."""
+        ...
+
+    def asking(self) -> Sequence[str]:
+        """The command that succeeds while it runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemdUser:
+    """systemd for one person."""
+
+    home: Path
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return self.home / ".config" / "systemd" / "user" / UNIT
+
+    @property
+    def log_hint(self) -> str:
+        """The command that shows the log."""
+        return f"journalctl --user -u {UNIT}"
+
+    def render(self, command: ServerCommand) -> bytes:
+        """The file."""
+        settings = "".join(
+            f"Environment={_quoted(f'{name}={value}')}\n"
+            for name, value in sorted(command.variables.items())
+        )
+        arguments = " ".join(_quoted(each, "$") for each in command.arguments)
+        return f"""\
+[Unit]
+Description=Personal server (pdpp)
+
+[Service]
+Type=exec
+ExecStart={arguments}
+{settings}Restart=on-failure
+RestartSec=5
+# wrong use and wrong settings do not mend themselves
+RestartPreventExitStatus=64 78
+TimeoutStopSec={STOPPING_SECONDS}
+UMask=0077
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=default.target
+""".encode()
+
+    def starting(self) -> Sequence[Sequence[str]]:
+        """Known, started, and started again later."""
+        return (
+            ("systemctl", "--user", "daemon-reload"),
+            ("systemctl", "--user", "enable", UNIT),
+            ("systemctl", "--user", "restart", UNIT),
+        )
+
+    def stopping(self) -> Sequence[Sequence[str]]:
+        """Ended for good."""
+        return (("systemctl", "--user", "disable", "--now", UNIT),)
+
+    def asking(self) -> Sequence[str]:
+        """Whether it runs."""
+        return ("systemctl", "--user", "is-active", "--quiet", UNIT)
+
+
+def _quoted(text: str, doubled: str = "") -> str:
+    """A word of a unit: specifiers, and variables where they count, stand for themselves."""
+    for character in f"%{doubled}":
+        text = text.replace(character, character * 2)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAgent:
+    """launchd for one person."""
+
+    home: Path
+    user_id: int
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return self.home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+
+    @property
+    def log_hint(self) -> str:
+        """The command that shows the log."""
+        return f"tail -F {self._logs / 'pdpp.log'}"
+
+    @property
+    def _logs(self) -> Path:
+        return self.home / "Library" / "Logs"
+
+    def render(self, command: ServerCommand) -> bytes:
+        """The file.  launchd lets a log grow for ever, so that the server writes its own."""
+        said_at_start = str(self._logs / "pdpp-start.log")
+        variables = {"PDPP_LOG_FILE": str(self._logs / "pdpp.log"), **command.variables}
+        return plistlib.dumps(
+            {
+                "Label": LABEL,
+                "ProgramArguments": list(command.arguments),
+                "EnvironmentVariables": variables,
+                "RunAtLoad": True,
+                "KeepAlive": {"SuccessfulExit": False},
+                "ThrottleInterval": 10,
+                "ExitTimeOut": STOPPING_SECONDS,
+                "ProcessType": "Background",
+                "Umask": 0o077,
+                "StandardOutPath": said_at_start,
+                "StandardErrorPath": said_at_start,
+            }
+        )
+
+    def starting(self) -> Sequence[Sequence[str]]:
+        """Known, started, and started again later."""
+        return (("launchctl", "bootstrap", f"gui/{self.user_id}", str(self.path)),)
+
+    def stopping(self) -> Sequence[Sequence[str]]:
+        """Ended for good."""
+        return (("launchctl", "bootout", f"gui/{self.user_id}/{LABEL}"),)
+
+    def asking(self) -> Sequence[str]:
+        """Whether it runs."""
+        return ("launchctl", "print", f"gui/{self.user_id}/{LABEL}")
+
+
+def service_app(
+    manager: Callable[[], ServiceManager], command: Callable[[], ServerCommand], run: Run
+) -> cyclopts.App:
+    """The command group `pdpp service`."""
+    app = cyclopts.App(name="service", help="Let this machine start the server by itself.")
+
+    @app.command
+    def install(*, start: bool = True) -> None:
+        """Start the server now, whenever you sign in to this machine, and again when it fails.
+
+        It runs with the PDPP_ settings that this command sees; run it again to change them.
+
+        Parameters
+        ----------
+        start
+            Start it; with --no-start only its file is written.
+        """
+        found, out = manager(), console()
+        if start and found.path.exists():
+            _each(run, found.stopping())
+        found.path.parent.mkdir(parents=True, exist_ok=True)
+        found.path.write_bytes(found.render(command()))
+        found.path.chmod(0o600)
+        out.print(f"Written: {found.path}", soft_wrap=True)
+        if start:
+            _must(run, found.starting())
+            out.print(f"It runs. Its log: {found.log_hint}", soft_wrap=True)
+
+    @app.command
+    def status(*, json: bool = False) -> int:
+        """Say whether the service is installed and runs; 69 if it does not.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        found = manager()
+        is_installed = found.path.exists()
+        runs = is_installed and run(found.asking()).returncode == 0
+        is_current = is_installed and found.path.read_bytes() == found.render(command())
+        if json:
+            told = {"installed": is_installed, "running": runs, "current": is_current}
+            print_json({**told, "path": str(found.path)})
+        else:
+            facts = {
+                "file": str(found.path) if is_installed else "not installed: pdpp service install",
+                "state": "runs" if runs else "does not run",
+                "log": found.log_hint,
+            }
+            print_facts(facts.items(), console())
+            if is_installed and not is_current:
+                words().print("It was installed with other settings: pdpp service install")
+        return 0 if runs else 69
+
+    @app.command
+    def remove() -> None:
+        """Stop the service and forget it; your records stay."""
+        found = manager()
+        if not found.path.exists():
+            raise CommandError("not_found", "No service is installed.", "")
+        _each(run, found.stopping())
+        found.path.unlink()
+        console().print(f"Removed: {found.path}", soft_wrap=True)
+
+    return app
+
+
+def _each(run: Run, commands: Sequence[Sequence[str]]) -> None:
+    """Commands that may fail: what they end may have ended."""
+    for each in commands:
+        run(each)
+
+
+def _must(run: Run, commands: Sequence[Sequence[str]]) -> None:
+    for each in commands:
+        if run(each).returncode != 0:
+            raise CommandError(
+                "unavailable",
+                f"The file is written, but `{' '.join(each)}` failed.",
+                "Run it yourself to see why; without a session of your own there is no manager.",
+            )
+
+
+def this_manager() -> ServiceManager:
+    """The one of this machine.  Raises: CommandError."""
+    if sys.platform == "darwin":
+        return LaunchAgent(Path.home(), getuid())
+    if sys.platform == "linux":
+        return SystemdUser(Path.home())
+    raise CommandError(
+        "unavailable",
+        "Services are known for systemd and launchd only.",
+        "Let your machine run `pdpp serve`.",
+    )
+
+
+def this_command() -> ServerCommand:
+    """The program that runs, with the settings that are set here and the data directory named."""
+    settings = settings_or_exit()
+    environ = {**set_variables(), "PDPP_DATA_DIR": str(settings.data_dir.absolute())}
+    for name, path in (
+        ("PDPP_OWNER_PASSWORD_FILE", settings.owner_password_file),
+        ("PDPP_METRICS_TOKEN_FILE", settings.metrics_token_file),
+        ("PDPP_LOG_FILE", settings.log_file),
+    ):
+        if path is not None:
+            environ[name] = str(path.absolute())
+    return ServerCommand((sys.executable, "-m", "personal_server.cli", "serve"), environ)
+
+
+def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(arguments, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+    except FileNotFoundError:
+        return subprocess.CompletedProcess(arguments, 127)
+
+
+service = service_app(this_manager, this_command, _run)

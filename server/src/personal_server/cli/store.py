@@ -1,0 +1,59 @@
+"""The store of this machine, as commands of its owner open it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from pdpp_mcp_server.commands.tables import tell_nothing_kept
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.collecting.imports import ImportPorts
+from personal_server.granting.audit import Acting
+from personal_server.settings import Settings
+from personal_server.upkeep.logs import ChainedLogs
+
+StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
+ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
+LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
+ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
+
+
+def kept_settings() -> Settings:
+    """The settings for a command that asks for what is kept; where nothing is, that is said."""
+    settings = settings_or_exit()
+    if settings.database_url is None and not settings.database_path.exists():
+        tell_nothing_kept(settings.data_dir)
+    return settings
+
+
+def open_store() -> AbstractContextManager[OwnerStore]:
+    """Grants, disclosures and records, for a command of the owner."""
+    return open_owner_store(kept_settings())
+
+
+def local_acting() -> Acting:
+    """Who runs this command, for the audit."""
+    return Acting("local_cli", user=pwd.getpwuid(os.geteuid()).pw_name)
+
+
+@contextmanager
+def open_imports() -> Generator[ImportPorts, None, None]:
+    """The records, for an import."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+@contextmanager
+def open_logs() -> Generator[ChainedLogs, None, None]:
+    """The logs as chains."""
+    with open_stores(kept_settings(), serving=False) as stores:
+        yield stores.logs
+
+
+def open_reader() -> ReaderProcess:
+    """The process that reads the owner's exports."""
+    return ReaderProcess(CostlyPlaces(settings_or_exit().data_dir / "costly-places.json"))

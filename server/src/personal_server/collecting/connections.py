@@ -1,0 +1,227 @@
+"""Connections: made, named, paused, revoked and erased by their owner.
+
+Rule: what may follow what is the table `TRANSITIONS`; a change is one transaction of the store.
+Source: docs/contract/resource-server.md 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import msgspec
+
+from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.errors import (
+    AmbiguousConnection,
+    ConnectionNotFound,
+    InvalidRequest,
+    InvalidState,
+    NotFound,
+)
+from pdpp_kernel.texts import message
+from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
+from personal_server.domain.envelope import AvailableConnection
+from personal_server.storage.ports import (
+    CatalogReads,
+    ConnectionStore,
+    RecordStore,
+    StoredDeclaration,
+)
+
+MAX_NAME_CODE_POINTS = 200
+ID_BYTES = 12
+NAMED_CANDIDATES = 12
+OWNER_ACTIONS = ("pause", "resume", "revoke", "reactivate")
+
+
+def create_connection(
+    store: ConnectionStore,
+    declaration: StoredDeclaration | None,
+    display_name: str | None,
+    now_ns: int,
+    random_bytes: Callable[[int], bytes],
+) -> Connection:
+    """A new connection of a declared source, in status `draft`.
+
+    Raises: NotFound (unknown connector), InvalidRequest (name).
+    """
+    if declaration is None:
+        raise NotFound("No such connector; declare it first.", param="connector_key")
+    connection = Connection(
+        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}",
+        connector_key=declaration.connector_key,
+        source_id=declaration.source_id,
+        display_name=_checked_name(display_name),
+        status=ConnectionStatus.DRAFT,
+        created_at_ns=now_ns,
+        updated_at_ns=now_ns,
+    )
+    store.add_connection(connection)
+    return connection
+
+
+def restored_connection(
+    store: RecordStore,
+    declaration: SourceDeclaration,
+    connection_id: str,
+    display_name: str | None,
+    created_at_ns: int,
+    now_ns: int,
+    random_bytes: Callable[[int], bytes],
+) -> tuple[Connection, bool]:
+    """The connection that an export names, and whether it had to be made.
+
+    Where another source has its id, it gets another one, and is known by when it was made.
+    Raises: InvalidRequest (name).
+    """
+    with store.snapshot() as snapshot:
+        held = {c.connection_id: c for c in snapshot.connections()}
+    same = held.get(connection_id)
+    if same is not None and same.connector_key == declaration.connector_key:
+        return same, False
+    for other in held.values() if same is not None else ():
+        if (other.connector_key, other.created_at_ns) == (declaration.connector_key, created_at_ns):
+            return other, False
+    made = Connection(
+        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if same else connection_id,
+        connector_key=declaration.connector_key,
+        source_id=declaration.source_id,
+        display_name=_checked_name(display_name),
+        status=ConnectionStatus.DRAFT,
+        created_at_ns=created_at_ns,
+        updated_at_ns=now_ns,
+    )
+    store.add_connection(made)
+    return made, True
+
+
+def rename_connection(
+    store: ConnectionStore, connection_id: str, display_name: str | None, now_ns: int
+) -> Connection:
+    """Another name, or none.  Raises: ConnectionNotFound, InvalidRequest."""
+    name = _checked_name(display_name)
+    return store.update_connection(
+        connection_id, lambda c: replace(c, display_name=name, updated_at_ns=now_ns)
+    )
+
+
+def move_connection(
+    store: ConnectionStore, connection_id: str, action: str, now_ns: int
+) -> Connection:
+    """Pause, resume, revoke or reactivate.  Raises: ConnectionNotFound, InvalidState."""
+    return store.update_connection(connection_id, lambda c: _moved(c, action, now_ns))
+
+
+def _moved(connection: Connection, action: str, now_ns: int) -> Connection:
+    status = TRANSITIONS.get((action, connection.status))
+    if status is None:
+        possible = ", ".join(possible_actions(connection.status))
+        raise InvalidState(
+            message(
+                "A connection that is %(status)s cannot %(action)s; possible: %(possible)s.",
+                status=connection.status.value,
+                action=action,
+                possible=possible or message("nothing"),
+            )
+        )
+    revoked_at = now_ns if status is ConnectionStatus.REVOKED else None
+    return replace(connection, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at)
+
+
+def possible_actions(status: ConnectionStatus) -> tuple[str, ...]:
+    """What the owner may do with a connection in this status."""
+    return tuple(action for action in OWNER_ACTIONS if (action, status) in TRANSITIONS)
+
+
+def _checked_name(display_name: str | None) -> str | None:
+    """A trimmed name of 1 to 200 characters, or none."""
+    if display_name is None:
+        return None
+    name = display_name.strip()
+    if not 1 <= len(name) <= MAX_NAME_CODE_POINTS:
+        raise InvalidRequest(
+            message("A name has 1 to %(most)s characters, or is null.", most=MAX_NAME_CODE_POINTS),
+            param="display_name",
+        )
+    return name
+
+
+def named_connection(connections: Iterable[Connection], text: str) -> Connection:
+    """The connection of that id, or else of that name, whatever its case.
+
+    Raises: ConnectionNotFound, AmbiguousConnection; either names what there is.
+    """
+    there = list(connections)
+    for each in there:
+        if each.connection_id == text:
+            return each
+    wanted = text.strip().casefold()
+    found = [each for each in there if (each.display_name or "").casefold() == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise _ambiguous(found)
+    raise ConnectionNotFound(
+        "No account has that id or name.",
+        param="connection_id",
+        available_connections=[_candidate(each) for each in there[:NAMED_CANDIDATES]],
+    )
+
+
+def write_target(
+    catalog: CatalogReads, connection_id: str | None, connector: str | None
+) -> Connection:
+    """The connection that a write names, by itself or as the only one of its connector.
+
+    Source: docs/contract/resource-server.md 13.
+    Raises: InvalidRequest (neither given), ConnectionNotFound, AmbiguousConnection.
+    """
+    if connection_id is None and connector is None:
+        raise InvalidRequest(
+            "Say where to write: connection_id, or connector_id.", param="connection_id"
+        )
+    found = [
+        connection
+        for connection in catalog.connections()
+        if connector in (None, connection.connector_key, connection.source_id)
+    ]
+    if connection_id is not None:
+        found = [c for c in found if c.connection_id == connection_id]
+        if not found:
+            raise ConnectionNotFound("No such connection.", param="connection_id")
+        return found[0]
+    usable = [c for c in found if c.status is not ConnectionStatus.REVOKED]
+    if not usable:
+        raise ConnectionNotFound("No such connection of this connector.", param="connector_id")
+    if len(usable) > 1:
+        raise _ambiguous(usable)
+    return usable[0]
+
+
+def _ambiguous(connections: list[Connection]) -> AmbiguousConnection:
+    named = [_candidate(connection) for connection in connections[:NAMED_CANDIDATES]]
+    return AmbiguousConnection(
+        f"{len(connections)} connections could be meant; pass connection_id to name one.",
+        param="connection_id",
+        retry_with="connection_id",
+        available_connections=named,
+        available_connection_count=len(connections),
+        available_connections_truncated=len(named) < len(connections),
+        available_connections_omitted=len(connections) - len(named) or None,
+        discovery_hint=(
+            "GET /v1/owner/connections lists every connection."
+            if len(named) < len(connections)
+            else None
+        ),
+    )
+
+
+def _candidate(connection: Connection) -> dict[str, object]:
+    return msgspec.to_builtins(
+        AvailableConnection(
+            connection_id=connection.connection_id,
+            connector_key=connection.connector_key,
+            display_name=connection.display_name,
+        )
+    )

@@ -1,0 +1,91 @@
+"""Declaring: a source's description becomes the current one, if it fits what is stored.
+
+Rule: the same version never changes content, and the key or semantics of a stream that holds
+records never change.
+Source: docs/contract/resource-server.md 14.1, 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.errors import DeclarationConflict, DeclarationIncompatible
+from pdpp_kernel.record import StoredRecord, canonical_key
+from personal_server.domain.declaration_document import parse_declaration, render_declaration
+from personal_server.storage.ports import ReadSnapshot, RecordStore, StoredDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The accepted declaration; `is_new` is false when the same content was known already."""
+
+    declaration: SourceDeclaration
+    is_new: bool
+
+
+def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: int) -> Accepted:
+    """Accept a declaration and make it the current one of its source.
+
+    Raises: InvalidDeclaration, DeclarationConflict, DeclarationIncompatible.
+    """
+    declaration = parse_declaration(content)
+    with store.snapshot() as snapshot:
+        current = snapshot.declarations()
+        held = _held(snapshot, declaration.connector_key)
+    _refuse_conflict(store, declaration, current)
+    known = next((d for d in current if d.connector_key == declaration.connector_key), None)
+    if known is not None:
+        _refuse_incompatible(declaration, parse_declaration(known.raw), held)
+    is_new = store.put_declaration(declaration, render_declaration(declaration.raw), now_ns)
+    return Accepted(declaration, is_new)
+
+
+def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, StoredRecord]:
+    """Streams of a source that hold records, with one of them."""
+    found: dict[str, StoredRecord] = {}
+    for held in snapshot.stored_streams():
+        if held.connector_key == connector_key and held.record_count:
+            for row in islice(snapshot.export(held.connection_id, held.stream), 1):
+                found[held.stream] = row
+    return found
+
+
+def _refuse_conflict(
+    store: RecordStore, declaration: SourceDeclaration, current: tuple[StoredDeclaration, ...]
+) -> None:
+    key, source_id = declaration.connector_key, declaration.source_id
+    for other in current:
+        if (other.connector_key == key) != (other.source_id == source_id):
+            raise DeclarationConflict(
+                "One connector key belongs to one source; another pair is declared here.",
+                param="connector_key",
+            )
+    known = store.declaration(key, declaration.version)
+    if known is not None and known.digest != declaration.digest:
+        raise DeclarationConflict(
+            "This version is known with other content; give the change a new version.",
+            param="declaration_version",
+        )
+
+
+def _refuse_incompatible(
+    declaration: SourceDeclaration, known: SourceDeclaration, held: Mapping[str, StoredRecord]
+) -> None:
+    for name, row in sorted(held.items()):
+        before, after = known.streams.get(name), declaration.streams.get(name)
+        if after is not None and not _compatible(before, after, row):
+            raise DeclarationIncompatible(
+                f"Stream '{name}' holds records; its primary_key and semantics cannot change.",
+                param="streams",
+            )
+
+
+def _compatible(before: Stream | None, after: Stream, row: StoredRecord) -> bool:
+    """A stream that comes back after it was dropped is judged by the keys that are stored."""
+    if before is not None:
+        return before.primary_key == after.primary_key and before.semantics is after.semantics
+    parts = [row.data.get(name) for name in after.primary_key]
+    return None not in parts and canonical_key(parts) == row.key

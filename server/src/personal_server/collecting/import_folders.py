@@ -1,0 +1,146 @@
+"""Folders of this machine that imports may come from: what lies there.
+
+Rule: a place is opened step by step from its folder, and no link is followed on the way; what is
+hidden is not shown.  What is read of it is held to its folder again where it is opened.
+Source: docs/contract/authorization-server.md 13.7.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from pdpp_kernel.errors import InvalidState, NotFound
+
+MOST_LOOKED_AT, MOST_SHOWN, MOST_STEPS = 20_000, 200, 32
+_STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True, slots=True)
+class FolderEntry:
+    """A file or folder that lies there.  Units: `modified_at_ns` UTC nanoseconds."""
+
+    name: str
+    is_folder: bool
+    size_bytes: int
+    modified_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FolderListing:
+    """What lies in a folder, the newest first.
+
+    Shapes: `more` are not listed, `passed_by` neither: links, what is hidden, what is no file.
+    """
+
+    folder: Path
+    path: str
+    entries: tuple[FolderEntry, ...]
+    more: int
+    passed_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFolders:
+    """The folders that the owner named; `number` is a place among them."""
+
+    folders: tuple[Path, ...] = ()
+
+    def listing(self, number: int, path: str = "") -> FolderListing:
+        """What lies in a folder, or in one further down.
+
+        Raises: NotFound; InvalidState where the server may not read it.
+        """
+        folder, steps = self._steps(number, path)
+        with _opened(folder, steps) as place, os.scandir(place) as found:
+            looked_at = list(islice(found, MOST_LOOKED_AT))
+            entries = [entry for each in looked_at if (entry := _entry(each)) is not None]
+        entries.sort(key=lambda each: (-each.modified_at_ns, each.name))
+        shown = tuple(entries[:MOST_SHOWN])
+        passed_by = len(looked_at) - len(entries)
+        return FolderListing(folder, "/".join(steps), shown, len(entries) - len(shown), passed_by)
+
+    def find(self, number: int, path: str) -> tuple[Path, FolderEntry]:
+        """The folder that imports may come from, and what lies there under a path.
+
+        Raises: NotFound; InvalidState where the server may not read it.
+        """
+        folder, steps = self._steps(number, path)
+        if not steps:
+            raise _nothing()
+        with _opened(folder, steps[:-1]) as place:
+            try:
+                stated = os.stat(steps[-1], dir_fd=place, follow_symlinks=False)
+            except OSError:
+                raise _nothing() from None
+        entry = _described(steps[-1], stated)
+        if entry is None:
+            raise _nothing()
+        return folder, entry
+
+    def _steps(self, number: int, path: str) -> tuple[Path, list[str]]:
+        steps = list(PurePosixPath(path).parts)
+        if not 0 <= number < len(self.folders) or len(steps) > MOST_STEPS:
+            raise _nothing()
+        if not all(_is_shown(step) for step in steps):
+            raise _nothing()
+        return self.folders[number], steps
+
+
+@contextmanager
+def _opened(folder: Path, steps: list[str]) -> Generator[int]:
+    """A folder, reached from one that the owner named.  Raises: NotFound, InvalidState."""
+    place = -1
+    try:
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        for step in steps:
+            above, place = place, os.open(step, _STEP, dir_fd=place)
+            os.close(above)
+    except PermissionError:
+        _close(place)
+        raise InvalidState(
+            "This folder cannot be read by the server.",
+            next_step="Let the user that the server runs as read it, and load the page again.",
+        ) from None
+    except OSError:
+        _close(place)
+        raise _nothing() from None
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def _close(place: int) -> None:
+    if place >= 0:
+        os.close(place)
+
+
+def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
+    try:
+        return _described(found.name, found.stat(follow_symlinks=False))
+    except OSError:  # gone meanwhile
+        return None
+
+
+def _described(name: str, stated: os.stat_result) -> FolderEntry | None:
+    is_folder = stat.S_ISDIR(stated.st_mode)
+    if not _is_shown(name) or not (is_folder or stat.S_ISREG(stated.st_mode)):
+        return None
+    return FolderEntry(name, is_folder, 0 if is_folder else stated.st_size, stated.st_mtime_ns)
+
+
+def _is_shown(name: str) -> bool:
+    """A name that stays in its folder, is not hidden, and can be said."""
+    return name.isprintable() and not name.startswith((".", "/")) and "\\" not in name
+
+
+def _nothing() -> NotFound:
+    return NotFound(
+        "There is no such file or folder, or no longer.", next_step="Load the page again."
+    )

@@ -1,0 +1,499 @@
+"""One import: the items of a source become records of a connection, batch by batch.
+
+Rule: blobs are stored before the records that point to them, and the place is noted after both;
+whatever ends the process, reading on from the place noted repeats at most a batch and loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+import orjson
+
+from pdpp_kernel.declaration import OWN_FILE_PREFIX, SourceDeclaration
+from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
+from pdpp_kernel.source_item import (
+    Data,
+    Skipped,
+    SourceBlob,
+    SourceItem,
+    SourceRecord,
+    ThreadLinks,
+)
+from pdpp_kernel.texts import message
+from pdpp_kernel.values import instant_text
+from personal_server.collecting.absent_records import AbsentRecords
+from personal_server.collecting.connections import create_connection
+from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
+from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
+from personal_server.collecting.receipts import ImportMemory, receipts_of
+from personal_server.collecting.threads import BatchThreads
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.storage.ports import CollectionRun, RecordStore, RunStatus
+
+BATCH_RECORDS = 2_000
+BATCH_BYTES = 16 * 1024 * 1024
+BLOB_CHUNK_BYTES = 1024 * 1024
+ID_BYTES = 12
+# What is told beside an entry that was read, or that is the same as another.
+BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header"})
+# What was not read for what is wrong with it.
+DAMAGE = frozenset(
+    {
+        "truncated",
+        "damaged_file",
+        "empty_statement",
+        "too_large",
+        "too_costly",
+        "unreadable_folder",
+        "unreadable_part",
+    }
+)
+DAY_CHARS = len("2024-02-29")
+
+
+class ReadableExport(Protocol):
+    """The part of an export that one source reads."""
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the export was made, as far as its files tell."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these very files from others."""
+        ...
+
+    def items(self, start: int = 0) -> Iterator[SourceItem]:
+        """Records and what was passed over, from a place on."""
+        ...
+
+    def facts(self) -> Data:
+        """What identifies the files that were read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPorts:
+    """What an import needs of the rest."""
+
+    store: RecordStore
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+
+    def new_id(self) -> str:
+        """An id for a run or a receipt."""
+        return self.random_bytes(ID_BYTES).hex()
+
+
+Belongs = Callable[[Connection], str | None]
+"""Asks whether a file is of the one account there is: `None`, or the name of another."""
+
+
+def connection_for(
+    ports: ImportPorts,
+    declaration: SourceDeclaration,
+    name: str | None,
+    file_name: str = "",
+    belongs: Belongs | None = None,
+) -> Connection:
+    """The connection an import goes into: the one named, the only one there is, or a new one.
+
+    Shapes: `name` is a display name or a connection id; `belongs` is asked before a file of a
+        name that the only one never got goes into it.
+    Raises: AmbiguousConnection, ConnectionNotWritable, and what `belongs` raises.
+    """
+    with ports.store.snapshot() as snapshot:
+        there = list(snapshot.connections())
+    own = [c for c in there if c.connector_key == declaration.connector_key]
+    if any(c.connection_id == name for c in there if c not in own):
+        raise ConnectionNotWritable(
+            "That account is of another source.",
+            param="connection",
+            next_step="Name an account of the same source, or give a new name.",
+        )
+    usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
+    if len(usable) == 1 and name is None and belongs is not None:
+        brought = {receipt["name"] for receipt in receipts_of(ports.store, usable[0].connection_id)}
+        if brought and file_name not in brought:
+            name = belongs(usable[0])
+    if name is not None:
+        own, usable = (
+            [c for c in each if name in (c.display_name, c.connection_id)] for each in (own, usable)
+        )
+    if len(usable) == 1:
+        return usable[0]
+    if usable:
+        labels = ", ".join(c.display_name or c.connection_id for c in usable)
+        raise AmbiguousConnection(
+            message("There are several accounts of this source: %(names)s.", names=labels),
+            param="connection",
+            next_step="Name one with --connection.",
+        )
+    if own and name is not None:
+        raise ConnectionNotWritable(
+            "That account was revoked.",
+            param="connection",
+            next_step="Reactivate it on the owner's pages, or choose another name.",
+        )
+    return create_connection(
+        ports.store,
+        ports.store.declaration(declaration.connector_key, None),
+        name or declaration.display_name,
+        ports.clock(),
+        ports.random_bytes,
+    )
+
+
+def record_counts(store: RecordStore, connection_id: str) -> dict[str, int]:
+    """How many records the streams of a connection hold."""
+    with store.snapshot() as snapshot:
+        return {
+            held.stream: held.record_count
+            for held in snapshot.stored_streams()
+            if held.connection_id == connection_id
+        }
+
+
+class ImportRun:
+    """The import of one reading into one connection."""
+
+    def __init__(
+        self,
+        ports: ImportPorts,
+        reading: ReadableExport,
+        connection: Connection,
+        declaration: SourceDeclaration,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self._ports = ports
+        self._reading = reading
+        self._connection_id = connection.connection_id
+        self._declaration = declaration
+        self._run_id = ports.new_id()
+        self._emitted_at = reading.captured_at.isoformat()
+        self.tally = ImportTally()
+        self._fingerprint = reading.fingerprint
+        stream = next(iter(declaration.streams))
+        self._memory = ImportMemory(ports.store, connection.connection_id, stream)
+        # Whoever says that the file is the whole has it read whole, to know what it lacks.
+        self.start = 0 if is_whole else self._memory.place(self._fingerprint)
+        self.place = self.start
+        self._texts = {
+            stream.name: FileTexts(ports.store, connection.connection_id, stream)
+            for stream in declaration.streams.values()
+            if keeps_text(stream)
+        }
+        is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
+        is_whole_table = is_own_table and not self.start
+        self._absent = (
+            AbsentRecords(ports.store, connection.connection_id) if is_whole_table else None
+        )
+
+    def run(self, show_place: Callable[[int], None]) -> ImportTally:
+        """Read to the end; `show_place` gets the place reached after each batch."""
+        before = record_counts(self._ports.store, self._connection_id)
+        self._record(RunStatus.RUNNING)
+        with self._ending():
+            for place in self._batches(self._reading.items(self.start)):
+                self._memory.keep_place(self._fingerprint, place, self._ports.clock())
+                self.place = place
+                show_place(place)
+        for stream, count in record_counts(self._ports.store, self._connection_id).items():
+            self.tally.of(stream).new = count - before.get(stream, 0)
+        self._count_absent()
+        return self.tally
+
+    def read_texts(self, reader: TextReader, show_count: Callable[[int], None]) -> None:
+        """Read every file of the connection that waits for it; `show_count` gets how many."""
+        count = 0
+        with self._ending():
+            for name, texts in self._texts.items():
+                for read in texts.read(reader, partial(self._ingest, name)):
+                    count += read
+                    show_count(count)
+        self._count_texts()
+
+    def finish(self, *, deletes_absent: bool = False) -> Data:
+        """End a run that was read to its end; its receipt.
+
+        Rule: what is stored and not in the file is deleted only where every row of it was read
+        (`tally.is_complete`); they are ordinary deletions, told to whoever syncs.
+        """
+        if deletes_absent and self._absent is not None:
+            self._delete_absent(self._absent)
+        now = self._ports.clock()
+        receipt = self._receipt(now)
+        self._memory.finish(self._fingerprint, receipt, now)
+        self._record(RunStatus.SUCCEEDED)
+        return receipt
+
+    @contextmanager
+    def _ending(self) -> Generator[None]:
+        """What ends the run before its end is recorded."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._record(RunStatus.CANCELLED)
+            raise
+        except BaseException:
+            self._record(RunStatus.FAILED)
+            raise
+
+    def _count_texts(self) -> None:
+        for name, texts in self._texts.items():
+            if texts.counts:
+                self.tally.of(name).texts = dict(texts.counts)
+
+    def _delete_absent(self, absent: AbsentRecords) -> None:
+        for stream, tally in self.tally.streams.items():
+            if tally.absent and stream not in self._declaration.streams:
+                now, store = self._ports.clock(), self._ports.store
+                tally.deleted = store.delete_stream(self._connection_id, stream, now)
+            elif tally.absent:
+                for keys in absent.keys(stream):
+                    for begin in range(0, len(keys), BATCH_RECORDS):
+                        batch = keys[begin : begin + BATCH_RECORDS]
+                        tally.deleted += self._delete(stream, batch)
+
+    def _delete(self, stream: str, keys: Sequence[str]) -> int:
+        at = instant_text(self._ports.clock())
+        lines = [{"op": "delete", "key": key, "emitted_at": at} for key in keys]
+        return self._ingest(stream, lines).records_changed
+
+    def _count_absent(self) -> None:
+        """Count what is stored and not in the file, where it can be told."""
+        if self._absent is None:
+            return
+        stored = record_counts(self._ports.store, self._connection_id)
+        # Also of streams that the file no longer has, such as a table that a database lost.
+        for stream in {**self._declaration.streams, **stored}:
+            tally = self.tally.of(stream)
+            good = tally.read - tally.rejected
+            tally.absent = self._absent.count(stream) if stored.get(stream, 0) > good else 0
+
+    def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
+        """Store batch after batch; yield the place from which reading would go on.
+
+        A part of an export larger than a batch is stored in several; within it no place is noted.
+        """
+        batch, place, within = _Batch(), self.start, False
+        for item in items:
+            begins = item.position > place
+            if batch.is_full or (within and begins):
+                self._store(batch)
+                batch, within = _Batch(), not begins
+                if begins:
+                    yield item.position
+            place = item.position
+            if isinstance(item, Skipped):
+                self.tally.skip(item)
+            else:
+                if self._absent is not None:
+                    self._absent.note(item)
+                batch.add(item, self._emitted_at)
+                self.tally.widen_span(
+                    item, self._declaration.streams[item.stream].consent_time_field
+                )
+        self._store(batch)
+        yield place
+
+    def _store_blob(self, blob: SourceBlob) -> None:
+        if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
+            return
+        now = self._ports.clock()
+        with blob.open() as content:
+            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
+            self._ports.store.receive_blob(
+                self._connection_id, chunks, blob.mime_type, now, max(blob.size_bytes, 1)
+            )
+
+    def _store(self, batch: _Batch) -> None:
+        for blob in batch.blobs:
+            self._store_blob(blob)
+            self.tally.blobs += 1
+        for stream, lines in batch.lines.items():
+            threads = self._threads(stream, batch.threaded.get(stream, []))
+            texts = self._texts.get(stream)
+            for part in texts.recalled(lines) if texts else [lines]:
+                self.tally.add(stream, self._ingest(stream, part))
+            threads.keep_marks()
+
+    def _threads(self, stream: str, threaded: list[tuple[Data, ThreadLinks]]) -> BatchThreads:
+        """Join the records of a batch to threads, and move those that are stored already."""
+        declared = self._declaration.streams[stream]
+        threads = BatchThreads(self._ports.store, self._connection_id, declared)
+        threads.join(threaded)
+        for records in threads.moved():
+            lines = [{"data": data, "emitted_at": self._emitted_at} for data in records]
+            self.tally.of(stream).moved += self._ingest(stream, lines).records_changed
+        return threads
+
+    def _ingest(self, stream: str, lines: Sequence[Mapping[str, object]]) -> IngestResult:
+        return ingest(
+            self._ports.store,
+            self._connection_id,
+            self._declaration.streams[stream],
+            lines,
+            now_ns=self._ports.clock(),
+            new_receipt_id=self._ports.new_id,
+            run_id=self._run_id,
+        )
+
+    def _record(self, status: RunStatus) -> None:
+        run = CollectionRun(self._run_id, status, self._ports.clock())
+        self._ports.store.record_run(self._connection_id, run)
+
+    def _receipt(self, now_ns: int) -> Data:
+        streams = self.tally.streams.items()
+        return {
+            **self._reading.facts(),
+            "imported_at": instant_text(now_ns),
+            "from_byte": self.start,
+            "earliest": self.tally.earliest,
+            "latest": self.tally.latest,
+            "streams": {name: each.receipt for name, each in streams},
+            "skipped": dict(self.tally.skipped_count),
+        }
+
+
+def survey(
+    reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
+) -> ImportTally:
+    """Read and check everything, store nothing: what an import would bring."""
+    tally = ImportTally()
+    emitted_at = reading.captured_at.isoformat()
+    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
+    for item in reading.items():
+        show_place(item.position)
+        if isinstance(item, Skipped):
+            tally.skip(item)
+            continue
+        tally.of(item.stream).read += 1
+        tally.widen_span(item, declaration.streams[item.stream].consent_time_field)
+        try:
+            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
+            checkers[item.stream].check(line)
+        except LineRefused as refused:
+            tally.of(item.stream).rejected += 1
+            where = f"{item.stream}{refused.path or ''}"
+            tally.skip(Skipped(where, refused.code, refused.message, item.position))
+    return tally
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Items that are stored together."""
+
+    lines: dict[str, list[Mapping[str, object]]] = field(
+        default_factory=dict[str, list[Mapping[str, object]]]
+    )
+    blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
+    threaded: dict[str, list[tuple[Data, ThreadLinks]]] = field(
+        default_factory=dict[str, list[tuple[Data, ThreadLinks]]]
+    )
+    records: int = 0
+    size_bytes: int = 0
+
+    def add(self, record: SourceRecord, emitted_at: str) -> None:
+        line = {"data": record.data, "emitted_at": emitted_at}
+        self.lines.setdefault(record.stream, []).append(line)
+        self.blobs.extend(record.blobs)
+        if record.thread is not None:
+            self.threaded.setdefault(record.stream, []).append((record.data, record.thread))
+        self.records += 1
+        self.size_bytes += sum(len(v) for v in record.data.values() if isinstance(v, str))
+        self.size_bytes += sum(blob.size_bytes for blob in record.blobs)
+
+    @property
+    def is_full(self) -> bool:
+        return self.records >= BATCH_RECORDS or self.size_bytes >= BATCH_BYTES
+
+
+@dataclass(slots=True)
+class StreamTally:
+    """What became of the records of one stream."""
+
+    read: int = 0
+    changed: int = 0
+    rejected: int = 0
+    new: int = 0
+    moved: int = 0  # stored before, and in another thread since
+    absent: int = 0  # stored before, and not in the file; of tables of the owner's own
+    deleted: int = 0  # of those
+    # what became of the files that were looked at, by the word of `text_state`
+    texts: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def receipt(self) -> Data:
+        """What an import did to the stream."""
+        told: Data = {"new": self.new, "updated": self.updated}
+        told |= {"deleted": self.deleted} if self.deleted else {}
+        return told | ({"texts": self.texts} if self.texts else {})
+
+    @property
+    def updated(self) -> int:
+        """Records that were there with other data."""
+        return self.changed - self.new
+
+    @property
+    def unchanged(self) -> int:
+        """Records that were there with the same data."""
+        return self.read - self.changed - self.rejected
+
+
+@dataclass(slots=True)
+class ImportTally:
+    """What an import did."""
+
+    streams: dict[str, StreamTally] = field(default_factory=dict[str, StreamTally])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    skipped_count: dict[str, int] = field(default_factory=dict[str, int])
+    blobs: int = 0
+    earliest: str | None = None
+    latest: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every entry of the file was read, but for those that came twice."""
+        return not self.skipped_count.keys() - BESIDE_ENTRIES
+
+    @property
+    def absent(self) -> int:
+        """Records that are stored and not in the file."""
+        return sum(each.absent - each.deleted for each in self.streams.values())
+
+    def widen_span(self, record: SourceRecord, time_field: str | None) -> None:
+        """Widen the span of days to that of a record."""
+        moment = record.data.get(time_field) if time_field else None
+        if isinstance(moment, str):
+            day = moment[:DAY_CHARS]
+            self.earliest = min(self.earliest or day, day)
+            self.latest = max(self.latest or day, day)
+
+    def of(self, stream: str) -> StreamTally:
+        """The tally of one stream."""
+        return self.streams.setdefault(stream, StreamTally())
+
+    def add(self, stream: str, result: IngestResult) -> None:
+        """Count what became of a batch."""
+        tally = self.of(stream)
+        tally.read += result.records_attempted
+        tally.changed += result.records_changed
+        tally.rejected += result.records_rejected
+        for each in result.rejections:
+            self.skip(Skipped(f"{stream}{each.path or ''}", each.code, each.message, 0))
+
+    def skip(self, item: Skipped) -> None:
+        """Count a skipped thing; the first of each kind are kept as examples."""
+        count = self.skipped_count.get(item.code, 0) + 1
+        self.skipped_count[item.code] = count
+        if count <= 5:
+            self.skipped.append(item)

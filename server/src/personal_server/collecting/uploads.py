@@ -1,0 +1,358 @@
+"""Uploads: files that the owner sends through a browser, on the disk until they are imported.
+
+Rule: bytes are appended where the file ends and nowhere else, so a cut-off upload goes on and two
+tabs cannot mix; what an upload is follows from its folder, whichever process looks.  Reading is
+left to `pdpp import`, in a process of its own that holds the lock of the upload while it lives.
+Source: docs/contract/authorization-server.md 13.7.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+import msgspec
+import orjson
+
+from pdpp_kernel.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFound
+from pdpp_kernel.refused_writes import data_moved
+
+ABOUT, CONTENT, LOCK, REPORT = "about.json", "content", "lock", "report.json"
+LOOKS, LOOK_SECONDS = 5, 0.02
+MOST_FILES, MOST_UPLOADS, MOST_NAME_BYTES = 20_000, 200, 200
+FREE_BYTES = 512 * 1024 * 1024
+"""What an upload leaves of the disk."""
+UNCLEAR = "ambiguous_connection"
+
+
+class UploadState(StrEnum):
+    """What an upload waits for."""
+
+    RECEIVING = "receiving"
+    IMPORTING = "importing"
+    UNCLEAR = "unclear"
+    IMPORTED = "imported"
+    FAILED = "failed"
+
+
+class UploadAbout(msgspec.Struct, frozen=True):
+    """What was said of an upload when it began.
+
+    Shapes: `lies_at` is where it lies on this machine, if it was not sent, and `within` the folder
+        that it may not lead out of.  Units: `created_at_ns` UTC nanoseconds.
+    """
+
+    name: str
+    size_bytes: int
+    mark: str
+    created_at_ns: int
+    lies_at: str | None = None
+    within: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One upload as it is now; `report` is what `pdpp import --json` printed."""
+
+    upload_id: str
+    about: UploadAbout
+    received_bytes: int
+    state: UploadState
+    report: dict[str, Any]
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether it came through a browser, and did not lie on this machine before."""
+        return self.about.lies_at is None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every byte that was announced is there."""
+        return self.received_bytes >= self.about.size_bytes
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """What went wrong, each with what to do."""
+        lone = self.report.get("error")
+        return [lone] if lone else self.report.get("errors", [])
+
+
+Command = Callable[[Sequence[Path], Path | None, str | None], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """The uploads of a data directory.
+
+    Shapes: `command` is what imports these paths, reading nothing outside of a folder, into the
+        account of that name or id, told to ask rather than to guess.
+    Units: `quota_bytes` of all uploads together; 0 switches them off.
+    """
+
+    folder: Path
+    quota_bytes: int
+    command: Command
+    environment: Mapping[str, str]
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+
+    def begin(self, name: str, size_bytes: int, mark: str) -> Upload:
+        """A new upload, or the same one where it was cut off.
+
+        Shapes: `mark` tells this very file or folder from others of its name.
+        Raises: InvalidRequest, BodyTooLarge before a byte of it was sent.
+        """
+        name = _checked_name(name)
+        for held in self.each():
+            same = (held.about.name, held.about.size_bytes, held.about.mark)
+            if held.state is UploadState.RECEIVING and same == (name, size_bytes, mark):
+                return held
+        self._check_room(size_bytes)
+        return self._made(UploadAbout(name, size_bytes, mark, self.clock()))
+
+    def take(self, lies_at: Path, within: Path, size_bytes: int, mark: str) -> Upload:
+        """What lies on this machine as if it had been sent, or as it was taken before.
+
+        Shapes: `mark` tells it from what lies there at another time.
+        Raises: InvalidRequest.
+        """
+        about = UploadAbout(lies_at.name, size_bytes, mark, self.clock(), str(lies_at), str(within))
+        for held in self.each():
+            same = (held.about.lies_at, held.about.mark) == (about.lies_at, about.mark)
+            if same and held.state is not UploadState.IMPORTED:
+                return held
+        return self._made(about)
+
+    def _made(self, about: UploadAbout) -> Upload:
+        if len(self.each()) >= MOST_UPLOADS:
+            raise InvalidRequest("Too many uploads lie here. Remove some first.", param="name")
+        upload_id = f"upl_{self.random_bytes(12).hex()}"
+        made = self.folder / upload_id
+        self._make_folder()
+        (made / CONTENT).mkdir(parents=True, mode=0o700)
+        _write(made / ABOUT, msgspec.json.encode(about))
+        return self.one(upload_id)
+
+    def _make_folder(self) -> None:
+        """In the data directory as it is: an import would begin anew in one that is made here."""
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:
+            raise data_moved() from None
+
+    def _check_room(self, size_bytes: int) -> None:
+        """Raises: BodyTooLarge."""
+        held = [each for each in self.each() if each.about.lies_at is None]
+        taken = sum(max(each.received_bytes, _promised(each)) for each in held)
+        self._make_folder()
+        free = shutil.disk_usage(self.folder).free - FREE_BYTES
+        room = min(self.quota_bytes - taken, free)
+        if not 0 <= size_bytes <= room:
+            raise BodyTooLarge(
+                "There is not that much room for uploads.",
+                param="size",
+                next_step="Remove other uploads, raise PDPP_UPLOAD_BYTES, or run pdpp import on"
+                " the machine of the server.",
+            )
+
+    def each(self) -> list[Upload]:
+        """All, the newest first."""
+        if not self.folder.is_dir():
+            return []
+        found = [self._read(path) for path in self.folder.iterdir() if (path / ABOUT).is_file()]
+        return sorted(found, key=lambda each: -each.about.created_at_ns)
+
+    def one(self, upload_id: str) -> Upload:
+        """Raises: NotFound."""
+        return self._read(self._place(upload_id))
+
+    def received(self, upload_id: str, path: str) -> int:
+        """How much of a file is there.  Raises: NotFound, InvalidRequest."""
+        target = self._target(upload_id, path)
+        return target.stat().st_size if target.is_file() else 0
+
+    def append(self, upload_id: str, path: str, begins_at: int, chunk: bytes) -> int:
+        """Add bytes where the file ends; how much of it is there now.
+
+        Raises: NotFound, InvalidRequest, InvalidState (they begin elsewhere, or it is being read),
+            BodyTooLarge.
+        """
+        target = self._target(upload_id, path)
+        with self._lock(upload_id):
+            held = self.one(upload_id)
+            there = self.received(upload_id, path)
+            if begins_at != there:
+                raise InvalidState("It goes on elsewhere.", received_bytes=there)
+            if held.received_bytes + len(chunk) > held.about.size_bytes:
+                raise BodyTooLarge("That is more than was announced.", param="body")
+            target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+            if not target.exists() and sum(1 for _ in _files(target.parent)) >= MOST_FILES:
+                raise InvalidRequest("Too many files lie in this folder.", param="path")
+            with target.open("ab") as out:
+                out.write(chunk)
+            return there + len(chunk)
+
+    def close(self, upload_id: str, name: str) -> None:
+        """It is whole as it is: its size was not known before.  Raises: NotFound."""
+        held, place = self.one(upload_id), self._place(upload_id)
+        about = msgspec.structs.replace(
+            held.about, name=_checked_name(name), size_bytes=held.received_bytes
+        )
+        _write(place / ABOUT, msgspec.json.encode(about))
+
+    def start(self, upload_id: str, account: str | None) -> None:
+        """Import it, into an account or where it belongs.
+
+        Raises: NotFound, InvalidState where something is missing or it is under way.
+        """
+        held, place = self.one(upload_id), self._place(upload_id)
+        if not held.is_whole or held.state is UploadState.IMPORTED:
+            raise InvalidState("This upload is not whole yet, or was imported already.")
+        with self._lock(upload_id) as lock, (place / REPORT).open("wb") as report:
+            process = subprocess.Popen(  # noqa: S603 - our own command, with paths that we know
+                self.command(*_whereabouts(held.about, place), account),
+                stdin=subprocess.DEVNULL,
+                stdout=report,
+                stderr=subprocess.DEVNULL,
+                env=dict(self.environment),
+                pass_fds=[lock.fileno()],
+                start_new_session=True,
+            )
+        threading.Thread(
+            target=self._end, args=(process, place), name=upload_id, daemon=True
+        ).start()
+
+    def remove(self, upload_id: str) -> None:
+        """Raises: NotFound, InvalidState while it is read."""
+        place = self._place(upload_id)
+        with self._lock(upload_id):
+            shutil.rmtree(place)
+
+    def _end(self, process: subprocess.Popen[bytes], place: Path) -> None:
+        """What was read lies in the records; its bytes are no longer kept here."""
+        process.wait()
+        if _report(place / REPORT).get("imports"):
+            shutil.rmtree(place / CONTENT, ignore_errors=True)
+
+    def _read(self, place: Path) -> Upload:
+        try:
+            about = msgspec.json.decode((place / ABOUT).read_bytes(), type=UploadAbout)
+        except (OSError, msgspec.DecodeError):
+            raise _unknown() from None
+        is_read = _is_locked(place / LOCK)  # before its report, which is whole when it is let go
+        report = _report(place / REPORT)
+        state = _state(place, report, is_read=is_read)
+        is_there = state is UploadState.IMPORTED or about.lies_at is not None
+        received = about.size_bytes if is_there else _size(place / CONTENT)
+        return Upload(place.name, about, received, state, report)
+
+    def _place(self, upload_id: str) -> Path:
+        place = self.folder / upload_id
+        if not upload_id.startswith("upl_") or not upload_id[4:].isalnum() or not place.is_dir():
+            raise _unknown()
+        return place
+
+    def _target(self, upload_id: str, path: str) -> Path:
+        parts = PurePosixPath(path).parts
+        if not 1 <= len(parts) <= 32:
+            raise InvalidRequest("Name the file.", param="path")
+        return (self._place(upload_id) / CONTENT).joinpath(*map(_checked_name, parts))
+
+    @contextmanager
+    def _lock(self, upload_id: str) -> Generator[IO[bytes]]:
+        """One at a time, in any process.  Raises: InvalidState while somebody has it."""
+        with (self._place(upload_id) / LOCK).open("ab") as lock:
+            if not _take_lock(lock):
+                raise InvalidState("This upload is being read, or written elsewhere.")
+            yield lock
+
+
+def _whereabouts(about: UploadAbout, place: Path) -> tuple[list[Path], Path | None]:
+    """What is read, and the folder that it may not lead out of."""
+    if about.lies_at is None or about.within is None:
+        return sorted((place / CONTENT).iterdir()), None
+    return [Path(about.lies_at)], Path(about.within)
+
+
+def _state(place: Path, report: dict[str, Any], *, is_read: bool) -> UploadState:
+    if not (place / REPORT).is_file():
+        return UploadState.RECEIVING
+    if is_read:
+        return UploadState.IMPORTING
+    lone = cast("dict[str, Any]", report.get("error") or {})
+    if lone.get("code") == UNCLEAR:
+        return UploadState.UNCLEAR
+    return UploadState.IMPORTED if report.get("imports") else UploadState.FAILED
+
+
+def _take_lock(lock: IO[bytes]) -> bool:
+    """Whether it could be had; whoever only looks whether it is held lets go at once."""
+    for _ in range(LOOKS):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            threading.Event().wait(LOOK_SECONDS)
+        else:
+            return True
+    return False
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _report(path: Path) -> dict[str, Any]:
+    try:
+        return orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+
+
+def _promised(held: Upload) -> int:
+    return held.about.size_bytes if held.state is UploadState.RECEIVING else 0
+
+
+def _size(folder: Path) -> int:
+    """Of all files in it, some of which may go meanwhile."""
+    size = 0
+    for path in _files(folder):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        yield from (Path(root, name) for name in names)
+
+
+def _checked_name(name: str) -> str:
+    """A name that stays in its folder.  Raises: InvalidRequest."""
+    plain = name.isprintable() and len(name.encode()) <= MOST_NAME_BYTES
+    if not plain or name in ("", ".", "..") or "/" in name or "\\" in name:
+        raise InvalidRequest("A file cannot be called that.", param="name")
+    return name
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such upload.", next_step="See the list of uploads.")

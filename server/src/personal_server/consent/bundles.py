@@ -1,0 +1,71 @@
+"""Ready choices of fields for a source: without its texts, with them, everything.
+
+Rule: what a bundle has follows from what a source declares of its fields, and is never more than
+was asked for; the floor of each stream is always in it.
+Source: docs/contract/authorization-server.md 7.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pdpp_kernel.errors import NotANarrowing
+from personal_server.consent.choices import EntryChoice, StreamChoice
+from personal_server.consent.offers import EntryOffer, StreamOffer
+
+OUTLINE, TEXTS, EVERYTHING = "outline", "texts", "everything"
+BUNDLES: Mapping[str, str] = {
+    OUTLINE: "Who, when and what about",
+    TEXTS: "With the text",
+    EVERYTHING: "Everything",
+}
+
+
+def bundle_fields(stream: StreamOffer, bundle: str) -> frozenset[str]:
+    """The fields of a stream in a bundle, of those that were asked for.
+
+    The outline is the first view that the source declares; without one, all but texts, files and
+    what is sensitive.  Raises: NotANarrowing.
+    """
+    if bundle not in BUNDLES:
+        raise NotANarrowing("That is not one of the ready choices.")
+    declared, floor = stream.stream, frozenset(stream.stream.floor)
+    if bundle == EVERYTHING or not declared.selectable_fields:
+        return frozenset(stream.fields)
+    if bundle == OUTLINE and declared.views:
+        return (frozenset(declared.views[0].fields) | floor) & frozenset(stream.fields)
+    return frozenset(
+        name for name in stream.fields if name in floor or _is_in(stream, name, bundle)
+    )
+
+
+def _is_in(stream: StreamOffer, name: str, bundle: str) -> bool:
+    declared = stream.stream.properties[name]
+    if declared.is_sensitive or declared.is_blob:
+        return False
+    return bundle == TEXTS or declared.type != "text" or declared.role is not None
+
+
+def with_bundle(offer: EntryOffer, choice: EntryChoice, bundle: str) -> EntryChoice:
+    """The choice of an entry with a bundle: of the kinds that are ticked, or else of all.
+
+    Raises: NotANarrowing.
+    """
+    some = any(choice.stream(stream.name).wanted for stream in offer.streams)
+    streams: dict[str, StreamChoice] = {}
+    for stream in offer.streams:
+        before = choice.stream(stream.name)
+        fields = bundle_fields(stream, bundle) if stream.stream.selectable_fields else before.fields
+        wanted = stream.required or before.wanted or not some
+        streams[stream.name] = replace(before, wanted=wanted, fields=fields)
+    return replace(choice, keep=True, streams=streams)
+
+
+def bundles_of(offer: EntryOffer) -> tuple[tuple[str, str], ...]:
+    """The bundles that differ for an entry, with their words; none where one is all there is."""
+    found: dict[tuple[frozenset[str], ...], tuple[str, str]] = {}
+    for bundle, said in BUNDLES.items():
+        key = tuple(bundle_fields(stream, bundle) for stream in offer.streams)
+        found[key] = bundle, said  # of two that are the same, the one that says more
+    return tuple(found.values()) if len(found) > 1 else ()

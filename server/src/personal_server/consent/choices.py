@@ -1,0 +1,174 @@
+"""The owner's choices, as a form posts them or a command line gives them.
+
+Rule: choices are only words here; `terms` judges them.  What a form shows and does not post
+is *not chosen*; `None` means that the question was not put.
+Source: docs/contract/authorization-server.md 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
+
+from pdpp_kernel.errors import NotANarrowing
+
+DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice:
+    """What is chosen of one stream; empty time texts leave the bound as asked.
+
+    Shapes: `only`: texts of values by field, as they were ticked or typed.
+    """
+
+    wanted: bool = False
+    fields: frozenset[str] | None = None
+    since: str = ""
+    until: str = ""
+    resources: frozenset[str] | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChoice:
+    """What is chosen of one entry."""
+
+    keep: bool = False
+    connections: frozenset[str] | None = None
+    streams: Mapping[str, StreamChoice] = field(default_factory=dict[str, StreamChoice])
+
+    def stream(self, name: str) -> StreamChoice:
+        """The choice for a stream; nothing posted is nothing chosen."""
+        return self.streams.get(name, StreamChoice())
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual.
+
+    `records_per_day` bounds reading beside the grant, and can be changed later; so can `events`,
+    whether the app may be told when something changes.
+    """
+
+    entries: Mapping[int, EntryChoice] = field(default_factory=dict[int, EntryChoice])
+    mode: str | None = None
+    expiry: str | None = None
+    ai_training: bool = False
+    ends: tuple[str, ...] = ()
+    records_per_day: int | None = None
+    events: bool = False
+
+    def entry(self, index: int) -> EntryChoice:
+        """The choice for an entry; nothing posted is nothing chosen."""
+        return self.entries.get(index, EntryChoice())
+
+
+def box_of(kind: str, index: int, stream: str, field: str | None = None) -> str:
+    """The name of a form field of a stream, by which an error names its box."""
+    place = f"{kind}.{index}.{quote(stream, safe='')}"
+    return place if field is None else f"{place}/{quote(field, safe='')}"
+
+
+def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
+    """The choices of a posted consent form; other fields are not looked at.
+
+    Raises: NotANarrowing, if a field names an impossible entry.
+    """
+    form = _Form(pairs)
+    return Choices(
+        entries={index: form.entry(index) for index in form.indexes},
+        mode=form.single.get("mode") or None,
+        expiry=form.single.get("expiry") or None,
+        ai_training=form.single.get("ai_training") == "yes",
+        ends=tuple(dict.fromkeys(form.ends)),
+        records_per_day=_most(form.single.get("records_per_day", "")),
+        events=form.single.get("events") == "yes",
+    )
+
+
+class _Form:
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.single: dict[str, str] = {}
+        self.ends: list[str] = []
+        self.fields: dict[tuple[str, int, str], list[str]] = {}
+        self.limits: dict[tuple[int, str], dict[str, list[str]]] = {}
+        for name, value in pairs:
+            self._add(name, value)
+
+    @property
+    def indexes(self) -> set[int]:
+        return {index for _, index, _ in self.fields} | {index for index, _ in self.limits}
+
+    def entry(self, index: int) -> EntryChoice:
+        names = {name for _, at, name in self.fields if at == index and name}
+        names |= {name for at, name in self.limits if at == index}
+        streams = {name: self._stream(index, name) for name in names}
+        # A kind that was ticked chooses its source, unless its tick was there and was taken away.
+        ticked = any(stream.wanted for stream in streams.values())
+        was_kept = ("kept", index, "") in self.fields
+        return EntryChoice(
+            keep=("keep", index, "") in self.fields or (ticked and not was_kept),
+            connections=frozenset(self.fields.get(("conn", index, ""), ())),
+            streams=streams,
+        )
+
+    def _stream(self, index: int, name: str) -> StreamChoice:
+        shown = ("fieldset", index, name) in self.fields
+        return StreamChoice(
+            wanted=("stream", index, name) in self.fields,
+            fields=frozenset(self.fields.get(("field", index, name), ())) if shown else None,
+            since=self._last("since", index, name),
+            until=self._last("until", index, name),
+            resources=frozenset(self.fields.get(("resource", index, name), ())),
+            only={
+                field: tuple(dict.fromkeys(texts))
+                for field, texts in self.limits.get((index, name), {}).items()
+            },
+        )
+
+    def _last(self, kind: str, index: int, name: str) -> str:
+        return self.fields.get((kind, index, name), [""])[-1].strip()
+
+    def _add(self, name: str, value: str) -> None:
+        kind, _, rest = name.partition(".")
+        if kind == "end" and not rest:
+            self.ends.append(value)
+        elif kind in ("keep", "kept", "conn"):
+            self.fields.setdefault((kind, _index(rest), ""), []).append(value)
+        elif kind in ("stream", "fieldset", "field", "since", "until", "resource"):
+            index, _, stream = rest.partition(".")
+            self.fields.setdefault((kind, _index(index), unquote(stream)), []).append(value)
+        elif kind == "only":
+            self._limit(rest, [value])
+        elif kind == "others":
+            self._limit(rest, [line.strip() for line in value.splitlines() if line.strip()])
+        elif not rest:
+            self.single[name] = value
+
+    def _limit(self, rest: str, texts: Iterable[str]) -> None:
+        """Values that were ticked, or typed one a line: `{entry}.{stream}/{field}`."""
+        index, _, place = rest.partition(".")
+        stream, _, named = map(unquote, place.partition("/"))
+        limits = self.limits.setdefault((_index(index), stream), {})
+        if given := list(texts):
+            limits.setdefault(named, []).extend(given)
+
+
+def _most(text: str) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 15 or not int(text):
+        raise NotANarrowing(
+            "At most how many records a day? Give a whole number, or nothing.",
+            param="records_per_day",
+        )
+    return int(text)
+
+
+def _index(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 3:
+        raise NotANarrowing("The form names an entry that the request does not have.")
+    return int(text)

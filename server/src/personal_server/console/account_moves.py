@@ -1,0 +1,170 @@
+"""Pages that join two accounts of a source, or take out of one what another holds as well.
+
+Rule: what would move is counted and who reads it named before; what was counted is what is done.
+Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-server.md 14.2.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from starlette.responses import Response
+
+from pdpp_kernel.errors import (
+    ConfirmationRequired,
+    ConnectionNotFound,
+    InvalidRequest,
+    InvalidState,
+)
+from personal_server.collecting.account_moves import (
+    SharedRecords,
+    merge_accounts,
+    merge_preview,
+    part_accounts,
+    part_preview,
+)
+from personal_server.collecting.imports import ImportPorts, record_counts
+from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
+from personal_server.console.accounts import HELD_READ, ROOT
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.domain.connection import Connection
+from personal_server.granting.holdings import Holding, list_held
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.authorization import AuthorizationStore, HeldQuery
+from personal_server.storage.catalog import Catalogs
+
+MOST_MOVED = 20_000
+"""Records that are counted and moved while a page is waited for; more is left to the command."""
+MERGE: Final = "merge"
+SPLIT: Final = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountMovePages:
+    """`/owner/sources/{connection_id}/merge` and `…/split`: what would happen, and doing it."""
+
+    authorization: AuthorizationStore
+    reads: ReadPorts
+    catalogs: Catalogs
+    pages: Templates
+    clock: Callable[[], int]
+    receipts: ReceiptPages
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        other = frozenset({"other"})
+        return tuple(
+            route
+            for kind, do in ((MERGE, self.merge), (SPLIT, self.split))
+            for path in (f"{ROOT}/{{connection_id}}/{kind}",)
+            for route in (
+                PageRoute("GET", path, partial(self.show, kind), other),
+                PageRoute("POST", path, do),
+            )
+        )
+
+    def show(self, kind: str, visit: PageRequest) -> Response:
+        """What would move, and who reads it.
+
+        Raises: ConnectionNotFound, InvalidRequest, InvalidState.
+        """
+        one, other = self._two(visit, visit.query.get("other"))
+        counted = self._counted(kind, one, other)
+        with self.authorization.read() as reader:
+            held = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ + 1)
+        ids = (one.connection_id, other.connection_id)
+        named = ids if kind == MERGE else (ids[0], "--from", ids[1])
+        command = shlex.join(("connection", kind, *named))
+        values = {
+            "kind": kind,
+            "one": one,
+            "other": other,
+            "counted": counted,
+            "most": MOST_MOVED,
+            "readers": [each for each in held[:HELD_READ] if _reads(each, ids[0])],
+            "other_readers": [each for each in held[:HELD_READ] if _reads(each, ids[1])],
+            "more_readers": len(held) > HELD_READ,
+            "command": command,
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "account_move.html", values)
+
+    def merge(self, visit: PageRequest) -> Response:
+        """Join them, and show the receipt.
+
+        Raises: ConnectionNotFound, ConfirmationRequired, InvalidState, ConnectionBusy.
+        """
+        one, other = self._agreed(MERGE, visit)
+        came, erased = merge_accounts(self._ports, one, other)
+        return self._receipt(visit, MERGE, (one, other), came, erased)
+
+    def split(self, visit: PageRequest) -> Response:
+        """Take out of one what the other holds, and show the receipt.
+
+        Raises: ConnectionNotFound, ConfirmationRequired, InvalidState.
+        """
+        one, other = self._agreed(SPLIT, visit)
+        taken = part_accounts(self._ports, one, other)
+        return self._receipt(visit, SPLIT, (one, other), taken, taken)
+
+    def _receipt(
+        self,
+        visit: PageRequest,
+        kind: Literal["merge", "split"],
+        accounts: tuple[Connection, Connection],
+        moved: int,
+        erased: int,
+    ) -> Response:
+        one, other = (
+            (each.connection_id, each.display_name or each.connection_id) for each in accounts
+        )
+        receipt = AccountReceipt(kind, one, other, moved, erased, self.clock())
+        return self.receipts.go(visit, receipt)
+
+    @property
+    def _ports(self) -> ImportPorts:
+        return ImportPorts(self.reads.store, self.clock, self.reads.random_bytes)
+
+    def _two(self, visit: PageRequest, other_id: str | None) -> tuple[Connection, Connection]:
+        known = {each.connection_id: each for each in self.catalogs().connections}
+        one, other = known.get(visit.path["connection_id"]), known.get(other_id or "")
+        if one is None:
+            raise ConnectionNotFound("There is no such account.")
+        if other is None:
+            raise InvalidRequest("Choose the other account.", param="other")
+        return one, other
+
+    def _counted(self, kind: str, one: Connection, other: Connection) -> SharedRecords | None:
+        """What would move; `None` where that is more than a page can wait for."""
+        walked = one if kind == MERGE else other
+        if sum(record_counts(self.reads.store, walked.connection_id).values()) > MOST_MOVED:
+            return None
+        return (merge_preview if kind == MERGE else part_preview)(self._ports, one, other)
+
+    def _agreed(self, kind: str, visit: PageRequest) -> tuple[Connection, Connection]:
+        """The two accounts, if the owner agreed to what is there now."""
+        one, other = self._two(visit, visit.value("other"))
+        if visit.value("confirm") != one.connection_id:
+            raise ConfirmationRequired(
+                "Nothing was moved: tick the box that says so first.",
+                param="confirm",
+                next_step="Go back, tick it, and press the button again.",
+            )
+        counted = self._counted(kind, one, other)
+        if counted is None or visit.value("count") != f"{counted.held} {counted.shared}":
+            raise InvalidState(
+                "Records came or went since you looked: nothing was moved.",
+                next_step="Go back, load the page again, and look at what it counts.",
+            )
+        return one, other
+
+
+def _reads(held: Holding, connection_id: str) -> bool:
+    """Whether it gives something of an account, now or once it goes on."""
+    streams = (stream for grant in held.living_grants for stream in grant.streams)
+    return any(connection_id in stream.instance_ids for stream in streams)

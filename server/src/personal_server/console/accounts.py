@@ -1,0 +1,180 @@
+"""The page of one account: its name, what it holds, what brought it, and an end to it.
+
+Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-server.md 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from pdpp_kernel.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
+from pdpp_kernel.source_item import Data
+from pdpp_kernel.texts import Text, day_of_text, message
+from pdpp_kernel.values import instant_ns
+from personal_server.collecting.connections import (
+    move_connection,
+    possible_actions,
+    rename_connection,
+)
+from personal_server.collecting.imports import DAMAGE
+from personal_server.collecting.receipts import receipts_of
+from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.sources import AccountView, account_view
+from personal_server.domain.connection import ConnectionStatus
+from personal_server.granting.holdings import list_held
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.authorization import AuthorizationStore, HeldQuery
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports import RecordStore
+
+HELD_READ, REFUSED_SHOWN = 200, 20
+ROOT = "/owner/sources"
+BUTTONS = {
+    "pause": (
+        message("Take no more in"),
+        message("Imports and programs can add nothing; apps read on."),
+    ),
+    "resume": (
+        message("Take records in again"),
+        message("Imports and programs can add to it again."),
+    ),
+    "revoke": (
+        message("Close it to every app"),
+        message("Nothing of it is given any more; you keep it."),
+    ),
+    "reactivate": (
+        message("Open it again"),
+        message("Apps that may read it can do so again."),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLine:
+    """One import of an account."""
+
+    at_ns: int | None
+    name: str
+    new: int
+    updated: int
+    earliest: Text | None
+    latest: Text | None
+    skipped: Mapping[str, int]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether parts of the file could not be read."""
+        return not DAMAGE.isdisjoint(self.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPages:
+    """`/owner/sources/{connection_id}` and what its buttons do."""
+
+    authorization: AuthorizationStore
+    reads: ReadPorts
+    catalogs: Catalogs
+    pages: Templates
+    clock: Callable[[], int]
+    receipts: ReceiptPages
+    has_uploads: bool = False
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        one = f"{ROOT}/{{connection_id}}"
+        return (
+            PageRoute("GET", one, self.show),
+            PageRoute("POST", f"{one}/name", self.rename),
+            PageRoute("POST", f"{one}/status", self.move),
+            PageRoute("POST", f"{one}/erase", self.erase),
+        )
+
+    def show(self, visit: PageRequest) -> Response:
+        """The account.  Raises: ConnectionNotFound."""
+        view, store = self._view(visit), self.reads.store
+        connection_id = view.connection.connection_id
+        refused = store.rejections(connection_id, REFUSED_SHOWN, None)
+        values = {
+            "account": view,
+            "imports": list(_imports(store, connection_id)),
+            "alike": [
+                each
+                for each in self.catalogs().connections
+                if each.connector_key == view.connection.connector_key
+                and each.connection_id != connection_id
+                and each.status is not ConnectionStatus.REVOKED
+            ],
+            "uploads": self.has_uploads,
+            "refused": [rejection for _, rejection in refused],
+            "actions": [(a, *BUTTONS[a]) for a in possible_actions(view.connection.status)],
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "account.html", values)
+
+    def rename(self, visit: PageRequest) -> Response:
+        """Give it a name.  Raises: ConnectionNotFound, InvalidRequest."""
+        connection_id = visit.path["connection_id"]
+        name = (visit.value("name") or "").strip() or None
+        rename_connection(self.reads.store, connection_id, name, self.clock())
+        return self.pages.go(visit, f"{ROOT}/{connection_id}")
+
+    def move(self, visit: PageRequest) -> Response:
+        """Pause, resume, close or open it.  Raises: ConnectionNotFound, InvalidState."""
+        connection_id, action = visit.path["connection_id"], visit.value("action") or ""
+        if action not in BUTTONS:
+            raise InvalidRequest("Choose what to do with it.", param="action")
+        move_connection(self.reads.store, connection_id, action, self.clock())
+        return self.pages.go(visit, f"{ROOT}/{connection_id}")
+
+    def erase(self, visit: PageRequest) -> Response:
+        """Erase it, and show the receipt.
+
+        Raises: ConnectionNotFound, ConnectionBusy, ConfirmationRequired.
+        """
+        view, now_ns = self._view(visit), self.clock()
+        connection_id = view.connection.connection_id
+        if visit.value("confirm") != connection_id:
+            raise ConfirmationRequired(
+                "Nothing was erased: tick the box that says so first.",
+                param="confirm",
+                next_step="Go back, tick it, and erase again.",
+            )
+        count = self.reads.store.erase_connection(connection_id, now_ns)
+        account = (connection_id, view.name)
+        receipt = AccountReceipt("erase", account, None, moved=0, erased=count, done_at_ns=now_ns)
+        return self.receipts.go(visit, receipt)
+
+    def _view(self, visit: PageRequest) -> AccountView:
+        connection_id, catalog = visit.path["connection_id"], self.catalogs()
+        found = [c for c in catalog.connections if c.connection_id == connection_id]
+        if not found:
+            raise ConnectionNotFound("There is no such account.")
+        with self.reads.snapshot(None) as snapshot:
+            stored, collections = snapshot.stored_streams(), snapshot.collections()
+        with self.authorization.read() as reader:
+            held = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ)
+        return account_view(found[0], catalog, stored, collections, held)
+
+
+def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
+    """Newest first."""
+    for receipt in reversed(receipts_of(store, connection_id)):
+        streams: list[Data] = list(receipt["streams"].values())
+        yield ImportLine(
+            at_ns=instant_ns(str(receipt["imported_at"])),
+            name=str(receipt["name"]),
+            new=sum(each["new"] for each in streams),
+            updated=sum(each["updated"] for each in streams),
+            earliest=_day(receipt["earliest"]),
+            latest=_day(receipt["latest"]),
+            skipped=receipt.get("skipped", {}),
+        )
+
+
+def _day(told: str | None) -> Text | None:
+    return None if told is None else day_of_text(told)

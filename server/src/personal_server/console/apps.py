@@ -1,0 +1,178 @@
+"""Apps: who has asked here, and refusing them.
+
+Source: docs/contract/authorization-server.md 3, 13.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from starlette.responses import Response
+
+from pdpp_kernel.errors import NotFound
+from pdpp_kernel.texts import Joined, Text, message
+from personal_server.console.pages import Templates
+from personal_server.console.places import PAGE_LINES, list_page, parse_place, render_place
+from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.words import trust_mark
+from personal_server.granting.audit import METADATA_CHANGED
+from personal_server.granting.revocations import block_client, end_client_access, unblock_client
+from personal_server.storage.authorization import (
+    AuditRow,
+    AuthorizationReader,
+    AuthorizationStore,
+    ClientQuery,
+    ClientRow,
+    FamilyRow,
+    HeldQuery,
+    ListPlace,
+)
+
+_CHANGED: Mapping[str, Text] = {
+    "name": message("its name"),
+    "redirect_uris": message("where it is sent back to"),
+    "auth_method": message("how it proves itself"),
+    "grant_types": message("how it may connect"),
+    "keys": message("its keys"),
+}
+_CHANGES_READ = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ClientView:
+    """One app."""
+
+    row: ClientRow
+    name: str
+    trust_kind: str
+    trust: Text
+    active: int
+    devices: int
+    changed: Text | None = None
+    changed_at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPages:
+    """`/owner/clients`."""
+
+    authorization: AuthorizationStore
+    pages: Templates
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        return (
+            PageRoute("GET", "/owner/clients", self.show_known, frozenset({"before"})),
+            PageRoute("GET", "/owner/clients/others", self.show_others, frozenset({"before"})),
+            PageRoute("POST", "/owner/clients/{ref}/end-access", self.end_access),
+            PageRoute("POST", "/owner/clients/{ref}/block", self.block),
+            PageRoute("POST", "/owner/clients/{ref}/unblock", self.unblock),
+        )
+
+    def show_known(self, visit: PageRequest) -> Response:
+        """Every app that was given something, acts as the owner or is refused."""
+        return self._show(visit, known=True)
+
+    def show_others(self, visit: PageRequest) -> Response:
+        """Every app that asked and was given nothing."""
+        return self._show(visit, known=False)
+
+    def _show(self, visit: PageRequest, *, known: bool) -> Response:
+        """The latest first; on a page those that hold something stand first."""
+        before = parse_place(visit.query.get("before"))
+        now_ns = self.clock()
+        with self.authorization.read() as reader:
+            rows = reader.clients(ClientQuery(now_ns, known), PAGE_LINES + 1, before)
+            others = reader.count_clients(ClientQuery(now_ns, known=False))
+            page = list_page(rows, _place)
+            views = [_view(reader, row, now_ns) for row in page.lines]
+            changes = _changes(reader)
+        views = [_told(view, changes.get(view.row.client_id)) for view in views]
+        views.sort(key=lambda view: view.active + view.devices == 0)
+        values = {
+            "clients": views,
+            "older": page.older,
+            "newest": before is None,
+            "known": known,
+            "others": others,
+            "csrf": visit.owner().csrf,
+        }
+        return self.pages.show(visit, "clients.html", values)
+
+    def end_access(self, visit: PageRequest) -> Response:
+        """End everything an app holds.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            row = writer.get(ClientRow, ClientRow.client_ref.equals(visit.path["ref"]))
+            if row is None:
+                raise _unknown()
+            end_client_access(writer, row.client_id, "owner", acting(visit), self.clock())
+        return self.pages.go(visit, "/owner/clients")
+
+    def block(self, visit: PageRequest) -> Response:
+        """Refuse an app from now on.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            found = block_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, found)
+
+    def unblock(self, visit: PageRequest) -> Response:
+        """Let an app ask again.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            found = unblock_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, found)
+
+    def _done(self, visit: PageRequest, found: bool) -> Response:
+        if not found:
+            raise _unknown()
+        return self.pages.go(visit, "/owner/clients")
+
+
+def _place(row: ClientRow) -> str:
+    return render_place(ListPlace(row.registered_at_ns, row.client_ref))
+
+
+def _view(reader: AuthorizationReader, row: ClientRow, now_ns: int) -> ClientView:
+    kind, trust = trust_mark(row.registration, row.client_id, row.published_on)
+    active = reader.count_held(HeldQuery(now_ns, lasts=True, client_id=row.client_id))
+    devices = _acting_as_owner(reader, row.client_id, now_ns)
+    return ClientView(row, row.name or row.client_id, kind, trust, active, devices)
+
+
+def _acting_as_owner(reader: AuthorizationReader, client_id: str, now_ns: int) -> int:
+    """How many devices of a client act as the owner."""
+    families = reader.rows(
+        FamilyRow,
+        FamilyRow.client_id.equals(client_id),
+        FamilyRow.kind.equals("owner"),
+        FamilyRow.revoked_at_ns.equals(None),
+    )
+    ends = (min(each.idle_end_ns, each.absolute_end_ns or each.idle_end_ns) for each in families)
+    return sum(now_ns < end for end in ends)
+
+
+def _changes(reader: AuthorizationReader) -> dict[str | None, AuditRow]:
+    """The last time each app said something else of itself."""
+    noted = reader.rows(
+        AuditRow,
+        AuditRow.event.equals(METADATA_CHANGED),
+        order=AuditRow.event_id,
+        descending=True,
+        limit=_CHANGES_READ,
+    )
+    return {change.client_id: change for change in reversed(noted)}
+
+
+def _told(view: ClientView, change: AuditRow | None) -> ClientView:
+    if change is None:
+        return view
+    named = change.detail.get("changed")
+    parts = cast("list[str]", named) if isinstance(named, list) else []
+    other = message("its description")
+    said = Joined(tuple(_CHANGED.get(part, other) for part in parts) or (other,))
+    return replace(view, changed=said, changed_at_ns=change.at_ns)
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such app.")

@@ -1,0 +1,225 @@
+"""What changed since the page was shown, and what a request adds to what its app holds.  Pure.
+
+Rule: the owner's choices are compared by their artifacts, what changed underneath by the facts that
+the page stood on; only active grants count as held.
+Source: docs/contract/authorization-server.md 6.3, 7.5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pdpp_kernel.texts import (
+    Joined,
+    Text,
+    counted,
+    day_of_text,
+    listed,
+    message,
+    plural,
+)
+from personal_server.consent.successors import Gain, SourceStream
+from personal_server.console.consent_words import account_names, source_name
+from personal_server.console.words import field_words
+from personal_server.granting.reviews import Review, facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """In words, and as what is to be marked."""
+
+    said: tuple[Text, ...] = ()
+    changed: frozenset[SourceStream] = frozenset()
+
+
+def differences_of(review: Review) -> Differences:
+    """How a review differs from the page that its request showed last, as far as that is known."""
+    row = review.request
+    if row is None:
+        return Differences()
+    said = [] if row.facts is None else fact_differences(row.facts, facts_of(review))
+    if row.shown is None or review.artifact is None:
+        return Differences(tuple(said))
+    said += differences(row.shown, review.artifact)
+    return Differences(tuple(said), changed_streams(row.shown, review.artifact))
+
+
+def fact_differences(before: str, after: str) -> list[Text]:
+    """What changed underneath, between two canonical texts of facts."""
+    old, new = json.loads(before), json.loads(after)
+    said: list[Text] = []
+    if old.get("replaces") != new.get("replaces"):
+        said.append(
+            message("This access was changed elsewhere meanwhile. Your choices are still here.")
+        )
+    if old["client"] != new["client"]:
+        said.append(message("What is known of the app changed."))
+    sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
+    for source_id in sorted(sources[0].keys() | sources[1].keys()):
+        said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
+    return said
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Text]:
+    """What changed between two review artifacts, in words."""
+    said: list[Text] = []
+    if before.get("access_mode") != after.get("access_mode"):
+        once = after.get("access_mode") == "single_use"
+        said.append(
+            message("Access is now for one use.") if once else message("Access is now standing.")
+        )
+    if before.get("expires_at") != after.get("expires_at"):
+        end = after.get("expires_at")
+        said.append(
+            message("Access now has no end.")
+            if end is None
+            else message("Access now ends %(day)s.", day=day_of_text(str(end)))
+        )
+    if before.get("ends") != after.get("ends"):
+        said.append(message("What ends on approval changed."))
+    old, new = _streams(before), _streams(after)
+    said += [message("Added: %(what)s.", what=_place(it)) for it in sorted(new.keys() - old.keys())]
+    said += [
+        message("Left out: %(what)s.", what=_place(it)) for it in sorted(old.keys() - new.keys())
+    ]
+    for place in sorted(old.keys() & new.keys()):
+        said += _stream_differences(place, old[place], new[place])
+    return said
+
+
+def changed_streams(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> frozenset[SourceStream]:
+    """What differs between two review artifacts, to be marked."""
+    old, new = _streams(before), _streams(after)
+    return frozenset(place for place, stream in new.items() if old.get(place) != stream)
+
+
+def additions(review: Review) -> tuple[Text, ...]:
+    """One sentence for each purpose and kind of records that no grant of the app reaches yet."""
+    offers = {entry.offer.selection.source_id: entry.offer for entry in review.terms.entries}
+    said: dict[SourceStream, list[Text]] = {}
+    places: dict[SourceStream, Text] = {}
+    for gain in review.gains:
+        offer = offers[gain.source_id]
+        at = (gain.source_id, gain.stream or "")
+        places[at] = _of(gain.stream, source_name(offer)) if gain.stream else source_name(offer)
+        words = said.setdefault(at, [])
+        if gain.what != "stream":
+            words.append(_gain_words(gain, account_names(offer)))
+    return tuple(
+        message("%(what)s: %(new)s", what=places[at], new=Joined(tuple(new))) if new else places[at]
+        for at, new in said.items()
+    )
+
+
+def _source_differences(
+    source_id: str, old: Mapping[str, object] | None, new: Mapping[str, object] | None
+) -> list[Text]:
+    name = _short(source_id)
+    if new is None:
+        return [message("%(source)s: it can no longer be given.", source=name)]
+    if old is None:
+        return [message("%(source)s: it can be given now.", source=name)]
+    said: list[Text] = []
+    if old["declaration"] != new["declaration"]:
+        said.append(message("%(source)s: the source describes its records anew.", source=name))
+    accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
+    if gone := len(accounts[0] - accounts[1]):
+        said.append(
+            plural(
+                "%(source)s: %(num)s account can no longer be chosen.",
+                "%(source)s: %(num)s accounts can no longer be chosen.",
+                gone,
+                source=name,
+            )
+        )
+    if come := len(accounts[1] - accounts[0]):
+        said.append(
+            plural(
+                "%(source)s: %(num)s account more to choose from.",
+                "%(source)s: %(num)s accounts more to choose from.",
+                come,
+                source=name,
+            )
+        )
+    return said
+
+
+def _stream_differences(
+    place: SourceStream, old: Mapping[str, object], new: Mapping[str, object]
+) -> list[Text]:
+    said: list[Text] = []
+    what = _place(place)
+    fields = [_names(stream, "fields") for stream in (old, new)]
+    if more := fields[1] - fields[0]:
+        said.append(message("%(what)s: now with %(fields)s.", what=what, fields=_fields(more)))
+    if fewer := fields[0] - fields[1]:
+        said.append(message("%(what)s: now without %(fields)s.", what=what, fields=_fields(fewer)))
+    accounts = [_names(stream, "instance_ids") for stream in (old, new)]
+    if accounts[0] != accounts[1]:
+        now, before = counted(len(accounts[1]), "account"), len(accounts[0])
+        said.append(
+            message("%(what)s: %(now)s, before %(before)s.", what=what, now=now, before=before)
+        )
+    if old.get("time_constraint") != new.get("time_constraint"):
+        said.append(message("%(what)s: another time window.", what=what))
+    if old.get("resources") != new.get("resources"):
+        said.append(message("%(what)s: other named records.", what=what))
+    if old.get("only") != new.get("only"):
+        said.append(message("%(what)s: limited to other values.", what=what))
+    return said
+
+
+def _names(stream: Mapping[str, object], member: str) -> set[str]:
+    return set(cast("list[str]", stream.get(member) or []))
+
+
+def _fields(names: set[str]) -> Text:
+    return listed(map(field_words, sorted(names)))
+
+
+def _place(place: SourceStream) -> Text:
+    return _of(place[1], _short(place[0]))
+
+
+def _of(stream: str, source: str) -> Text:
+    return message("%(stream)s of %(source)s", stream=stream, source=source)
+
+
+def _short(source_id: str) -> str:
+    return source_id.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _streams(artifact: Mapping[str, object]) -> dict[SourceStream, Mapping[str, object]]:
+    sources = cast("list[dict[str, object]]", artifact.get("sources") or [])
+    return {
+        (_source_id(source), str(stream["name"])): stream
+        for source in sources
+        for stream in cast("list[dict[str, object]]", source["streams"])
+    }
+
+
+def _source_id(source: Mapping[str, object]) -> str:
+    return str(cast("Mapping[str, object]", source["source"])["id"])
+
+
+_GAINED: Mapping[str, Text] = {
+    "purpose": message("another purpose"),
+    "older": message("older records"),
+    "newer": message("newer records"),
+    "records": message("records that were not named before"),
+    "values": message("records with other values than before"),
+}
+
+
+def _gain_words(gain: Gain, accounts: Mapping[str, str]) -> Text:
+    if gain.what == "fields":
+        return message("the fields %(fields)s", fields=listed(map(field_words, gain.names)))
+    if gain.what == "accounts":
+        names = listed(accounts.get(one, one) for one in gain.names)
+        return message("the account %(accounts)s", accounts=names)
+    return _GAINED[gain.what]

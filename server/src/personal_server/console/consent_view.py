@@ -1,0 +1,691 @@
+"""A review as the consent page shows it: values for the template, nothing else.  Pure.
+
+Rule: what this server enforces, what is only promised, what the publisher and what the client
+wrote stay apart, so that the template can set each in its own block.
+Source: docs/contract/authorization-server.md 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from pdpp_kernel.declaration import Property
+from pdpp_kernel.texts import (
+    Day,
+    Joined,
+    Minute,
+    Text,
+    counted,
+    listed,
+    message,
+    plural,
+)
+from personal_server.consent.bundles import (
+    EVERYTHING,
+    OUTLINE,
+    TEXTS,
+    bundle_fields,
+    bundles_of,
+)
+from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
+from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
+from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
+from personal_server.consent.selections import AI_TRAINING, SINGLE_USE, Selection
+from personal_server.consent.successors import SourceStream
+from personal_server.consent.terms import AS_AGREED, asks_for_events
+from personal_server.console import consent_words, words
+from personal_server.console.consent_changes import additions
+from personal_server.console.consent_words import account_names, mask, source_name
+from personal_server.console.content_limits import LimitView, limit_views, limits_said
+from personal_server.console.words import (
+    field_words,
+    purpose_label,
+    redirect_place,
+)
+from personal_server.domain.grant import StreamGrant
+from personal_server.domain.hosts import PUBLISHED
+from personal_server.granting.grant_changes import CHANGE
+from personal_server.granting.holdings import Holding
+from personal_server.granting.reviews import Review
+from personal_server.reading.preview import Evidence, HeldValue, Place
+
+SAMPLE_COLUMNS = 5
+OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
+LEVELS: Mapping[str, Text] = {
+    OWN: message("Set up here"),
+    KNOWN: message("Known app"),
+    CHECKED: message("Domain checked"),
+    CLAIMED: message("Name not proven"),
+    UNKNOWN: message("Unknown app"),
+}
+"""How far an app is known, from most to least; each has a look of its own."""
+BUNDLE_WORDS: Mapping[str, Text] = {
+    OUTLINE: message("Who, when and what about"),
+    TEXTS: message("With the text"),
+    EVERYTHING: message("Everything"),
+}
+HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedBox:
+    """A box that cannot be meant as it was `typed`; the `first` of them gets the focus."""
+
+    typed: str
+    said: Text
+    first: bool = False
+
+
+NOTHING_REFUSED: Mapping[str, RefusedBox] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentView:
+    """The whole page."""
+
+    handle: str
+    who: WhoView
+    promises: tuple[PromiseView, ...]
+    sources: tuple[SourceView, ...]
+    several: bool
+    picker: bool
+    mode: str
+    may_stand: bool
+    expiry: str
+    records_per_day: int | None
+    asks_for_events: bool
+    events: bool
+    expires_at_ns: int | None
+    earlier: tuple[EarlierView, ...]
+    trains: bool
+    training_agreed: bool
+    missing: tuple[Text, ...]
+    revision: str | None
+    impossible: Text | None
+    figures: tuple[tuple[Text, Text], ...]
+    adds: tuple[Text, ...]
+    refused: Mapping[str, RefusedBox]
+    changes: ChangedView | None = None
+    gives_nothing: bool = False
+
+    @property
+    def ends(self) -> tuple[tuple[str, Text], ...]:
+        """The ends to choose from in this mode; what is changed may keep the one it has."""
+        ends = consent_words.ends_of(self.mode)
+        return ends if self.changes is None else ((AS_AGREED, self.changes.end), *ends)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether something can be limited in time."""
+        return any(source.has_time for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedView:
+    """The access that is changed; `end` is when it ends now, `further` that more is given."""
+
+    held: Holding
+    end: Text
+    further: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhoView:
+    """The app that asks, with what is known of it and what to be wary of.
+
+    Shapes: `name` is its own word unless `name_checked`; `level` is one of `LEVELS`.
+    Source: docs/contract/authorization-server.md 7.1.
+    """
+
+    name: str
+    name_checked: bool
+    level: str
+    trust: Text
+    identity: str
+    leads_to: Text | None
+    warnings: tuple[Text, ...]
+    device: tuple[tuple[Text, Text], ...] = ()
+
+    @property
+    def headline(self) -> Text:
+        """How far it is known, in a few words."""
+        return LEVELS[self.level]
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseView:
+    """What the app declares and nobody enforces; `of` names the sources where they differ.
+
+    Source: docs/contract/authorization-server.md 7.2.
+    """
+
+    of: tuple[str, ...]
+    purpose: Text | None
+    code: str
+    description: str | None
+    retention: Text | None
+    trains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One entry of the request."""
+
+    index: int
+    name: str
+    detail: str | None
+    publisher: str | None
+    kept: bool
+    choosable: bool
+    connections: tuple[ConnectionView, ...] = ()
+    choose_connections: bool = False
+    streams: tuple[StreamView, ...] = ()
+    unoffered: tuple[str, ...] = ()
+    refused: Text | None = None
+    commitments: tuple[str, ...] = ()
+    bundles: tuple[BundleView, ...] = ()
+    missing: tuple[Text, ...] = ()
+
+    @property
+    def given(self) -> tuple[StreamView, ...]:
+        """Kinds that are given, or would be."""
+        return tuple(stream for stream in self.streams if stream.wanted)
+
+    @property
+    def empty(self) -> tuple[StreamView, ...]:
+        """Streams that would give nothing now."""
+        return tuple(stream for stream in self.streams if stream.empty)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether some stream can be limited in time."""
+        return any(stream.time_field for stream in self.streams)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleView:
+    """A ready choice of fields; `chosen` is what is given now."""
+
+    bundle: str
+    label: Text
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """One account of a source."""
+
+    connection_id: str
+    name: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """One stream: what is given of it, and the controls that narrow it.
+
+    Shapes: `prefix` is `{entry}.{stream}` of its form fields; `empty` is an optional stream
+        without records that nobody ticked, `troubled` that one of its boxes was refused.
+    """
+
+    name: str
+    prefix: str
+    label: str
+    detail: str | None
+    required: bool
+    wanted: bool
+    given: bool
+    fields: tuple[FieldView, ...]
+    choose_fields: bool
+    views: tuple[tuple[str, str], ...]
+    window: Text
+    asked_window: Text
+    time_field: str | None
+    since: str
+    until: str
+    resources: tuple[tuple[str, bool], ...]
+    limits: tuple[LimitView, ...]
+    limited: tuple[Text, ...]
+    accounts: tuple[str, ...]
+    count: Text
+    kept: Text
+    empty: bool
+    span: Text | None
+    synced: Text | None
+    sample_columns: tuple[str, ...]
+    samples: tuple[tuple[Text, ...], ...]
+    changed: bool
+    troubled: bool
+
+    @property
+    def granted_fields(self) -> tuple[FieldView, ...]:
+        """The fields that are given."""
+        return tuple(field for field in self.fields if field.chosen)
+
+    @property
+    def sensitive(self) -> Text | None:
+        """The sensitive ones among them, in words."""
+        found = [field.words for field in self.granted_fields if field.sensitive]
+        return listed(found) if found else None
+
+    @property
+    def in_short(self) -> Text:
+        """The fields that are given, in a line."""
+        told = [field.words for field in self.granted_fields if not field.fixed]
+        return listed(told or [field.words for field in self.granted_fields])
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One field: `fixed` ones are always included."""
+
+    name: str
+    words: str
+    fixed: bool
+    chosen: bool
+    sensitive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierView:
+    """What the app holds already."""
+
+    held: Holding
+    sources: tuple[str, ...]
+    ending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is known of the records behind the offers.
+
+    Shapes: `evidence` under the review as authority, `kept` all there are; `changed` is to be
+        marked; `values` by entry and stream what it could be limited to; `refused` by its form
+        field what cannot be meant as it was typed.
+    """
+
+    evidence: Mapping[Place, Evidence]
+    kept: Mapping[Place, int]
+    changed: frozenset[SourceStream]
+    values: HeldValues
+    refused: Mapping[str, RefusedBox]
+
+
+def consent_view(
+    review: Review,
+    evidence: Mapping[Place, Evidence],
+    kept: Mapping[Place, int],
+    changed: frozenset[SourceStream] = frozenset(),
+    values: HeldValues | None = None,
+    refused: Mapping[str, RefusedBox] = NOTHING_REFUSED,
+) -> ConsentView:
+    """The page of a review.
+
+    Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
+    """
+    shown = Shown(evidence, kept, changed, values or {}, refused)
+    sources = tuple(_source(review, offer, shown) for offer in review.offers)
+    terms = review.terms
+    asked_modes = {offer.selection.access_mode for offer in review.offers}
+    return ConsentView(
+        handle=review.asked.facts.request_id,
+        who=_who(review),
+        promises=_promises(review),
+        sources=sources,
+        several=len(review.offers) > 1,
+        picker=review.asked.picker,
+        mode=terms.access_mode,
+        may_stand=SINGLE_USE not in asked_modes and not review.is_change,
+        expiry=_expiry(review, terms.access_mode),
+        records_per_day=review.choices.records_per_day,
+        asks_for_events=asks_for_events(review.offers),
+        events=review.choices.events,
+        expires_at_ns=terms.expires_at_ns,
+        earlier=tuple(_earlier(review, held) for held in review.earlier),
+        trains=review.trains,
+        training_agreed=review.choices.ai_training,
+        missing=tuple(
+            consent_words.missing(found, _offer_of(review, found.index)) for found in review.missing
+        ),
+        revision=review.revision,
+        impossible=_impossible(review),
+        figures=_figures(sources, evidence),
+        adds=additions(review),
+        refused=refused,
+        changes=_changed(review),
+        gives_nothing=review.artifact is not None
+        and not any(found.count for found in evidence.values()),
+    )
+
+
+def _expiry(review: Review, mode: str) -> str:
+    chosen = review.choices.expiry
+    if chosen in dict(consent_words.ends_of(mode)):
+        return chosen or ""
+    return AS_AGREED if review.is_change else DEFAULT_EXPIRY[mode]
+
+
+def _changed(review: Review) -> ChangedView | None:
+    held = review.asked.replaced
+    if held is None:
+        return None
+    end_ns = held.expires_at_ns
+    end = message("as agreed: no end")
+    if end_ns is not None:
+        end = message("as agreed: %(day)s", day=Day(end_ns))
+    return ChangedView(held, end, review.reaches_further)
+
+
+def _who(review: Review) -> WhoView:
+    client, redirect = review.asked.client, review.asked.redirect_uri
+    host = urlsplit(client.client_id).hostname or ""
+    _, trust = words.trust_mark(client.registration, client.client_id, client.published_on)
+    name = str(review.asked.display.get("name") or client.client_id)
+    return WhoView(
+        name=name,
+        name_checked=client.registration not in (DYNAMIC, DOCUMENT),
+        level=_level(review, host),
+        trust=trust,
+        identity=host if client.registration == DOCUMENT else client.client_id,
+        leads_to=None if review.is_change else redirect_place(redirect),
+        warnings=() if review.is_change else _warnings(review, host),
+        device=_device(review),
+    )
+
+
+def _level(review: Review, host: str) -> str:
+    """A document says who an app is only where the answer goes to the domain that it is from."""
+    client = review.asked.client
+    if client.registration == DYNAMIC:
+        return UNKNOWN
+    if client.registration != DOCUMENT:
+        return OWN
+    if not words.leads_to_host(review.asked.redirect_uri, host):
+        return CLAIMED
+    return KNOWN if client.client_id in PUBLISHED else CHECKED
+
+
+def _warnings(review: Review, host: str) -> tuple[Text, ...]:
+    client, redirect = review.asked.client, review.asked.redirect_uri
+    found: list[Text] = []
+    if client.registration == DYNAMIC:
+        found.append(
+            message("Nobody has checked who this app is. Allow it only if you started this.")
+        )
+    if client.registration == DOCUMENT:
+        redirect_host = urlsplit(redirect or "").hostname
+        if redirect_host in words.LOOPBACK_NAMES:
+            found.append(
+                message(
+                    "Any program on this computer may call itself so, and would receive this"
+                    " access. Allow it only if you started this."
+                )
+            )
+        elif redirect_host and redirect_host != host:
+            found.append(
+                message("The answer goes to another domain than the one that was checked.")
+            )
+    return tuple(found)
+
+
+def _device(review: Review) -> tuple[tuple[Text, Text], ...]:
+    row = review.request
+    if row is None or row.flow in ("code", CHANGE):
+        return ()
+    return (
+        (message("Asked from"), row.address or message("an unknown address")),
+        (message("With"), row.user_agent or message("an unknown program")),
+        (message("At"), Minute(row.created_at_ns)),
+    )
+
+
+def _promises(review: Review) -> tuple[PromiseView, ...]:
+    """What the app declares; entries that declare the same share one."""
+    groups: dict[tuple[str, str | None, str], tuple[Text | None, list[str]]] = {}
+    for offer in review.offers:
+        selection = offer.selection
+        retention = consent_words.retention(selection.retention)
+        key = (selection.purpose_code, selection.purpose_description, str(retention))
+        groups.setdefault(key, (retention, []))[1].append(source_name(offer))
+    return tuple(
+        PromiseView(
+            of=tuple(names) if len(groups) > 1 else (),
+            purpose=purpose_label(code),
+            code=code,
+            description=description,
+            retention=retention,
+            trains=code == AI_TRAINING,
+        )
+        for (code, description, _), (retention, names) in groups.items()
+    )
+
+
+def _source(
+    review: Review,
+    offer: EntryOffer | Ungrantable,
+    shown: Shown,
+) -> SourceView:
+    selection: Selection = offer.selection
+    several = len(review.offers) > 1
+    if isinstance(offer, Ungrantable):
+        return SourceView(
+            index=offer.index,
+            name=source_name(offer),
+            detail=None,
+            publisher=None,
+            kept=False,
+            choosable=False,
+            refused=consent_words.ungrantable(offer.refusal),
+        )
+    choice = review.choices.entry(offer.index)
+    kept = choice.keep or not several
+    names = account_names(offer)
+    chosen = choice.connections or frozenset()
+    alone = len(offer.connections) == 1
+    settled = all(stream.settled for stream in offer.streams) and choice.connections is None
+    return SourceView(
+        index=offer.index,
+        name=source_name(offer),
+        detail=offer.declaration.display_detail,
+        publisher=offer.declaration.publisher_id,
+        kept=kept,
+        choosable=several,
+        connections=tuple(
+            ConnectionView(connection_id, name, alone or settled or connection_id in chosen)
+            for connection_id, name in names.items()
+        ),
+        choose_connections=not alone,
+        streams=tuple(
+            _stream(
+                stream,
+                choice.stream(stream.name),
+                terms=_granted(review, offer.index, stream.name),
+                shown=shown,
+                names=names,
+                prefix=form_prefix(offer, stream),
+                changed=(offer.selection.source_id, stream.name) in shown.changed,
+            )
+            for stream in offer.streams
+        ),
+        unoffered=tuple(unoffered.name for unoffered in offer.unoffered),
+        commitments=selection.commitments or (),
+        bundles=_bundles(review, offer),
+        missing=tuple(
+            consent_words.missing(found, offer)
+            for found in review.missing
+            if found.index == offer.index and found.what != "entry"
+        ),
+    )
+
+
+def _bundles(review: Review, offer: EntryOffer) -> tuple[BundleView, ...]:
+    granted = {s.name: _granted(review, offer.index, s.name) for s in offer.streams}
+    given = [(s, frozenset(found.fields)) for s in offer.streams if (found := granted[s.name])]
+    return tuple(
+        BundleView(
+            bundle=bundle,
+            label=BUNDLE_WORDS[bundle],
+            chosen=bool(given) and all(f == bundle_fields(s, bundle) for s, f in given),
+        )
+        for bundle, _ in bundles_of(offer)
+    )
+
+
+def form_prefix(offer: EntryOffer, stream: StreamOffer) -> str:
+    """How the form fields of a stream are told from those of others."""
+    return f"{offer.index}.{quote(stream.name, safe='')}"
+
+
+def _granted(review: Review, index: int, name: str) -> StreamGrant | None:
+    return next(
+        (
+            stream
+            for entry in review.terms.entries
+            if entry.offer.index == index
+            for stream in entry.streams
+            if stream.name == name
+        ),
+        None,
+    )
+
+
+def _stream(
+    stream: StreamOffer,
+    choice: StreamChoice,
+    *,
+    terms: StreamGrant | None,
+    shown: Shown,
+    names: Mapping[str, str],
+    prefix: str,
+    changed: bool,
+) -> StreamView:
+    """The view of one offered stream; `terms` is what would be granted, if anything."""
+    declared = stream.stream
+    places = [(connection, stream.name) for connection in names]
+    found = [shown.evidence[place] for place in places if place in shown.evidence]
+    columns = _columns(stream, terms)
+    kept = sum(shown.kept.get(place, 0) for place in places)
+    return StreamView(
+        name=stream.name,
+        prefix=prefix,
+        label=declared.label,
+        detail=declared.detail,
+        required=stream.required,
+        wanted=stream.required or choice.wanted,
+        given=terms is not None,
+        fields=_fields(stream, choice, terms),
+        choose_fields=declared.selectable_fields,
+        views=tuple((view.id, view.label) for view in declared.views if declared.selectable_fields),
+        window=consent_words.window(terms.time_constraint if terms else None, stream),
+        asked_window=consent_words.asked_window(stream.time_range),
+        time_field=declared.consent_time_field,
+        since=choice.since,
+        until=choice.until,
+        resources=_resources(stream, choice),
+        limits=limit_views(stream, choice, prefix, shown.values.get(prefix, {})),
+        limited=limits_said(terms.only if terms else ()),
+        accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
+        count=consent_words.count(found),
+        kept=counted(kept, "record"),
+        empty=not (kept or stream.required or choice.wanted),
+        span=consent_words.span(found),
+        synced=_synced(found),
+        sample_columns=tuple(field_words(name) for name in columns),
+        samples=tuple(
+            tuple(_masked(row, declared.properties[name]) for name in columns)
+            for row in [sample for evidence in found for sample in evidence.samples][:3]
+        ),
+        changed=changed,
+        troubled=any(box.partition(".")[2].partition("/")[0] == prefix for box in shown.refused),
+    )
+
+
+def _fields(
+    stream: StreamOffer, choice: StreamChoice, terms: StreamGrant | None
+) -> tuple[FieldView, ...]:
+    floor = set(stream.stream.floor)
+    if terms is not None:
+        chosen = set(terms.fields)
+    else:
+        chosen = set(stream.fields if choice.fields is None else choice.fields) | floor
+    return tuple(
+        FieldView(
+            name=name,
+            words=field_words(name),
+            fixed=name in floor,
+            chosen=name in chosen,
+            sensitive=stream.stream.properties[name].is_sensitive,
+        )
+        for name in stream.fields
+    )
+
+
+def _resources(stream: StreamOffer, choice: StreamChoice) -> tuple[tuple[str, bool], ...]:
+    kept = stream.resources if choice.resources is None else choice.resources
+    return tuple((key, key in (kept or ())) for key in stream.resources or ())
+
+
+def _columns(stream: StreamOffer, terms: StreamGrant | None) -> tuple[str, ...]:
+    """The fields that samples show: title and time first, keys last."""
+    if terms is None:
+        return ()
+    declared = stream.stream
+    first = (declared.title_field, declared.event_time_field)
+    shown = [name for name in first if name is not None and name in terms.fields]
+    keys = set(declared.primary_key)
+    rest = [name for name in terms.fields if name not in keys]
+    return tuple(dict.fromkeys([*shown, *rest, *terms.fields]))[:SAMPLE_COLUMNS]
+
+
+def _masked(row: Mapping[str, object], declared: Property) -> Text:
+    return mask(row[declared.name], declared.kind) if declared.name in row else "–"
+
+
+def _synced(found: list[Evidence]) -> Text | None:
+    at = max((e.synced_at_ns for e in found if e.synced_at_ns is not None), default=None)
+    return None if at is None else Day(at)
+
+
+def _earlier(review: Review, held: Holding) -> EarlierView:
+    names = {o.selection.source_id: source_name(o) for o in review.offers}
+    sources = [
+        names.get(grant.grant.source.id, grant.connector_key)
+        if grant.grant
+        else grant.connector_key
+        for grant in held.grants
+    ]
+    return EarlierView(held, tuple(sources), held.id in review.choices.ends)
+
+
+def _figures(
+    sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
+) -> tuple[tuple[Text, Text], ...]:
+    """The page at a glance: (figure, what it counts)."""
+    shown = [stream for source in sources if source.kept for stream in source.streams]
+    given = [stream for stream in shown if stream.given]
+    if not given:
+        return ()
+    fields = sum(len(stream.granted_fields) for stream in given)
+    names = Joined(tuple(stream.name for stream in given[:3]))
+    return (
+        (consent_words.count(evidence.values()), names if len(given) < 4 else Joined((names, "…"))),
+        (
+            counted(fields, "field"),
+            plural("of one kind of records", "of %(num)s kinds of records", len(given)),
+        ),
+        (
+            consent_words.span(evidence.values()) or message("no dates"),
+            message("oldest to newest"),
+        ),
+    )
+
+
+def _offer_of(review: Review, index: int) -> EntryOffer | None:
+    return next((o for o in review.offers if isinstance(o, EntryOffer) and o.index == index), None)
+
+
+def _impossible(review: Review) -> Text | None:
+    refusal = review.impossible
+    return None if refusal is None else consent_words.ungrantable(refusal)

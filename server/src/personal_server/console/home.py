@@ -1,0 +1,154 @@
+"""The owner's first page: what waits for a decision, and where everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from pdpp_kernel.texts import Joined, Text, message
+from pdpp_kernel.values import DAY_NANOSECONDS
+from personal_server.collecting.sample import bring_sample
+from personal_server.consent.selections import parse_stored
+from personal_server.console.access import alarm_view
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.domain.hosts import first_question, host_connections
+from personal_server.granting.grant_changes import CHANGE
+from personal_server.granting.holdings import client_names, uncollected_count
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.reading_alarms import open_alarms
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    ClientRow,
+    HeldQuery,
+    RequestRow,
+)
+from personal_server.storage.catalog import Catalog, Catalogs
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+
+WEEK_DAYS = 7
+SHOWN_REQUESTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRequest:
+    """A request that waits for the owner."""
+
+    request: RequestRow
+    name: str
+    wants: Text
+
+
+@dataclass(frozen=True, slots=True)
+class BackupStanding:
+    """When the newest kept backup was made, and when one was last proven by restoring it."""
+
+    made_at_ns: int | None
+    proven_at_ns: int | None
+    is_scheduled: bool
+
+
+BackupStandings = Callable[[], BackupStanding | None]
+SampleDeclarations = Callable[[], Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """`/owner/`."""
+
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: ReadPorts
+    catalogs: Catalogs
+    sign_in: OwnerSignIn
+    pages: Templates
+    clock: Callable[[], int]
+    backups: BackupStandings = lambda: None
+    sample_declarations: SampleDeclarations = tuple
+    has_uploads: bool = False
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where it stands."""
+        return (
+            PageRoute("GET", "/owner/", self.show),
+            PageRoute("GET", "/owner", self.show),
+            PageRoute("POST", "/owner/sample", self.bring_sample),
+        )
+
+    def bring_sample(self, visit: PageRequest) -> Response:
+        """Store made-up records to look around with.  Raises: InvalidState."""
+        bring_sample(
+            self.reads.store, self.sample_declarations(), self.clock(), self.reads.random_bytes
+        )
+        return self.pages.go(visit, "/owner/")
+
+    def show(self, visit: PageRequest) -> Response:
+        """The overview."""
+        now_ns = self.clock()
+        since_ns = now_ns - (WEEK_DAYS - 1) * DAY_NANOSECONDS
+        week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
+        with self.reads.snapshot(None) as snapshot:
+            records = sum(stream.record_count for stream in snapshot.stored_streams())
+            held = snapshot.connections()
+        with self.authorization.read() as reader:
+            active = reader.count_held(HeldQuery(now_ns, lasts=True)) - uncollected_count(reader)
+            raised = open_alarms(reader)
+            names = client_names(reader, (row.client_id for row in raised))
+            alarms = [alarm_view(row, names) for row in raised]
+        return self.pages.show(
+            visit,
+            "home.html",
+            {
+                "waiting": self._waiting(now_ns),
+                "alarms": alarms,
+                "active": active,
+                "records": records,
+                "connections": len(held),
+                "is_new": not active and records > 0,
+                "first_question": first_question(each.connector_key for each in held),
+                "read_week": sum(each.record_count for each in week),
+                "sign_ins": len(self.sign_in.sessions()),
+                "backups": self.backups(),
+                "uploads": self.has_uploads,
+                "rebuilds": self.reads.store.rebuilds(),
+                "hosts": host_connections(visit.origin),
+                "csrf": visit.owner().csrf,
+            },
+        )
+
+    def _waiting(self, now_ns: int) -> list[WaitingRequest]:
+        """Requests of browsers, and of devices whose code was entered here."""
+        catalog = self.catalogs()
+        with self.authorization.read() as reader:
+            rows = reader.rows(
+                RequestRow,
+                RequestRow.status.equals("pending"),
+                RequestRow.expires_at_ns.above(now_ns),
+                order=RequestRow.created_at_ns,
+                descending=True,
+            )
+            opened = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
+            shown = [row for row in opened if row.flow != CHANGE]
+            names = {
+                row.client_id: reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
+                for row in shown
+            }
+        return [
+            WaitingRequest(row, client.name or client.client_id, _wants(row, catalog))
+            for row in shown[:SHOWN_REQUESTS]
+            if (client := names[row.client_id]) is not None and client.blocked_at_ns is None
+        ]
+
+
+def _wants(row: RequestRow, catalog: Catalog) -> Text:
+    """The sources that a request names."""
+    if row.picker or not row.details:
+        return message("Lets you choose what to give")
+    asked = [selection.source_id for selection in parse_stored(row.details)]
+    known = catalog.declarations
+    names = tuple(known[one].display_name if one in known else one for one in asked)
+    return message("Wants to read: %(sources)s", sources=Joined(names))

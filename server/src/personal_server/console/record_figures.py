@@ -1,0 +1,242 @@
+"""Figures of a view of records: how many, by month, by the values of a few fields.
+
+Rule: counts are exact or they are not there: what does not fit the time of a page is left out.
+Source: docs/contract/authorization-server.md 13.5.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import islice
+from typing import cast
+
+import msgspec
+
+from pdpp_kernel.errors import QueryTimeout
+from pdpp_kernel.texts import Date, Text, message
+from pdpp_kernel.values import ValueKind, day_number
+from personal_server.console.record_view import (
+    MOST_LINK_BYTES,
+    RecordsView,
+    brief,
+    joining_fields,
+)
+from personal_server.console.words import cut, field_words
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.enforcement.queries import (
+    AggregateQuery,
+    FieldSelection,
+    FilterText,
+    RecordsQuery,
+    Selectors,
+)
+from personal_server.enforcement.timeline import time_field
+from personal_server.reading.aggregates import ShownAggregation, ShownGroup, read_aggregate
+from personal_server.reading.owner import AuthorityReads
+from personal_server.reading.records import read_records
+from personal_server.storage.ports import ReadSnapshot, once
+
+FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
+MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
+VALUE_CHARS = 60
+NO_VALUE = message("none")
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """A value, or a stretch of time, with its records; `link` shows those alone."""
+
+    words: Text
+    count: int
+    link: str | None
+    height: int = 0
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A field with its most frequent values, if they were `counted` in time."""
+
+    words: str
+    values: tuple[FacetValue, ...]
+    others: int = 0
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ViewFigures:
+    """The figures of one view.  Units: `until` on the monotonic clock, in seconds."""
+
+    reads: AuthorityReads
+    view: RecordsView
+    source: ReadableSource
+    until: float
+
+    def count(self) -> int | None:
+        """How many records a view has, where that is counted in time."""
+        query = RecordsQuery(
+            self.source.stream,
+            Selectors(self.source.connection_id),
+            limit=1,
+            filters=self.view.filters,
+            times=self.view.times,
+            cut=FieldSelection(self.source.declared.primary_key),
+            count=True,
+        )
+        with suppress(QueryTimeout), self._open() as (snapshot, authority):
+            count = read_records(self.reads.ports, snapshot, authority, query).count
+            return None if count is None else count.value
+        return None
+
+    def facets(self) -> list[Facet]:
+        """The values of up to three fields that are declared for groups and say something."""
+        declared = self.source.declared
+        if not declared.aggregations.count:
+            return []
+        conditions = _with_times(self.view, self.source)
+        if conditions is None:
+            return []
+        joining = joining_fields(declared)
+        granted = (n for n in declared.aggregations.group_by if n in self.source.fields)
+        named = [n for n in granted if n not in joining][:FACETS_TRIED]
+        found = (self._facet(name, conditions) for name in named)
+        telling = (each for each in found if not each.counted or _tells(each))
+        return list(islice(telling, FACETS_SHOWN))
+
+    def _facet(self, name: str, conditions: tuple[FilterText, ...]) -> Facet:
+        query = _counts(self.source, conditions, VALUES_SHOWN, group_by=name)
+        found = self._aggregate(query)
+        if found is None:
+            return Facet(field_words(name), (), counted=False)
+        kind = self.source.declared.properties[name].kind
+        values = tuple(_facet_value(self.view, name, kind, group) for group in found.groups or ())
+        return Facet(field_words(name), values, found.other_count or 0)
+
+    def months(self) -> Facet | None:
+        """The records of a view by month, whatever its time; by year where there are too many."""
+        dated, declared = time_field(self.source), self.source.declared.aggregations
+        if dated is None or dated.name not in declared.group_by_time or not declared.count:
+            return None
+        steps = (("month", MONTHS_SHOWN), ("year", YEARS_SHOWN))
+        around = _whole_years(self.view, dated.name, self.source)
+        granularity, found = "month", None
+        for granularity, limit in steps[:1] if around else steps:
+            query = _counts(
+                self.source,
+                (*self.view.filters, *around),
+                limit,
+                group_by_time=dated.name,
+                granularity=granularity,
+            )
+            found = self._aggregate(query)
+            if found is None:
+                return Facet("month", (), counted=False)
+            if not found.other_count:
+                break
+        held = (found.groups if found else None) or ()
+        groups = [each for each in held if each.start is not None]
+        most = max((each.count for each in groups), default=1)
+        bars = tuple(_bar(self.view, each, granularity, most) for each in groups)
+        return Facet(granularity, bars, (found.other_count if found else None) or 0)
+
+    def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
+        """The aggregate, where there is time for it; of a whole stream, which only the owner reads,
+        once for each state.
+        """
+
+        def ask() -> ShownAggregation:
+            answer = read_aggregate(self.reads.ports, snapshot, authority, query)
+            return cast("ShownAggregation", answer.data)
+
+        with suppress(QueryTimeout), self._open() as (snapshot, authority):
+            is_whole = not query.filters and self.source.grant_id is None
+            return once(snapshot.derived, query, ask) if is_whole else ask()
+        return None
+
+    @contextmanager
+    def _open(self) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
+        """A state of the store for as long as there is time.  Raises: QueryTimeout."""
+        left = self.until - time.monotonic()
+        if left < LEAST_SECONDS:
+            raise QueryTimeout("There is no time left to count.")
+        with self.reads.open(left) as state:
+            yield state
+
+
+def _tells(facet: Facet) -> bool:
+    return any(each.words != NO_VALUE for each in facet.values[:1])
+
+
+def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple[FilterText, ...]:
+    """The years that the days of a view lie in, as conditions; none where it names no days."""
+    if view.since is None or not {"gte", "lt"} <= {*source.declared.range_filters.get(dated, ())}:
+        return ()
+    begin = FilterText(dated, "gte", f"{view.since[:4]}-01-01")
+    if view.until is None or view.until <= view.since or view.until >= "9999":
+        return (begin,)
+    last = (date.fromisoformat(view.until) - timedelta(days=1)).year
+    return (begin, FilterText(dated, "lt", f"{last + 1:04}-01-01"))
+
+
+def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
+    """The conditions of a view, its days among them; `None` where those cannot be written so."""
+    dated, bounds = time_field(source), (("gte", view.since), ("lt", view.until))
+    asked = [(operator, text) for operator, text in bounds if text]
+    if not asked:
+        return view.filters
+    ranges = () if dated is None else source.declared.range_filters.get(dated.name, ())
+    if dated is None or any(operator not in ranges for operator, _ in asked):
+        return None
+    added = tuple(FilterText(dated.name, operator, text) for operator, text in asked)
+    return (*view.filters, *added)
+
+
+def _counts(
+    source: ReadableSource, filters: tuple[FilterText, ...], limit: int, **grouping: str
+) -> AggregateQuery:
+    return AggregateQuery(
+        source.stream,
+        "count",
+        Selectors(source.connection_id),
+        limit=limit,
+        filters=filters,
+        **grouping,
+    )
+
+
+def _facet_value(
+    view: RecordsView, name: str, kind: ValueKind | None, group: ShownGroup
+) -> FacetValue:
+    key: object = msgspec.json.decode(group.key)
+    if key is None:
+        asked, words = FilterText(name, "exists", "false"), cast("Text", NO_VALUE)
+    else:
+        text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
+        label = group.label if isinstance(group.label, str) else None
+        asked, words = FilterText(name, None, text), label or brief(key, kind, VALUE_CHARS)
+    link = view.having(asked).link
+    chosen = asked in view.filters
+    fits = len(link) <= MOST_LINK_BYTES
+    shown = (cut(words, VALUE_CHARS) or message("blank")) if type(words) is str else words
+    return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
+
+
+BAR_HEIGHT = 36
+
+
+def _bar(view: RecordsView, group: ShownGroup, granularity: str, most: int) -> FacetValue:
+    """A month or year of a time line, whose link shows it alone."""
+    begin = str(msgspec.json.decode(group.key))
+    year, month = int(begin[:4]), int(begin[5:7])
+    after = (year + 1, 1) if granularity == "year" or month == 12 else (year, month + 1)
+    until = f"{after[0]:04}-{after[1]:02}-01"
+    link = replace(view, since=begin, until=until).link
+    words = Date(date(year, month, 1), granularity)
+    height = max(1, round(BAR_HEIGHT * group.count / most))
+    chosen = (view.since, view.until) == (begin, until)
+    ends = day_number(until) is not None  # no day follows the last year of the calendar
+    return FacetValue(words, group.count, link if ends else None, height, chosen)

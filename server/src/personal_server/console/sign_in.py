@@ -1,0 +1,252 @@
+"""Signing in and out: the link, the password, and the sessions of the owner.
+
+Rule: `GET` never spends a link (scanners and prefetch follow links); before sign-in a cookie of its
+own carries the form secret.  Source: docs/contract/authorization-server.md 13.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
+
+from starlette.responses import Response
+
+from pdpp_kernel.errors import NotFound, SignInFailed
+from pdpp_kernel.values import NANOSECONDS
+from personal_server.console.pages import PASSKEYS, Templates
+from personal_server.console.passkeys import named_origin, rendered
+from personal_server.console.session import (
+    OWNER_HOME,
+    PageRequest,
+    PageRoute,
+    cookie_attributes,
+    entry_cookie,
+    known_cookie,
+    next_cookie,
+    safe_next,
+    session_cookie,
+    session_halves,
+)
+from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
+from personal_server.granting.passkeys import SIGN_IN, Passkeys
+from personal_server.web.limits import ALL, MINUTE_NS, failures_in, network_of
+from personal_server.web.limits import refuse_until as _refuse_until
+
+# Throttles of guessing: failed sign-ins and wrong device codes, counted in memory.
+#
+# Source: docs/contract/authorization-server.md 17.  Sign-in links are not affected: who holds the
+# store is the owner.
+
+
+class SignInThrottle:
+    """From the 5th failure in 15 minutes a delay doubling from 1 s to 15 min; 60 an hour in all.
+
+    An attempt counts as failed before its password is looked at, so that many at once are no way
+    around, and is forgiven if the password is right.  A browser that signed in before counts by
+    itself and waits a minute at most: what others try never keeps it out.
+    """
+
+    def __init__(self, clock: Callable[[], int], space: ValueSpace | None = None) -> None:
+        kept = space or OwnSpace()
+        self._clock = clock
+        self._each = failures_in(kept, "sign_in.each", clock, 15 * MINUTE_NS, 64)
+        self._all = failures_in(kept, "sign_in.all", clock, 60 * MINUTE_NS, 60)
+
+    def attempt(self, address: str, known_browser: str | None = None) -> None:
+        """Count one more.  Raises: RateLimitExceeded."""
+        each = known_browser or address
+        longest_ns = MINUTE_NS if known_browser else 15 * MINUTE_NS
+        with self._each.lock, self._all.lock:
+            until = self._until(each, longest_ns)
+            if known_browser is None:
+                everyone = self._all.recent(ALL)
+                if len(everyone) >= 60:
+                    until = max(until, everyone[0] + 60 * MINUTE_NS)
+            _refuse_until(until, self._clock())
+            self._each.add(each)
+            if known_browser is None:
+                self._all.add(ALL)
+
+    def forgive(self, address: str, known_browser: str | None = None) -> None:
+        """The attempt was the owner's."""
+        with self._each.lock, self._all.lock:
+            self._each.forgive(known_browser or address)
+            if known_browser is None:
+                self._all.forgive(ALL)
+
+    def _until(self, key: str, longest_ns: int) -> int:
+        failed = self._each.recent(key)
+        if len(failed) < 5:
+            return 0
+        return failed[-1] + min(2 ** (len(failed) - 5) * NANOSECONDS, longest_ns)
+
+
+_CSRF_BYTES = 32
+REMEMBERED_SECONDS = 400 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class SignInPages:
+    """The pages of 13.1 and the sign-ins of 13.5."""
+
+    sign_in: OwnerSignIn
+    passkeys: Passkeys
+    pages: Templates
+    throttle: SignInThrottle
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        entry = frozenset({"next"})
+        link = frozenset({"t", "next"})
+        return (
+            PageRoute("GET", "/owner/login", self.login, entry, open_to_all=True),
+            PageRoute("POST", "/owner/login", self.log_in, open_to_all=True),
+            PageRoute("POST", "/owner/login/passkey", self.log_in_by_passkey, open_to_all=True),
+            PageRoute("GET", "/owner/enter", self.enter, link, open_to_all=True),
+            PageRoute("POST", "/owner/enter", self.spend_link, open_to_all=True),
+            PageRoute("POST", "/owner/logout", self.log_out),
+            PageRoute("GET", "/owner/sign-ins", self.sign_ins),
+            PageRoute("POST", "/owner/sign-ins/{reference}/end", self.end_sign_in),
+            PageRoute("POST", "/owner/sign-ins/end-others", self.end_others),
+        )
+
+    def login(self, visit: PageRequest) -> Response:
+        """The form for the password, and how to get a link."""
+        return self._login(visit, safe_next(visit.query.get("next")))
+
+    def log_in(self, visit: PageRequest) -> Response:
+        """Open a session by password.  Raises: RateLimitExceeded."""
+        address = network_of(visit.visitor.address or "unknown")
+        destination = safe_next(visit.value("next"))
+        known = visit.known_browser
+        self.throttle.attempt(address, known)
+        try:
+            cookie = self.sign_in.enter_by_password(visit.value("password") or "", visit.visitor)
+        except SignInFailed as error:
+            return self._login(visit, destination, error)
+        self.throttle.forgive(address, known)
+        return self._entered(visit, cookie, destination)
+
+    def log_in_by_passkey(self, visit: PageRequest) -> Response:
+        """Open a session by passkey."""
+        destination = safe_next(visit.value("next"))
+        try:
+            self.passkeys.verify(visit.origin, visit.value("passkey") or "", SIGN_IN)
+        except SignInFailed as error:
+            return self._login(visit, destination, error)
+        return self._entered(visit, self.sign_in.enter_by_passkey(visit.visitor), destination)
+
+    def enter(self, visit: PageRequest) -> Response:
+        """A button, nothing else."""
+        return self._with_entry_secret(
+            visit,
+            "enter.html",
+            200,
+            secret=visit.query.get("t", ""),
+            destination=safe_next(visit.query.get("next")),
+        )
+
+    def spend_link(self, visit: PageRequest) -> Response:
+        """Spend the link and open a session.  Raises: SignInLinkInvalid."""
+        cookie = self.sign_in.enter_by_link(visit.value("t") or "", visit.visitor)
+        return self._entered(visit, cookie, safe_next(visit.value("next")))
+
+    def log_out(self, visit: PageRequest) -> Response:
+        """End this session."""
+        if visit.cookie is not None:
+            self.sign_in.sign_out(visit.cookie)
+        destination = safe_next(visit.value("next"))
+        onward = "" if destination == OWNER_HOME else f"?next={quote(destination, safe='')}"
+        response = self.pages.go(replace(visit, place=""), f"/owner/login{onward}")
+        ended = cookie_attributes(visit.origin, visit.place)
+        response.delete_cookie(session_cookie(visit.origin), **ended)
+        return response
+
+    def sign_ins(self, visit: PageRequest) -> Response:
+        """Every live session."""
+        sessions = self.sign_in.sessions()
+        return self.pages.show(
+            visit, "sign_ins.html", {"sessions": sessions, "current": visit.owner().reference}
+        )
+
+    def end_sign_in(self, visit: PageRequest) -> Response:
+        """End one session.  Raises: NotFound."""
+        if not self.sign_in.end_session(visit.path["reference"]):
+            raise NotFound("That sign-in has ended already.")
+        return self.pages.go(visit, "/owner/sign-ins")
+
+    def end_others(self, visit: PageRequest) -> Response:
+        """End every session but this one, as after a machine was lost."""
+        self.sign_in.end_others(visit.owner().reference)
+        return self.pages.go(visit, "/owner/sign-ins")
+
+    def _login(
+        self, visit: PageRequest, destination: str, error: SignInFailed | None = None
+    ) -> Response:
+        if visit.session is not None and error is None:
+            return self.pages.go(visit, destination)
+        response = self._with_entry_secret(
+            visit,
+            "login.html",
+            200 if error is None else error.status,
+            destination=destination,
+            has_password=self.sign_in.has_password(),
+            passkey=rendered(self.passkeys.to_sign(visit.origin, SIGN_IN)),
+            by_name=named_origin(visit.origin) if self.passkeys.listed() else None,
+            error=error,
+        )
+        if destination != OWNER_HOME:
+            response.set_cookie(
+                next_cookie(visit.origin),
+                quote(destination, safe=""),
+                max_age=LINK_SECONDS,
+                **cookie_attributes(visit.origin),
+            )
+        return response
+
+    def _with_entry_secret(
+        self, visit: PageRequest, template: str, status: int, **values: object
+    ) -> Response:
+        """A page with a form before sign-in."""
+        csrf = visit.entry_csrf if visit.session is None else visit.session.csrf
+        fresh = csrf or secrets.token_urlsafe(_CSRF_BYTES)
+        response = self.pages.show(
+            visit,
+            template,
+            {**values, "csrf": fresh},
+            status=status,
+            script=PASSKEYS if values.get("passkey") else None,
+        )
+        if csrf is None:
+            response.set_cookie(
+                entry_cookie(visit.origin),
+                fresh,
+                **cookie_attributes(visit.origin),
+            )
+        return response
+
+    def _entered(self, visit: PageRequest, cookie: str, destination: str) -> Response:
+        if visit.cookie is not None:
+            self.sign_in.sign_out(visit.cookie)
+        if destination == OWNER_HOME and visit.entry_next is not None:
+            destination = safe_next(unquote(visit.entry_next))
+        kept, place = session_halves(visit.origin, cookie)
+        response = self.pages.go(replace(visit, place=place), destination)
+        attributes = cookie_attributes(visit.origin)
+        # An app that opens a window signs in there; this window's own session goes on.
+        response.set_cookie(
+            session_cookie(visit.origin),
+            kept,
+            max_age=ABSOLUTE_SECONDS,
+            **cookie_attributes(visit.origin, place),
+        )
+        known = self.sign_in.remembrance()
+        if known is not None:
+            name = known_cookie(visit.origin)
+            response.set_cookie(name, known, max_age=REMEMBERED_SECONDS, **attributes)
+        response.delete_cookie(next_cookie(visit.origin), **attributes)
+        response.delete_cookie(entry_cookie(visit.origin), **attributes)
+        return response

@@ -1,0 +1,141 @@
+"""Sources and connections with what they hold.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pdpp_kernel.declaration import Adaptation, SourceDeclaration
+from pdpp_kernel.texts import Text, message
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.granting.holdings import Holding
+from personal_server.storage.catalog import Catalog
+from personal_server.storage.ports import Collection, CollectionRun, StoredStream
+
+STATUS_WORDS = {
+    ConnectionStatus.DRAFT: ("", message("no records yet")),
+    ConnectionStatus.ACTIVE: ("good", message("active")),
+    ConnectionStatus.PAUSED: ("warn", message("paused")),
+    ConnectionStatus.REVOKED: ("bad", message("closed to apps")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCount:
+    """One stream of a connection."""
+
+    name: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountView:
+    """One connection."""
+
+    connection: Connection
+    source: str
+    status_kind: str
+    status: Text
+    streams: tuple[StreamCount, ...]
+    collected_at_ns: int | None
+    last_run: CollectionRun | None
+    readers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As its owner calls it."""
+        return self.connection.display_name or self.connection.connection_id
+
+    @property
+    def total(self) -> int:
+        """All records of it."""
+        return sum(stream.count for stream in self.streams)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCountView:
+    """One source."""
+
+    name: str
+    detail: str | None
+    accounts: tuple[AccountView, ...]
+    adapted: tuple[Adaptation, ...]
+    kept: tuple[str, ...]
+
+
+def source_views(
+    catalog: Catalog,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Holding],
+) -> list[SourceCountView]:
+    """Every source that has a connection, by name."""
+    views: list[SourceCountView] = []
+    for declaration in catalog.declarations.values():
+        accounts = [c for c in catalog.connections if c.source_id == declaration.source_id]
+        if accounts:
+            shown = tuple(_account(c, declaration, stored, collections, held) for c in accounts)
+            views.append(
+                SourceCountView(
+                    name=declaration.display_name,
+                    detail=declaration.display_detail,
+                    accounts=shown,
+                    adapted=declaration.adapted,
+                    kept=declaration.kept,
+                )
+            )
+    return sorted(views, key=lambda view: view.name)
+
+
+def account_view(
+    connection: Connection,
+    catalog: Catalog,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Holding],
+) -> AccountView:
+    """One connection of the catalog."""
+    declaration = catalog.declarations.get(connection.source_id)
+    return _account(connection, declaration, stored, collections, held)
+
+
+def _account(
+    connection: Connection,
+    declaration: SourceDeclaration | None,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Holding],
+) -> AccountView:
+    kind, status = STATUS_WORDS[connection.status]
+    collection = collections.get(connection.connection_id, Collection())
+    streams = [s for s in stored if s.connection_id == connection.connection_id]
+    return AccountView(
+        connection=connection,
+        source=connection.connector_key if declaration is None else declaration.display_name,
+        status_kind=kind,
+        status=status,
+        streams=tuple(
+            StreamCount(s.stream, _label(declaration, s.stream), s.record_count)
+            for s in sorted(streams, key=lambda s: -s.record_count)
+        ),
+        collected_at_ns=collection.last_succeeded_at_ns,
+        last_run=collection.last_run,
+        readers=tuple(
+            dict.fromkeys(one.client_name for one in held if _reads(one, connection.connection_id))
+        ),
+    )
+
+
+def _label(declaration: SourceDeclaration | None, name: str) -> str:
+    stream = None if declaration is None else declaration.streams.get(name)
+    return name if stream is None else stream.label
+
+
+def _reads(held: Holding, connection_id: str) -> bool:
+    return held.status == "active" and any(
+        connection_id in stream.instance_ids
+        for grant in held.grants
+        if grant.grant is not None and grant.status == "active"
+        for stream in grant.grant.streams
+    )

@@ -1,0 +1,343 @@
+"""Search tokens: how text becomes the words that are matched, and where they stand in it.
+
+Rule: every code point is folded on its own, so that tokens keep their place in the source text
+and the same text gives the same tokens on every store.
+Source: docs/contract/resource-server.md 11.2 (NFKC, case folding, removal of combining marks;
+maximal runs of letters and digits; characters of scripts without word spaces are tokens of their
+own).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from whoosh.lang.stopwords import stoplists
+
+from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
+from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
+
+MIN_PREFIX_CHARS = 2
+# Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
+_UNSPACED_SCRIPTS = (
+    "CJK UNIFIED IDEOGRAPH",
+    "CJK COMPATIBILITY IDEOGRAPH",
+    "IDEOGRAPHIC",
+    "HIRAGANA",
+    "KATAKANA",
+    "THAI",
+    "LAO",
+    "KHMER",
+    "MYANMAR",
+)
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
+# A quoted stretch (the last one may end with the text), which a name may stand before, or a run
+# without blanks and quotes.
+_PIECE = re.compile(rf'(-?{_NAME}:)?"([^"]*)(?:"|\Z)|([^\s"]+)')
+_NAMED = re.compile(rf"({_NAME}):(.+)", re.DOTALL)
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """A token and the stretch of source text [start, end) that it came from, in code points."""
+
+    token: str
+    start: int
+    end: int
+
+
+def parse_words(text: str) -> WordQuery:
+    """What a person types: its terms, in order; pieces without a letter or digit are none.
+
+    No text is a syntax error: quotes make phrases, a final `*` a prefix, a `-` before a word leaves
+    out, `OR` between two terms joins them, a name and a colon before a word or phrase may name
+    fields, and every other sign separates words.  Equal terms count once: saying a word again makes
+    no search longer.
+    """
+    wanted: list[list[Term]] = []
+    excluded: list[Term] = []
+    is_joining = False
+    pieces = list(_pieces(text))
+    for place, (sign, term) in enumerate(pieces):
+        if sign == "-":
+            excluded.append(term)
+        elif is_joining:
+            wanted[-1].append(term)
+            is_joining = False
+        elif sign == "OR" and {pieces[at][0] for at in _beside(place, pieces)} == {""}:
+            is_joining = True
+        else:
+            wanted.append([term])
+    if not wanted:  # then nothing is left out of nothing
+        wanted, excluded = [[term] for term in excluded], []
+    joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in wanted)
+    common = _common_words(language_of(text))
+    sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
+    ignored = tuple(term.said for term in joined if term not in sought)
+    left_out = tuple(dict.fromkeys(excluded))
+    return WordQuery(sought, left_out, ignored=ignored, phrase=_phrase(pieces))
+
+
+def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:
+    """All pieces as one phrase, where each is a plain word and there are several."""
+    said = [word for _, term in pieces for word in term.tokens]
+    is_plain = all(not (sign or term.prefix or term.quoted or term.named) for sign, term in pieces)
+    return Term(tuple(said)) if is_plain and len(pieces) > 1 else None
+
+
+def _says_nothing(term: Term, common: frozenset[str]) -> bool:
+    """Whether a bare term is made of words that every text holds, and joined to no other."""
+    is_bare = not (term.quoted or term.prefix or term.others or term.named)
+    return is_bare and common.issuperset(term.tokens)
+
+
+@cache
+def _common_words(language: str | None) -> frozenset[str]:
+    """The words that every text of a language holds, as tokens."""
+    code = LANGUAGE_CODES.get(language or "", "")
+    return frozenset(each for word in stoplists.get(code, ()) for each in tokens(word))
+
+
+def _any_of(terms: tuple[Term, ...]) -> Term:
+    said = " OR ".join(term.said for term in terms)
+    quoted = any(term.quoted for term in terms)
+    return replace(terms[0], others=terms[1:], said=said, quoted=quoted)
+
+
+def _beside(place: int, pieces: Sequence[object]) -> tuple[int, ...]:
+    """The places before and behind one that stands between two."""
+    return (place - 1, place + 1) if 0 < place < len(pieces) - 1 else ()
+
+
+def _pieces(text: str) -> Iterator[tuple[str, Term]]:
+    """Terms with the sign that they stand behind: `-` before a word or phrase, and `OR` itself."""
+    minus_at = -1
+    for match in _PIECE.finditer(text):
+        name, quoted, bare = match.groups()
+        start = match.start()
+        begins = start == 0 or text[start - 1].isspace()
+        if bare == "-" and begins:
+            minus_at = match.end()
+            continue
+        sign = "-" if minus_at == start else ""
+        if bare is None:
+            sign = "-" if begins and name and name[0] == "-" else sign
+            term = _quoted_term(name, quoted)
+        elif begins and bare[0] == "-" and bare[1].isalnum():
+            sign, term = "-", _bare_term(bare[1:])
+        else:
+            sign, term = "OR" if bare == "OR" else sign, _bare_term(bare)
+        if term.tokens:
+            yield sign, replace(term, said=match.group())
+
+
+def spaced(text: str) -> str:
+    """The tokens of a text with white space between them: what an index is fed with."""
+    if text.isascii():
+        return text.encode().translate(_ASCII).decode()
+    return text.translate(_FOLDED)
+
+
+class Vocabulary:
+    """The words of texts by their stems: each is stemmed once, however many texts hold it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, set[str]] = {}
+        self._by_stem: dict[tuple[str, str], list[str]] = {}
+
+    def learn(self, words: Set[str], language: str) -> None:
+        """Know words of a text in that language."""
+        known = self._known.setdefault(language, set())
+        new = frozenset(words).difference(known)  # which walks the fewer of them
+        known |= new
+        for word, stem in zip(new, stems(new, language), strict=True):
+            if stem:
+                self._by_stem.setdefault((language, stem), []).append(word)
+
+    def with_stem(self, stem: str, language: str) -> Sequence[str]:
+        """Known words of that stem."""
+        return self._by_stem.get((language, stem), ())
+
+
+class TextWords:
+    """The words of a text, or of a stretch of it, and where a term stands among them.
+
+    `spread` has blanks between its words; `language` is that of the whole text
+    (`word_forms.language_of`).  Of texts that share a `vocabulary` each word is stemmed once.
+    """
+
+    def __init__(
+        self, spread: str, language: str | None, vocabulary: Vocabulary | None = None
+    ) -> None:
+        self._spread = spread
+        self._language = language
+        self._vocabulary = vocabulary or Vocabulary()
+
+    @property
+    def chars(self) -> int:
+        """How long the text is, in code points."""
+        return len(self._spread)
+
+    @cached_property
+    def length(self) -> int:
+        """How many words there are."""
+        return sum(self.counts.values())
+
+    @cached_property
+    def words(self) -> list[str]:
+        """In their order."""
+        return self._spread.split()
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How often each word stands here."""
+        return Counter(self._spread.split())
+
+    @cached_property
+    def _stemmed(self) -> Vocabulary:
+        """That knows the words of this text."""
+        if self._language is not None:
+            self._vocabulary.learn(self.counts.keys(), self._language)
+        return self._vocabulary
+
+    @cached_property
+    def _single_spaced(self) -> str:
+        return f" {' '.join(self._spread.split())} "
+
+    def places(self, term: Term) -> list[int]:
+        """The positions at which a term begins, but for its others; they may overlap."""
+        if not term.tokens:  # asks for a value of a field instead
+            return []
+        words = self.words
+        *head, last = term.tokens
+        if term.inflected:
+            meant, stemmed = forms(last).words, forms(last).stems_in(self._language)
+            both = enumerate(zip(words, stems(words, self._language), strict=True))
+            return [i for i, (word, stem) in both if word in meant or stem in stemmed]
+        if term.prefix:
+            ends = [i for i, word in enumerate(words) if word.startswith(last)]
+        else:
+            ends = [i for i, word in enumerate(words) if word == last]
+        size = len(head)
+        return [i - size for i in ends if i >= size and list(words[i - size : i]) == head]
+
+    def holds(self, term: Term, field: str) -> bool:
+        """Whether a term, or another in its place, stands here, in the text of that field."""
+        return self.occurrences(term, field) > 0
+
+    def occurrences(self, term: Term, field: str) -> int:
+        """How much a term weighs here: its places, those twice where word and stem both match."""
+        return sum(self._weight(each) for each in term.alternatives_in(field))
+
+    def _weight(self, term: Term) -> int:
+        if not term.tokens:
+            return 0
+        if term.inflected:
+            return self._inflected(term.tokens[-1])
+        if len(term.tokens) == 1 and not term.prefix:
+            return self.counts.get(term.tokens[0], 0)
+        # sought in one string, which is many times quicker than word by word
+        sought, text = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}", self._single_spaced
+        count, at = 0, text.find(sought)
+        while at >= 0:
+            count, at = count + 1, text.find(sought, at + 1)
+        return count
+
+    def _inflected(self, word: str) -> int:
+        meant, language, counts = forms(word), self._language, self.counts
+        found = [counts.get(each, 0) for each in meant.words]
+        if language is not None:
+            for stem in meant.stems_in(language):
+                found += [counts.get(each, 0) for each in self._stemmed.with_stem(stem, language)]
+        return sum(found)
+
+
+def text_words(text: str, vocabulary: Vocabulary | None = None) -> TextWords:
+    """The words of a whole text."""
+    return TextWords(spaced(text), language_of(text), vocabulary)
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, in order."""
+    return spaced(text).split()
+
+
+def spans(text: str) -> list[TokenSpan]:
+    """The tokens of a text with their places."""
+    if text.isascii():  # folded one for one, so places stay
+        return [TokenSpan(m.group(), m.start(), m.end()) for m in _WORD.finditer(spaced(text))]
+    found: list[TokenSpan] = []
+    letters, start, end = "", 0, 0
+    for place, code_point in enumerate(map(ord, text)):
+        folded = _FOLDED[code_point]
+        end = place + 1 if letters and not folded else end
+        for letter in folded:
+            if letter != " ":
+                start = start if letters else place
+                letters, end = letters + letter, place + 1
+            elif letters:
+                found.append(TokenSpan(letters, start, end))
+                letters = ""
+    if letters:
+        found.append(TokenSpan(letters, start, end))
+    return found
+
+
+def value_term(piece: NamedPiece) -> Term:
+    """What a named piece looks for in its fields: a named word is meant as much as a quoted one."""
+    if piece.quoted:
+        return Term(tuple(tokens(piece.value)), quoted=True)
+    return replace(_bare_term(piece.value), named=None, quoted=True)
+
+
+def _quoted_term(name: str | None, quoted: str) -> Term:
+    words = tuple(tokens(quoted))
+    if not name or not words:
+        return Term(words, quoted=True)
+    name = name.lstrip("-")[:-1]
+    named = NamedPiece(name, quoted, quoted=True)
+    return Term((*tokens(name), *words), named=named, quoted=True)
+
+
+def _bare_term(text: str) -> Term:
+    words = tuple(tokens(text))
+    letters = sum(map(len, words))
+    prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS
+    named = _NAMED.fullmatch(text)
+    piece = NamedPiece(named[1], named[2]) if named and tokens(named[2]) else None
+    return Term(words, prefix, inflected=len(words) == 1 and not prefix, named=piece)
+
+
+class _Folding(dict[int, str]):
+    """Code point → its folded letters and digits, a space where it separates; made on demand."""
+
+    def __missing__(self, code_point: int) -> str:
+        folded = _fold(chr(code_point))
+        self[code_point] = folded
+        return folded
+
+
+def _fold(character: str) -> str:
+    text = character
+    for _ in range(3):
+        text = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(_part(each) for each in unicodedata.normalize("NFKD", text))
+
+
+def _part(character: str) -> str:
+    kind = unicodedata.category(character)[0]
+    if kind == "M":
+        return ""
+    if kind not in "LN":
+        return " "
+    unspaced = unicodedata.name(character, "").startswith(_UNSPACED_SCRIPTS)
+    return f" {character} " if unspaced else character
+
+
+_FOLDED = _Folding()
+_ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_point in range(256))

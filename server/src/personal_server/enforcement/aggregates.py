@@ -1,0 +1,279 @@
+"""Aggregates: metrics and groupings that are declared and granted.
+
+Source: docs/contract/resource-server.md 10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+
+from pdpp_kernel.criteria import Condition, Granularity, Grouping, Metric, WordQuery
+from pdpp_kernel.declaration import Stream
+from pdpp_kernel.errors import (
+    FieldNotGranted,
+    InvalidFilter,
+    InvalidRequest,
+    PersonalServerError,
+    UnknownField,
+)
+from pdpp_kernel.values import ValueKind
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.envelope import Warning, skipped
+from personal_server.enforcement.fields import conditions_on, require_field
+from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery
+from personal_server.enforcement.search import checked_words, searchable_fields
+
+# Groups by connection, where no field of the stream is called so.
+BY_CONNECTION = "connection_id"
+# Why a connection is left out that could answer on its own, but not together with the first.
+DECLARED_OTHERWISE = "declared_otherwise"
+# Up to 15 digits before the point and 9 after it: every bound is then a plain number.
+_WIDTH = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?")
+_OF_DAYS = (
+    Granularity.DAY,
+    Granularity.WEEK,
+    Granularity.MONTH,
+    Granularity.QUARTER,
+    Granularity.YEAR,
+    Granularity.WEEKDAY,
+)
+
+Sources = tuple[ReadableSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is computed, for sources of one declaration: the part of a plan that fields decide."""
+
+    metric: Metric
+    field: str | None
+    field_kind: ValueKind | None
+    groupings: tuple[Grouping, ...]
+    conditions: tuple[Condition, ...]
+
+
+def figure_of(sources: Sources, query: AggregateQuery) -> Figure:
+    """What is asked, as these sources declare and grant it.
+
+    Raises: InvalidRequest, UnknownField, FieldNotGranted, InvalidFilter.
+    """
+    metric, field, kind = _metric_of(sources, query)
+    groupings = _groupings_of(sources, query)
+    if query.text is not None and not all(searchable_fields(source) for source in sources):
+        raise InvalidRequest(
+            "No searchable field is granted here; leave 'q' out, or use 'filter'.", param="q"
+        )
+    return Figure(metric, field, kind, groupings, conditions_on(sources, query.filters))
+
+
+def shared_figure(
+    sources: Sources, query: AggregateQuery
+) -> tuple[Sources, Figure, tuple[Warning, ...]]:
+    """Which of sources with declarations and grants of their own take part, and in what.
+
+    Raises: as `figure_of`, where none can.
+    """
+    taking_part: list[ReadableSource] = []
+    figures: list[Figure] = []
+    warnings: list[Warning] = []
+    errors: list[PersonalServerError] = []
+    for source in sources:
+        try:
+            figure = figure_of((source,), query)
+        except (UnknownField, FieldNotGranted, InvalidFilter, InvalidRequest) as error:
+            errors.append(error)
+            warnings.append(skipped(source.connection_id, source.stream, error.code))
+            continue
+        if figures and _unlabelled(figure) != _unlabelled(figures[0]):
+            warnings.append(skipped(source.connection_id, source.stream, DECLARED_OTHERWISE))
+            continue
+        taking_part.append(source)
+        figures.append(figure)
+    if not figures:
+        raise errors[0]
+    agree = all(figure == figures[0] for figure in figures)
+    shared = figures[0] if agree else _unlabelled(figures[0])
+    return tuple(taking_part), shared, tuple(warnings)
+
+
+def _unlabelled(figure: Figure) -> Figure:
+    """Labels are shown where every source that takes part grants them."""
+    plain = (replace(each, label_field=None, mark_field=None) for each in figure.groupings)
+    return replace(figure, groupings=tuple(plain))
+
+
+def words_of(query: AggregateQuery) -> WordQuery | None:
+    """What records must hold.  Raises: InvalidRequest."""
+    return None if query.text is None else checked_words(query.text)
+
+
+def limit_of(query: AggregateQuery) -> int:
+    """How many groups are returned."""
+    if query.limit is not None:
+        return query.limit
+    is_wide = query.then_by or query.bin or query.group_by_time
+    return MAX_GROUPS if is_wide else DEFAULT_GROUPS
+
+
+def check_combination(query: AggregateQuery) -> None:
+    """Which parameters go together.  Raises: InvalidRequest."""
+    counts = query.metric == Metric.COUNT
+    if counts and query.field is not None:
+        raise InvalidRequest("'count' takes no field; leave 'field' out.", param="field")
+    if not counts and query.field is None:
+        raise InvalidRequest(f"'{query.metric}' needs a 'field'.", param="field")
+    if query.then_by is not None and query.group_by_time is not None:
+        raise InvalidRequest(
+            "Groups have at most two sides: 'group_by' with 'then_by' or with 'group_by_time'.",
+            param="then_by",
+        )
+    if query.then_by is not None and query.then_by == query.group_by:
+        raise InvalidRequest("'then_by' names another field than 'group_by'.", param="then_by")
+    by_field = {"then_by": query.then_by, "bin": query.bin}
+    by_time = {"granularity": query.granularity, "time_zone": query.time_zone}
+    for needed, dependent in (("group_by", by_field), ("group_by_time", by_time)):
+        for name, value in dependent.items():
+            if value is not None and getattr(query, needed) is None:
+                raise InvalidRequest(f"'{name}' needs '{needed}'.", param=name)
+    if query.sort is not None and query.group_by is None and query.group_by_time is None:
+        raise InvalidRequest("'sort' needs a grouping.", param="sort")
+    if query.across is not None and query.selectors.connection_id is not None:
+        raise InvalidRequest(
+            "'across' reads all connections; leave one of both out.", param="across"
+        )
+    if query.time_zone is not None and query.time_zone not in time_zones():
+        raise InvalidRequest(
+            "'time_zone' is an IANA name, such as Europe/Rome or UTC.", param="time_zone"
+        )
+
+
+def usable_kinds(source: ReadableSource) -> Mapping[str, tuple[str, ...]]:
+    """Per metric or grouping the granted fields it may be used with (`count`: itself)."""
+    declared = source.declared
+    kinds = ("sum", "min", "max", "count_distinct", "group_by", "group_by_time")
+    usable = {
+        kind: tuple(n for n in fields_for(declared, kind) if n in source.fields) for kind in kinds
+    }
+    return {"count": ("count",) if declared.aggregations.count else (), **usable}
+
+
+def fields_for(declared: Stream, kind: str) -> tuple[str, ...]:
+    """The fields that a metric or grouping may be used with, whoever may see them."""
+    if kind == "group_by":
+        return declared.groupable
+    if kind == "avg" or (kind in list(Metric) and Metric(kind).percent is not None):
+        return declared.averaged
+    return getattr(declared.aggregations, kind)
+
+
+def _metric_of(
+    sources: Sources, query: AggregateQuery
+) -> tuple[Metric, str | None, ValueKind | None]:
+    """The metric, its field and the field's kind."""
+    metric = Metric(query.metric)
+    declared = sources[0].declared
+    usable = usable_kinds(sources[0])
+    if query.field is None:
+        if not declared.aggregations.count:
+            raise _undeclared("metric", sources, [m for m in Metric if usable.get(m.value)])
+        return metric, None, None
+    found = require_field(sources, query.field, "field")
+    fields = fields_for(declared, metric.value)
+    if query.field not in fields:
+        raise _undeclared("field", sources, [n for n in fields if n in sources[0].fields])
+    return metric, query.field, found.kind
+
+
+def _groupings_of(sources: Sources, query: AggregateQuery) -> tuple[Grouping, ...]:
+    found: list[Grouping] = []
+    if query.group_by is not None:
+        found.append(_field_grouping(sources, query.group_by, "group_by", query.bin))
+    if query.then_by is not None:
+        found.append(_field_grouping(sources, query.then_by, "then_by"))
+    if query.group_by_time is not None:
+        found.append(_time_grouping(sources, query, query.group_by_time))
+    return tuple(found)
+
+
+def _field_grouping(
+    sources: Sources, name: str, param: str, bin_width: str | None = None
+) -> Grouping:
+    declared = sources[0].declared
+    if name == BY_CONNECTION and name not in declared.properties:
+        if bin_width is not None:
+            raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
+        return Grouping(None, ValueKind.STRING)
+    found = require_field(sources, name, param)
+    if name not in declared.groupable or found.kind is None:
+        usable = usable_kinds(sources[0])["group_by"]
+        meant = [n for n in usable if declared.properties[n].label_field == name]
+        raise _undeclared(param, sources, usable, {param: meant[0]} if meant else None)
+    if bin_width is not None:
+        return Grouping(name, found.kind, bin_width=_bin_width(found.kind, bin_width))
+    return Grouping(
+        name,
+        found.kind,
+        label_field=_granted_text(sources, found.label_field),
+        mark_field=_granted_text(sources, found.mark_field),
+    )
+
+
+def _bin_width(kind: ValueKind, text: str) -> Decimal:
+    if kind not in (ValueKind.INTEGER, ValueKind.NUMBER):
+        raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
+    if _WIDTH.fullmatch(text) is None:
+        raise InvalidRequest(
+            "'bin' is how wide a step is, such as 5 or 0.25; 0 leaves that to the server.",
+            param="bin",
+        )
+    return Decimal(text)
+
+
+def _granted_text(sources: Sources, name: str | None) -> str | None:
+    """What says more of an id, if every source declares and grants it as a string."""
+    if name is None or not all(name in source.fields for source in sources):
+        return None
+    said = sources[0].declared.properties[name]
+    return name if said.kind is ValueKind.STRING else None
+
+
+def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Grouping:
+    found = require_field(sources, name, "group_by_time")
+    kind, usable = found.kind, usable_kinds(sources[0])["group_by_time"]
+    if name not in sources[0].declared.aggregations.group_by_time or kind is None:
+        raise _undeclared("group_by_time", sources, usable)
+    allowed = _OF_DAYS if kind is ValueKind.DATE else tuple(Granularity)
+    words = [granularity.value for granularity in allowed]
+    if query.granularity not in words:
+        raise InvalidRequest(
+            f"'granularity' for '{name}' is one of {', '.join(words)}.",
+            param="granularity",
+            allowed_values=words,
+        )
+    return Grouping(name, kind, Granularity(query.granularity), query.time_zone or "UTC")
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """All IANA names, from the time zone data we ship with."""
+    return frozenset(files("tzdata").joinpath("zones").read_text("utf-8").split())
+
+
+def _undeclared(
+    param: str,
+    sources: Sources,
+    allowed: Iterable[str],
+    recovery: Mapping[str, str] | None = None,
+) -> InvalidRequest:
+    values = [str(value) for value in allowed]
+    return InvalidRequest(
+        f"'{sources[0].stream}' does not declare this aggregation.",
+        param=param,
+        allowed_values=values or None,
+        recovery=recovery,
+    )

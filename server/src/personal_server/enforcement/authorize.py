@@ -1,0 +1,371 @@
+"""The only door in: authority x query -> authorized read, with the plan that a store answers.
+
+Rule: nothing else constructs an `AuthorizedRead`, and whoever reads records needs one.  A request
+can only narrow what the authority allows.
+Source: docs/contract/resource-server.md 4.4; docs/decisions.md C3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
+from pdpp_kernel.errors import InvalidFieldPath, InvalidRequest, InvalidWindow
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.envelope import Warning
+from personal_server.enforcement.aggregates import (
+    check_combination,
+    figure_of,
+    limit_of,
+    shared_figure,
+    words_of,
+)
+from personal_server.enforcement.authority import (
+    Sources,
+    ambiguous_schema,
+    connection_count,
+    select_any,
+    select_blob_sources,
+    select_everywhere,
+    select_stream,
+)
+from personal_server.enforcement.expansion import allowed_expansions
+from personal_server.enforcement.fields import (
+    check_cut,
+    conditions_on,
+    order_of,
+    reaching_outside,
+    require_field,
+    shown_fields,
+)
+from personal_server.enforcement.meaning import AskedMeaning, meaning_fields
+from personal_server.enforcement.named_fields import conditions_in as named_values
+from personal_server.enforcement.plans import (
+    AggregatePlan,
+    AuthorizedRead,
+    BlobPlan,
+    ChangesPlan,
+    FieldWindowPlan,
+    MeaningPlan,
+    RecordPlan,
+    RecordsPlan,
+    SearchPlan,
+    Shown,
+    TimedScope,
+    TimelinePlan,
+    scope_of,
+    scopes_of,
+)
+from personal_server.enforcement.queries import (
+    ALWAYS,
+    DEFAULT_WINDOW_CHARS,
+    MAX_MATCH_CHARS,
+    MAX_WINDOW_CHARS,
+    AggregateQuery,
+    BlobQuery,
+    ChangesQuery,
+    FieldSelection,
+    FieldWindowQuery,
+    RecordQuery,
+    RecordsQuery,
+    SchemaQuery,
+    SearchMode,
+    SearchQuery,
+    Selectors,
+    StreamQuery,
+    TimelineQuery,
+)
+from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
+from personal_server.enforcement.timeline import (
+    conditions_in,
+    list_conditions,
+    time_field,
+    without_time,
+)
+
+# Field windows: which field, and which stretch of it.
+#
+# Source: docs/contract/resource-server.md 9.2.
+
+
+_NESTED = frozenset("./[")
+
+
+def check_path(field: str) -> str:
+    """A path of one step.  Raises: InvalidFieldPath."""
+    if not field or _NESTED & set(field):
+        raise InvalidFieldPath(
+            "'field' names one top-level property, such as field=body.", param="field"
+        )
+    return field
+
+
+def _stretch(query: FieldWindowQuery) -> tuple[int, int, int]:
+    """How long a window is, where it begins, and how much of it stands before a match.
+
+    Raises: InvalidWindow.
+    """
+    if query.text is None:
+        for name, value in (
+            ("before_chars", query.before_chars),
+            ("after_chars", query.after_chars),
+        ):
+            if value is not None:
+                raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
+        return query.limit_chars or DEFAULT_WINDOW_CHARS, query.offset_chars or 0, 0
+    if query.offset_chars is not None:
+        raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
+    if not 1 <= len(query.text) <= MAX_MATCH_CHARS:
+        raise InvalidWindow(f"'q' has 1 to {MAX_MATCH_CHARS} characters.", param="q")
+    length = _length(query, len(query.text))
+    return length, 0, _before(query, length - len(query.text))
+
+
+def _length(query: FieldWindowQuery, text_chars: int) -> int:
+    if query.limit_chars is not None:
+        return query.limit_chars
+    if query.before_chars is None and query.after_chars is None:
+        return DEFAULT_WINDOW_CHARS
+    return min(MAX_WINDOW_CHARS, (query.before_chars or 0) + text_chars + (query.after_chars or 0))
+
+
+def _before(query: FieldWindowQuery, room: int) -> int:
+    room = max(0, room)
+    if query.before_chars is not None:
+        return min(query.before_chars, room)
+    return 0 if query.after_chars is not None else room // 2
+
+
+def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> AuthorizedRead[RecordsPlan]:
+    """A record list, narrowed to what the authority allows.
+
+    Raises: the errors of selection, fields, filters, sort, views and expansion
+    (docs/contract/resource-server.md 7.7).
+    """
+    check_cut(query.cut)
+    sources = select_stream(authority, query.selectors, query.stream)
+    conditions = conditions_on(sources, query.filters) + list_conditions(sources, query.times)
+    order = order_of(sources, query.sort, query.order)
+    shown = _shown(sources, query.cut)
+    expansions, warnings = allowed_expansions(authority, sources, query.expand)
+    plan = RecordsPlan(
+        scopes_of(sources), order, query.limit, conditions, span_field=_span_field(sources)
+    )
+    warnings = (*warnings, *reaching_outside((source, conditions) for source in sources))
+    asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
+    return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
+
+
+def authorize_timeline(
+    authority: ReadAuthority, query: TimelineQuery
+) -> AuthorizedRead[TimelinePlan]:
+    """All sources whose records have a time that may be seen.
+
+    Raises: GrantStreamNotAllowed, NotFound, and the errors of the selectors.
+    """
+    selected = select_any(authority, query.selectors)
+    named = named_sources(authority, selected, query.streams)
+    sources, timeless, scopes = list[ReadableSource](), list[ReadableSource](), list[TimedScope]()
+    for source in named:
+        field = time_field(source)
+        if field is None:
+            timeless.append(source)
+            continue
+        sources.append(source)
+        order = Order(field.name, field.kind, query.descending)
+        scopes.append(TimedScope(scope_of(source), order, conditions_in(query.times, field)))
+    plan = TimelinePlan(tuple(scopes), query.descending, query.limit)
+    asked = (
+        *_asked(query.selectors),
+        *_unordered(query.streams),
+        query.times,
+        query.descending,
+    )
+    limited = zip(sources, (timed.conditions for timed in scopes), strict=True)
+    warnings = (*without_time(timeless, query.streams), *reaching_outside(limited))
+    return AuthorizedRead(authority, tuple(sources), plan, warnings, asked=asked)
+
+
+def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> AuthorizedRead[ChangesPlan]:
+    """A change feed; the plan covers no change yet, where it begins is for a bookmark to say.
+
+    Raises: InvalidRequest for persons: no change of theirs is ever written.
+    """
+    check_cut(query.cut)
+    sources = select_stream(authority, query.selectors, query.stream)
+    if any(source.made_of is not None for source in sources):
+        raise InvalidRequest(
+            "Persons have no change feed: they are worked out anew for every read. List them, or"
+            " follow the streams that they are made of.",
+            param="changes_since",
+        )
+    conditions = conditions_on(sources, query.filters)
+    plan = ChangesPlan(scopes_of(sources), limit=query.limit, conditions=conditions)
+    asked = (query.stream, *_asked(query.selectors), *_unordered(conditions))
+    return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)
+
+
+def authorize_record(authority: ReadAuthority, query: RecordQuery) -> AuthorizedRead[RecordPlan]:
+    """One record."""
+    check_cut(query.cut)
+    sources = select_stream(authority, query.selectors, query.stream)
+    shown = _shown(sources, query.cut)
+    expansions, warnings = allowed_expansions(authority, sources, query.expand)
+    plan = RecordPlan(scopes_of(sources), query.key)
+    return AuthorizedRead(authority, sources, plan, warnings, shown, expansions)
+
+
+def authorize_field_window(
+    authority: ReadAuthority, query: FieldWindowQuery
+) -> AuthorizedRead[FieldWindowPlan]:
+    """A stretch of one granted field.  Raises: InvalidFieldPath, InvalidWindow and the usual."""
+    check_path(query.field)
+    length, offset, before = _stretch(query)
+    sources = select_stream(authority, query.selectors, query.stream)
+    require_field(sources, query.field, "field")
+    plan = FieldWindowPlan(
+        scopes=scopes_of(sources),
+        key=query.key,
+        field=query.field,
+        limit_chars=length,
+        offset_chars=offset,
+        match=query.text,
+        before_chars=before,
+    )
+    return AuthorizedRead(authority, sources, plan)
+
+
+def authorize_aggregate(
+    authority: ReadAuthority, query: AggregateQuery
+) -> AuthorizedRead[AggregatePlan]:
+    """A metric over granted fields."""
+    check_combination(query)
+    words = words_of(query)
+    warnings: tuple[Warning, ...] = ()
+    if query.across is None:
+        sources = select_stream(authority, query.selectors, query.stream, may_cross=True)
+        figure = figure_of(sources, query)
+    else:
+        held = select_everywhere(authority, query.selectors, query.stream)
+        sources, figure, warnings = shared_figure(held, query)
+    plan = AggregatePlan(
+        scopes=scopes_of(sources),
+        metric=figure.metric,
+        field=figure.field,
+        field_kind=figure.field_kind,
+        conditions=figure.conditions,
+        groupings=figure.groupings,
+        limit=limit_of(query),
+        sort=None if query.sort is None else GroupOrder(query.sort),
+        words=words,
+    )
+    outside = reaching_outside((source, plan.conditions) for source in sources)
+    return AuthorizedRead(authority, sources, plan, (*warnings, *outside))
+
+
+def authorize_search(
+    authority: ReadAuthority, query: SearchQuery, meant: AskedMeaning | None = None
+) -> AuthorizedRead[SearchPlan]:
+    """A search for the query's words, and what it means: one plan, with the conditions of each
+    source.
+    """
+    words = checked_words(query.text)
+    sources = select_any(authority, query.selectors)
+    parts: tuple[Part, ...] = ()
+    near: tuple[Part, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+    if meant is not None:
+        near, warnings = search_parts(authority, sources, query, meaning_fields)
+    if meant is None or meant.mode is not SearchMode.MEANING:
+        parts, warnings = search_parts(authority, sources, query)
+    together = {source.order: (source, asked) for source, asked in (*parts, *near)}
+    taking_part = tuple(together[s.order][0] for s in sources if s.order in together)
+    conditions = {order: asked for order, (_, asked) in together.items()}
+    plan = SearchPlan(
+        scopes_of(tuple(source for source, _ in parts)),
+        words,
+        conditions,
+        meaning=None
+        if meant is None
+        else MeaningPlan(
+            scopes_of(tuple(source for source, _ in near)),
+            meant.vector,
+            meant.model,
+            {s.order: (*asked, *named_values(words, s.declared, s.fields)) for s, asked in near},
+        ),
+    )
+    warnings = (*warnings, *reaching_outside(together.values()))
+    asked = (
+        query.text,
+        *_asked(query.selectors),
+        *_unordered(query.streams),
+        *_unordered(query.filters),
+        *([] if query.times == ALWAYS else [query.times]),
+        *([] if query.mode is SearchMode.WORDS else [query.mode.value]),
+        *(["exact"] if query.exact else []),
+    )
+    return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
+
+
+def authorize_search_in_time(
+    authority: ReadAuthority, query: SearchQuery
+) -> AuthorizedRead[TimelinePlan]:
+    """The same search by words, its hits in the order of time, of sources that have one to see.
+
+    Raises: what `authorize_search` raises, and InvalidRequest: nearness has no end but by rank.
+    """
+    if query.mode in (SearchMode.MEANING, SearchMode.HYBRID):
+        raise InvalidRequest("'sort' by time goes with mode=words only.", param="sort")
+    read = authorize_search(authority, query)
+    descending = query.sort is HitOrder.NEWEST
+    scopes: list[TimedScope] = []
+    for source in read.sources:
+        field = time_field(source)
+        if field is not None:
+            order = Order(field.name, field.kind, descending)
+            conditions = read.plan.conditions.get(source.order, ())
+            scopes.append(TimedScope(scope_of(source), order, conditions))
+    plan = TimelinePlan(tuple(scopes), descending, query.limit, words=read.plan.words)
+    asked = (*read.asked, query.sort)
+    return AuthorizedRead(authority, read.sources, plan, read.warnings, asked=asked)
+
+
+def authorize_schema(authority: ReadAuthority, query: SchemaQuery) -> Sources:
+    """The sources that a description shows.  Raises: AmbiguousSchemaDetail."""
+    selected = select_any(authority, query.selectors)
+    sources = tuple(s for s in selected if query.stream in (None, s.stream))
+    if query.full_detail and query.stream and connection_count(sources) > 1:
+        raise ambiguous_schema(authority, sources, query.stream)
+    return sources
+
+
+def authorize_stream(authority: ReadAuthority, query: StreamQuery) -> Sources:
+    """The sources of one stream."""
+    return select_stream(authority, query.selectors, query.stream)
+
+
+def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead[BlobPlan]:
+    """The bytes of a blob, through the sources whose blob fields are granted."""
+    selected = select_blob_sources(authority, query.selectors)
+    sources = tuple(s for s in selected if set(s.declared.blob_fields) & set(s.fields))
+    return AuthorizedRead(authority, sources, BlobPlan(scopes_of(sources), query.blob_id))
+
+
+def _span_field(sources: Sources) -> str | None:
+    """The consent-time field, if every source grants it."""
+    name = sources[0].declared.consent_time_field
+    return name if all(name in source.fields for source in sources) else None
+
+
+def _shown(sources: Sources, cut: FieldSelection) -> Shown:
+    fields = shown_fields(sources, cut)
+    return {source.connection_id: names for source, names in zip(sources, fields, strict=True)}
+
+
+def _unordered(values: Iterable[object]) -> list[str]:
+    """The same list for the same values, however they were written down."""
+    return sorted(repr(value) for value in values)
+
+
+def _asked(selectors: Selectors) -> tuple[str | None, str | None]:
+    return (selectors.connection_id, selectors.connector_id)

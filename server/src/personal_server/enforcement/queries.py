@@ -1,0 +1,257 @@
+"""Queries: what was asked, typed, before anybody looked at what is allowed.
+
+Rule: a query holds the caller's words only; names of fields, views and relations are unchecked
+text until `authorize` has met them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pdpp_kernel.criteria import HitOrder
+
+# Items of a page, groups of an aggregate: unless told, and at most.
+DEFAULT_LIMIT, MAX_LIMIT = 25, 100
+DEFAULT_GROUPS, MAX_GROUPS = 10, 100
+# Values of all conditions together.
+MAX_FILTER_VALUES = 100
+
+# A field window (docs/contract/resource-server.md 9.2): its length unless told and at most, what is
+# looked for in it, and what may stand on each side of that.
+DEFAULT_WINDOW_CHARS = 4_096
+MAX_WINDOW_CHARS = 16_384
+MAX_MATCH_CHARS = 256
+MAX_CONTEXT_CHARS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """Which connections a read is narrowed to.  Source: docs/contract/resource-server.md 2.5."""
+
+    connection_id: str | None = None
+    connector_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterText:
+    """One condition as written: `filter[field]=text` or `filter[field][operator]=text`.
+
+    Shapes: `further` are the other texts of an operator that was sent several times.
+    """
+
+    field: str
+    operator: str | None
+    text: str
+    further: tuple[str, ...] = ()
+
+    @property
+    def param(self) -> str:
+        """How errors name the condition."""
+        return f"filter[{self.field}]"
+
+
+def filters_of(sent: Iterable[tuple[tuple[str, ...], str]]) -> tuple[FilterText, ...]:
+    """Conditions as written (bracketed keys, value), each with its values in an order of their own.
+
+    Shapes: the keys are the field and perhaps an operator.
+    """
+    values: dict[tuple[str, str | None], list[str]] = {}
+    for (field, *operator), value in sent:
+        values.setdefault((field, next(iter(operator), None)), []).append(value)
+    return tuple(
+        FilterText(field, operator, min(sent), tuple(sorted(sent)[1:]))
+        for (field, operator), sent in values.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelection:
+    """`fields` or `view`: what of `data` is shown.  Both empty: all granted fields."""
+
+    fields: tuple[str, ...] = ()
+    view: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """`expand` and `expand_limit[relation]`."""
+
+    names: tuple[str, ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """What a caller has room for; `None` where it said nothing.
+
+    Units: `chars` of all items of a page; `member_chars` is the most that one member of `data`
+        counts, for callers that show long ones in part.
+    Source: docs/contract/resource-server.md 7.8.
+    """
+
+    chars: int | None = None
+    member_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """`since` (inclusive) and `until` (exclusive), UTC nanoseconds; `None` is no bound."""
+
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
+ALWAYS = Times()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsQuery:
+    """A record list.  Source: docs/contract/resource-server.md 7.1."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+    limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
+    cursor: str | None = None
+    order: str | None = None
+    sort: str | None = None
+    filters: tuple[FilterText, ...] = ()
+    times: Times = ALWAYS
+    cut: FieldSelection = FieldSelection()
+    expand: Expand = Expand()
+    count: bool = False
+    window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineQuery:
+    """A page of all streams in the order of time.  Source: docs/contract/resource-server.md 7.9."""
+
+    selectors: Selectors = Selectors()
+    streams: tuple[str, ...] = ()
+    times: Times = ALWAYS
+    descending: bool = True
+    limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesQuery:
+    """A change feed.  Source: docs/contract/resource-server.md 8."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+    limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
+    cursor: str | None = None
+    changes_since: str | None = None
+    filters: tuple[FilterText, ...] = ()
+    cut: FieldSelection = FieldSelection()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordQuery:
+    """One record.  Source: docs/contract/resource-server.md 9.1."""
+
+    stream: str
+    key: str
+    selectors: Selectors = Selectors()
+    cut: FieldSelection = FieldSelection()
+    expand: Expand = Expand()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWindowQuery:
+    """A stretch of one field.  `None` where the caller said nothing.
+
+    Source: docs/contract/resource-server.md 9.2.
+    """
+
+    stream: str
+    key: str
+    field: str
+    selectors: Selectors = Selectors()
+    offset_chars: int | None = None
+    limit_chars: int | None = None
+    text: str | None = None
+    before_chars: int | None = None
+    after_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """An aggregate.  Source: docs/contract/resource-server.md 10."""
+
+    stream: str
+    metric: str
+    selectors: Selectors = Selectors()
+    field: str | None = None
+    group_by: str | None = None
+    then_by: str | None = None
+    group_by_time: str | None = None
+    granularity: str | None = None
+    time_zone: str | None = None
+    bin: str | None = None
+    text: str | None = None
+    across: str | None = None
+    sort: str | None = None
+    limit: int | None = None
+    filters: tuple[FilterText, ...] = ()
+
+
+class SearchMode(StrEnum):
+    """What a search goes by.  `auto` is settled by the server."""
+
+    AUTO = "auto"
+    WORDS = "words"
+    MEANING = "meaning"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search; `exact`: never relaxed.  Source: docs/contract/resource-server.md 11.1."""
+
+    text: str
+    selectors: Selectors = Selectors()
+    streams: tuple[str, ...] = ()
+    times: Times = ALWAYS
+    limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
+    cursor: str | None = None
+    filters: tuple[FilterText, ...] = ()
+    mode: SearchMode = SearchMode.AUTO
+    sort: HitOrder = HitOrder.RELEVANCE
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaQuery:
+    """A schema.  `detail` is `full` when one full body was asked for.
+
+    Source: docs/contract/resource-server.md 6.2.
+    """
+
+    compact: bool = False
+    full_detail: bool = False
+    stream: str | None = None
+    selectors: Selectors = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQuery:
+    """The metadata of one stream.  Source: docs/contract/resource-server.md 6.5."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class BlobQuery:
+    """The bytes behind a blob reference.  Source: docs/contract/resource-server.md 12.1."""
+
+    blob_id: str
+    selectors: Selectors = Selectors()

@@ -1,0 +1,83 @@
+"""The time of records: which field it stands in, and what a range of time leaves of a source.
+
+Rule: only a granted field tells when something was, because the place in an order of hidden times
+is a disclosure; the field has an index, so that a page of a time line is a walk.
+Source: docs/contract/resource-server.md 7.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.declaration import Property
+from pdpp_kernel.errors import InvalidRequest
+from pdpp_kernel.texts import message
+from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, Warning, skipped
+from personal_server.enforcement.queries import ALWAYS, Times
+
+_TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
+NO_EVENT_TIME = "no_event_time"
+
+
+def time_field(*sources: ReadableSource) -> Property | None:
+    """The event time, else the consent time: the first that is granted and can be sorted by.
+
+    Shapes: `sources` are one or more of one stream of one declaration, which all grant it.
+    """
+    declared = sources[0].declared
+    for name in (declared.event_time_field, declared.consent_time_field):
+        if name in declared.sortable and all(name in source.fields for source in sources):
+            found = declared.properties[name]
+            if found.kind in _TIMES:
+                return found
+    return None
+
+
+def conditions_in(times: Times, field: Property) -> tuple[Condition, ...]:
+    """A range of time on that field; a day counts as its start (UTC)."""
+    bounds = ((Operator.GTE, times.since_ns), (Operator.LT, times.until_ns))
+    return tuple(
+        Condition(field.name, field.kind, operator, _bound(at_ns, field.kind))
+        for operator, at_ns in bounds
+        if at_ns is not None and field.kind is not None
+    )
+
+
+def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[Condition, ...]:
+    """A range of time on the records of one stream.  Raises: InvalidRequest."""
+    if times == ALWAYS:
+        return ()
+    field = time_field(*sources)
+    if field is None:
+        raise InvalidRequest(
+            message(
+                "'%(stream)s' has no time here that may be seen; leave the range out.",
+                stream=sources[0].stream,
+            ),
+            param="until" if times.since_ns is None else "since",
+        )
+    return conditions_in(times, field)
+
+
+def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
+    """What is said of sources without a time: each of the named streams, else all in one."""
+    timeless = list(sources)
+    if named:
+        return [skipped(s.connection_id, s.stream, NO_EVENT_TIME) for s in timeless]
+    if not timeless:
+        return []
+    streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]
+    return [
+        Warning(
+            "source_skipped_not_applicable",
+            f"Left out, having no time that this access may see: {', '.join(streams)}.",
+            detail={"streams": streams, "reason": NO_EVENT_TIME},
+        )
+    ]
+
+
+def _bound(at_ns: int, kind: ValueKind) -> int:
+    return -(-at_ns // DAY_NANOSECONDS) if kind is ValueKind.DATE else at_ns

@@ -1,0 +1,429 @@
+"""Access and refresh tokens: minted, rotated, and the grants they stand for.
+
+Rule: a token exists in clear in the value returned here and nowhere else; the store gets its
+hash.  A refresh token comes with everything continuous and never with single use; what supersedes
+it follows from it, so that an answer that was lost can be given again.
+Source: docs/contract/authorization-server.md 5.4, 9, 10.1; docs/decisions.md C15, C29.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pdpp_kernel.errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
+from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.consent import lifecycle
+from personal_server.consent.authorization_requests import SCOPE_OFFLINE
+from personal_server.consent.credentials import (
+    ACCESS_TOKEN,
+    FAMILY,
+    REFRESH_TOKEN,
+    SECRET_BYTES,
+    RandomBytes,
+    derived_secret,
+    new_id,
+    new_secret,
+    secret_hash,
+)
+from personal_server.consent.selections import CONTINUOUS
+from personal_server.consent.terms import render_details
+from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.revocations import end_family
+from personal_server.granting.transitions import transition
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+    FamilyRow,
+    GrantRow,
+    PackageRow,
+    R,
+    RefreshTokenRow,
+    TokenRow,
+)
+from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+from personal_server.storage.tables import ColumnCondition, StoredColumn
+
+ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
+FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS
+REPEAT_NS = 60 * NANOSECONDS
+"""How long after a rotation its answer is given again, whatever became of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """What tokens are minted for, bound to the key of `jkt` if there is one.
+
+    Shapes: exactly one of grant, package, or kind `owner`.
+    """
+
+    kind: str
+    client_id: str
+    origin: str
+    resource: str
+    scope: str
+    access_mode: str = CONTINUOUS
+    grant_id: str | None = None
+    package_id: str | None = None
+    expires_at_ns: int | None = None
+    auth_floor: str = "none"
+    jkt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A token answer, with secrets in clear.  Goes to its client once, and never to a log.
+
+    Shapes: `details` are `authorization_details` in the order of `grant_ids`.
+    """
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(repr=False)
+    expires_in_seconds: int
+    expires_at_ns: int
+    kind: str
+    scope: str
+    resource: str
+    family_id: str | None = None
+    grant_id: str | None = None
+    package_id: str | None = None
+    jkt: str | None = None
+    grant_ids: tuple[str, ...] = ()
+    details: tuple[dict[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPair:
+    """An access token with its refresh token, in clear; for single use there is none."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A client with a refresh token; `auth_method` is how it proved itself just now, `jkt` the key
+    that it proved to hold.
+    """
+
+    client_id: str
+    refresh_token: str = field(repr=False)
+    auth_method: str
+    resource: str | None = None
+    jkt: str | None = None
+
+
+def mint(
+    writer: AuthorizationWriter, entitled: Entitlement, random_bytes: RandomBytes, now_ns: int
+) -> Issued:
+    """The first tokens of an entitlement, with a family if it is continuous."""
+    access_token = new_secret(ACCESS_TOKEN, random_bytes)
+    if entitled.access_mode != CONTINUOUS:
+        return _mint_pair(writer, entitled, TokenPair(access_token), None, 0, now_ns)
+    owner = entitled.kind == "owner"
+    family = FamilyRow(
+        family_id=new_id(FAMILY, random_bytes),
+        kind=entitled.kind,
+        client_id=entitled.client_id,
+        grant_id=entitled.grant_id,
+        package_id=entitled.package_id,
+        origin=entitled.origin,
+        resource=entitled.resource,
+        scope=entitled.scope,
+        auth_floor=entitled.auth_floor,
+        jkt=entitled.jkt,
+        last_used_at_ns=now_ns,
+        idle_end_ns=now_ns + FAMILY_IDLE_NS,
+        absolute_end_ns=now_ns + FAMILY_IDLE_NS if owner else entitled.expires_at_ns,
+    )
+    writer.insert(family)
+    pair = TokenPair(access_token, new_secret(REFRESH_TOKEN, random_bytes))
+    return _mint_pair(writer, entitled, pair, family.family_id, 1, now_ns)
+
+
+def _mint_next(
+    writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, jkt: str | None, now_ns: int
+) -> Issued:
+    """The next pair of a family, bound to a key; it counts a generation on and starts its idle
+    time again.
+    """
+    generation = family.generation + 1
+    writer.change(
+        FamilyRow,
+        [
+            FamilyRow.generation.to(generation),
+            FamilyRow.jkt.to(jkt),
+            FamilyRow.last_used_at_ns.to(now_ns),
+            FamilyRow.idle_end_ns.to(now_ns + FAMILY_IDLE_NS),
+        ],
+        FamilyRow.family_id.equals(family.family_id),
+    )
+    return _mint_pair(writer, _lasting(family, jkt), pair, family.family_id, generation, now_ns)
+
+
+def _lasting(family: FamilyRow, jkt: str | None) -> Entitlement:
+    """What a family's tokens are minted for."""
+    return Entitlement(
+        kind=family.kind,
+        client_id=family.client_id,
+        origin=family.origin,
+        resource=family.resource,
+        scope=family.scope,
+        grant_id=family.grant_id,
+        package_id=family.package_id,
+        expires_at_ns=family.absolute_end_ns,
+        auth_floor=family.auth_floor,
+        jkt=jkt,
+    )
+
+
+class Rotating:
+    """Turns refresh tokens into the next pair.
+
+    The conditional update of the presented token decides.  A superseded token that comes again gets
+    the pair that superseded it while nobody used that, and for `REPEAT_NS` in any case: an answer
+    may be lost, and two sessions of one host may share a credential.  Otherwise it ends the family,
+    its tokens and the grant, whoever brought it.
+    Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
+    `note_uses` writes down which access tokens were used until now.
+    """
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        clock: Callable[[], int],
+        random_bytes: RandomBytes,
+        note_uses: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random_bytes = random_bytes
+        self._note_uses = note_uses
+
+    def rotate(self, asked: Refresh, acting: Acting) -> Issued:
+        """The next pair.  Raises: InvalidGrantCode, InvalidClient, InvalidTarget."""
+        self._note_uses()
+        with self._store.write() as writer:
+            answer = self._rotate(writer, asked, acting, self._clock())
+        if isinstance(answer, OAuthRefusal):
+            raise answer
+        return answer
+
+    def _rotate(
+        self, writer: AuthorizationWriter, asked: Refresh, acting: Acting, now_ns: int
+    ) -> Issued | OAuthRefusal:
+        refused = InvalidGrantCode("The refresh token is not valid. Authorize again.")
+        token_hash = secret_hash(asked.refresh_token)
+        row = writer.get(RefreshTokenRow, RefreshTokenRow.token_hash.equals(token_hash))
+        family = row and writer.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
+        if row is None or family is None:
+            return refused
+        subject = Subject(family.client_id, family.grant_id, family.package_id)
+        if family.client_id != asked.client_id:
+            audit(writer, "refresh.wrong_client", acting, now_ns, subject)
+            return refused
+        if not _has_key(writer, row, family, asked):
+            audit(writer, "refresh.wrong_key", acting, now_ns, subject)
+            return refused
+        if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
+            return InvalidClient("This client refreshes with an assertion.")
+        again = row.superseded_at_ns is not None
+        salt = row.salt if again else self._random_bytes(SECRET_BYTES)
+        pair = None if salt is None else _successor(asked.refresh_token, salt)
+        if pair is None or (again and not _may_repeat(writer, row, pair, now_ns)):
+            end_family(writer, family, "refresh_reuse", acting, now_ns)
+            audit(writer, "refresh.reused", acting, now_ns, subject)
+            return InvalidGrantCode(
+                "The refresh token was used before, so its access was ended. Authorize again.",
+                fresh_authorization_required=True,
+            )
+        ended = _is_over(family, now_ns)
+        if ended or asked.resource not in (None, family.resource):
+            wrong = InvalidTarget("The token is for another resource.", param="resource")
+            return refused if ended else wrong
+        rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
+        if family.kind != "owner" and not rows:
+            return refused
+        if again:
+            issued = _repeat(writer, family, pair, now_ns)
+        else:
+            _supersede(writer, token_hash, salt, now_ns)
+            issued = _mint_next(writer, family, pair, asked.jkt, now_ns)
+        writer.change(
+            ClientRow,
+            [ClientRow.last_used_at_ns.to(now_ns)],
+            ClientRow.client_id.equals(family.client_id),
+        )
+        event = "refresh.repeated" if again else "refresh.rotated"
+        audit(writer, event, acting, now_ns, subject, generation=row.generation + 1)
+        return dataclasses.replace(
+            issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
+        )
+
+
+def _has_key(
+    reader: AuthorizationReader, row: RefreshTokenRow, family: FamilyRow, asked: Refresh
+) -> bool:
+    """Whether a refresh comes with the key that it must.
+
+    A public client's family stays with its key; a client that proves itself otherwise may change
+    keys.  Either may begin to use one, none may go back.  What was given once is given again to
+    the same key only.
+    Source: docs/contract/authorization-server.md 9.5; RFC 9449 5; docs/decisions.md C29.
+    """
+    if row.superseded_at_ns is not None and row.salt is not None:
+        pair = _successor(asked.refresh_token, row.salt)
+        given = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
+        if given is not None:
+            return given.jkt == asked.jkt
+    may_change = family.auth_floor != "none" and asked.jkt is not None
+    return family.jkt is None or family.jkt == asked.jkt or may_change
+
+
+def _is_over(family: FamilyRow, now_ns: int) -> bool:
+    """An idle one ends for good with the next sweep, which waits while the clock is in doubt."""
+    if family.revoked_at_ns is not None or family.idle_end_ns <= now_ns:
+        return True
+    return family.absolute_end_ns is not None and family.absolute_end_ns <= now_ns
+
+
+def held_rows(
+    reader: AuthorizationReader, grant_id: str | None, package_id: str | None, now_ns: int
+) -> tuple[GrantRow, ...]:
+    """The living grants behind a grant or package; a pause ends no credential."""
+    if package_id is not None:
+        package = reader.get(PackageRow, PackageRow.package_id.equals(package_id))
+        if package is None or package.revoked_at_ns is not None:
+            return ()
+        rows = package_grant_rows(reader, package)
+        return tuple(row for row in rows if grant_standing(row, now_ns) in lifecycle.LIVING)
+    row = None if grant_id is None else reader.get(GrantRow, GrantRow.grant_id.equals(grant_id))
+    if row is None or grant_standing(row, now_ns) not in lifecycle.LIVING:
+        return ()
+    return (row,)
+
+
+def details_of(rows: Sequence[GrantRow]) -> tuple[dict[str, object], ...]:
+    """Stored grants as `authorization_details`, in their order; unreadable ones are left out."""
+    grants = [readable_grant(row) for row in rows]
+    return tuple(render_details(grant) for grant in grants if grant is not None)
+
+
+def _successor(refresh_token: str, salt: bytes) -> TokenPair:
+    """The pair that supersedes a refresh token."""
+    access_token = derived_secret(ACCESS_TOKEN, refresh_token, salt)
+    return TokenPair(access_token, derived_secret(REFRESH_TOKEN, refresh_token, salt))
+
+
+def _may_repeat(
+    reader: AuthorizationReader, row: RefreshTokenRow, pair: TokenPair, now_ns: int
+) -> bool:
+    """Whether the pair that superseded a token may be given again."""
+    if row.superseded_at_ns is not None and now_ns <= row.superseded_at_ns + REPEAT_NS:
+        return True
+    next_row = reader.get(RefreshTokenRow, _hashed(RefreshTokenRow.token_hash, pair.refresh_token))
+    access = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
+    if next_row is None or access is None:
+        return False
+    return (next_row.superseded_at_ns, access.last_used_at_ns, access.revoked_at_ns) == (None,) * 3
+
+
+def _repeat(writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now_ns: int) -> Issued:
+    """A pair given again; an access token that nobody used before its end begins anew."""
+    is_access = _hashed(TokenRow.token_hash, pair.access_token)
+    access = writer.get(TokenRow, is_access)
+    if access is None:
+        raise LookupError("The access token of a pair is gone before the pair.")
+    lasting, expires_at_ns = _lasting(family, access.jkt), access.expires_at_ns
+    if expires_at_ns <= now_ns:
+        expires_at_ns = _access_end(lasting, now_ns)
+        to = [TokenRow.issued_at_ns.to(now_ns), TokenRow.expires_at_ns.to(expires_at_ns)]
+        writer.change(TokenRow, to, is_access)
+    return _issued(lasting, pair, family.family_id, expires_at_ns, now_ns)
+
+
+def _hashed(column: StoredColumn[R, bytes], secret: str | None) -> ColumnCondition[R]:
+    return column.equals(secret_hash(secret or ""))
+
+
+def _mint_pair(
+    writer: AuthorizationWriter,
+    entitled: Entitlement,
+    pair: TokenPair,
+    family_id: str | None,
+    generation: int,
+    now_ns: int,
+) -> Issued:
+    issued = _issued(entitled, pair, family_id, _access_end(entitled, now_ns), now_ns)
+    writer.insert(
+        TokenRow(
+            token_hash=secret_hash(pair.access_token),
+            kind=entitled.kind,
+            client_id=entitled.client_id,
+            grant_id=entitled.grant_id,
+            package_id=entitled.package_id,
+            family_id=family_id,
+            origin=entitled.origin,
+            resource=entitled.resource,
+            scope=issued.scope,
+            issued_at_ns=now_ns,
+            expires_at_ns=issued.expires_at_ns,
+            jkt=entitled.jkt,
+        )
+    )
+    if pair.refresh_token is not None and family_id is not None:
+        writer.insert(
+            RefreshTokenRow(
+                token_hash=secret_hash(pair.refresh_token),
+                family_id=family_id,
+                generation=generation,
+            )
+        )
+    return issued
+
+
+def _issued(
+    entitled: Entitlement, pair: TokenPair, family_id: str | None, expires_at_ns: int, now_ns: int
+) -> Issued:
+    scope = entitled.scope
+    if pair.refresh_token is None:
+        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
+    return Issued(
+        access_token=pair.access_token,
+        refresh_token=pair.refresh_token,
+        expires_in_seconds=(expires_at_ns - now_ns) // NANOSECONDS,
+        expires_at_ns=expires_at_ns,
+        kind=entitled.kind,
+        scope=scope,
+        resource=entitled.resource,
+        family_id=family_id,
+        grant_id=entitled.grant_id,
+        package_id=entitled.package_id,
+        jkt=entitled.jkt,
+    )
+
+
+def _access_end(entitled: Entitlement, now_ns: int) -> int:
+    end = entitled.expires_at_ns
+    if entitled.access_mode != CONTINUOUS:
+        longest = now_ns + DAY_NANOSECONDS
+    else:
+        longest = now_ns + ACCESS_TOKEN_NS
+    return longest if end is None else min(longest, end)
+
+
+def _supersede(
+    writer: AuthorizationWriter, token_hash: bytes, salt: bytes | None, now_ns: int
+) -> None:
+    transition(
+        writer,
+        RefreshTokenRow,
+        "current",
+        "superseded",
+        now_ns,
+        RefreshTokenRow.token_hash.equals(token_hash),
+        columns=[RefreshTokenRow.salt.to(salt)],
+    )

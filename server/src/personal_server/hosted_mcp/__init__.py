@@ -1,0 +1,1 @@
+"""The adapter served at `/mcp`."""

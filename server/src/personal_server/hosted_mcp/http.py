@@ -1,0 +1,449 @@
+"""`POST /mcp`: admission first, then the SDK, statelessly, as JSON.
+
+Source: docs/contract/mcp-adapter.md 2.2, 15. Nothing about authorization is kept between requests;
+the origin was judged by the outermost application and comes in the scope.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from pdpp_kernel.errors import (
+    AuthenticationRequired,
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InvalidToken,
+    MisdirectedRequest,
+    NotPermitted,
+    PersonalServerError,
+)
+from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
+from pdpp_mcp_server.metrics import Counts, telling
+from pdpp_mcp_server.rs_client.port import RsPort
+from pdpp_mcp_server.server import (
+    ClientRequest,
+    ServerOffer,
+    build_server,
+    personal_data,
+)
+from pdpp_mcp_server.subscriptions import (
+    SUBSCRIPTION,
+    Bell,
+    Listening,
+    OfferedSubscriptions,
+    Signal,
+)
+from pdpp_mcp_server.subscriptions import OpenPort as OpenAgain
+from personal_server.domain.possession import PresentedToken
+from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
+from personal_server.web.application import Exchange, Surface, note
+from personal_server.web.error_responses import json_error
+from personal_server.web.requests import IncomingRequest, check_version, shows_proof
+from personal_server.web.responses import LastingResponse, preflight, readable_by
+from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
+from personal_server.web.workers import Capacity, Places
+
+# Who may use `/mcp`: the port that the composition root answers from the token store.
+#
+# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
+
+
+CLIENT_KINDS = frozenset({"client", "mcp_package"})
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A good token, whatever its kind; kind and resource are judged here.
+
+    Shapes: reaches_mcp says whether the token's resource covers `/mcp`; state is what was found out
+            about the token, handed on to whoever opens a port.
+    """
+
+    kind: str
+    client_id: str | None = None
+    grant_id: str | None = None
+    package_id: str | None = None
+    reaches_mcp: bool = True
+    state: object = None
+    result_chars: int | None = None
+
+
+class Admission(Protocol):
+    """Judges bearers."""
+
+    async def judge(self, presented: PresentedToken, /) -> Admitted:
+        """What a token stands for at this moment.
+
+        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid,
+            StorageUnavailable.
+        """
+        ...
+
+    async def judge_again(self, token: str, /) -> Admitted:
+        """What it stands for now, for a request that lasts; how it came was judged before.
+
+        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostedCredential:
+    """What a port of one hosted call is opened with.
+
+    Shapes: origin is the origin of the request; request_id is the one its reads are numbered under;
+            state is what admission found out about the token.
+    """
+
+    token: str
+    origin: str
+    request_id: str
+    tool: str
+    client_id: str | None = None
+    grant_id: str | None = None
+    state: object = None
+    result_chars: int | None = None
+
+
+# What `/mcp` answers before MCP runs: challenges, refusals, headers.
+#
+# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 12.
+
+
+BODY_BYTES = 4 * 1024 * 1024
+# More at once would only all be late.
+CALLS = Capacity(at_once=64, waiting=256)
+RESOURCE = "/mcp"
+LISTEN = "subscriptions/listen"
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+ENDED = (GrantRevoked, GrantExpired, GrantInvalid)
+
+
+@dataclass(frozen=True, slots=True)
+class McpRoute(RouteDeclaration):
+    """The endpoint: `serve` lets the SDK answer an admitted request."""
+
+    serve: Callable[[Scope, Receive, Send, HostedCredential], Awaitable[None]]
+
+
+McpExchange = Exchange[McpRoute, HostedCredential]
+
+
+def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) -> bool:
+    """Whether a browser page of this origin may call."""
+    if value in own or value in further:
+        return True
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS and not parts.path
+
+
+SERVER_NAME = "pdpp-personal-server"
+STATE_KEY = "mcp_credential"
+OpenPort = Callable[[HostedCredential], RsPort]
+
+
+class HostedApp(Surface[McpRoute, HostedCredential]):
+    """The ASGI application behind `/mcp`.
+
+    Shapes: managers has one session manager for each origin, and counts counts for all of them;
+            run() is entered once, by the host.
+    """
+
+    def __init__(
+        self,
+        managers: Mapping[str, StreamableHTTPSessionManager],
+        admission: Admission,
+        allowed_origins: Sequence[str],
+        counts: Counts,
+        bell: Bell | None = None,
+        listening: Listening | None = None,
+    ) -> None:
+        body = BodyRule((), BODY_BYTES)
+        paths = (RESOURCE, f"{RESOURCE}/")
+        super().__init__(
+            RouteTable([McpRoute("POST", path, self._serve, body=body) for path in paths])
+        )
+        self.managers = managers
+        self.admission = admission
+        self.allowed_origins = allowed_origins
+        self.counts = counts
+        self._bell = bell
+        self._listening = listening
+        self._lists = ListAnswers()
+        self._calls = Places(CALLS)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Serve; a mounted application's own lifespan does not run."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(telling(self.counts))
+            for manager in self.managers.values():
+                await stack.enter_async_context(manager.run())
+            if self._bell is None:
+                yield
+                return
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._bell.ring)
+                yield
+                tasks.cancel_scope.cancel()
+
+    def end_listeners(self) -> None:
+        """Let nobody wait for more, when the server stops."""
+        if self._listening is not None:
+            self._listening.end()
+
+    async def steps(self, exchange: McpExchange) -> Response:
+        """The order of this surface judges the bearer before the method.
+
+        Source: docs/contract/authorization-server.md 12.1; docs/contract/mcp-adapter.md 2.2.
+        """
+        request = exchange.request
+        if request.origin not in self.managers:
+            raise MisdirectedRequest("This is not the host of this server.")
+        if not self._allows(request):
+            raise NotPermitted("This browser origin is not allowed.")
+        if request.method == "OPTIONS":
+            return preflight(("POST",))
+        await self.identify(exchange)
+        exchange.match = match = self.table.match(request.raw_path)
+        exchange.route = match.route(request.method)
+        check_version(request.headers)
+        self.read_query(exchange)
+        exchange.require_query()
+        await self.read_body(exchange)
+        return await self.answer(exchange)
+
+    async def identify(self, exchange: McpExchange) -> None:
+        """Judge the bearer, its kind and its resource."""
+        request = exchange.request
+        presented = request.presented
+        if presented is None:
+            raise AuthenticationRequired("This endpoint needs a bearer token.")
+        admitted = await self.admission.judge(presented)
+        if admitted.kind not in CLIENT_KINDS:
+            raise NotPermitted(OWNER_MESSAGE)
+        if not admitted.reaches_mcp:
+            raise InvalidToken("The access token is not valid.")
+        exchange.caller = _credential(presented.token, request, admitted)
+
+    @property
+    def queues(self) -> dict[str, Places]:
+        """Calls of tools, too."""
+        return {**super().queues, "call": self._calls}
+
+    async def answer(self, exchange: McpExchange) -> Response:
+        """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
+        answered, request = _Whole(), exchange.request
+        if self._bell is not None and request.headers.get("mcp-method") == LISTEN:
+            return self._stream(exchange)
+        asked = asked_list(request.origin, request.headers.raw, exchange.body)
+        known = None if asked is None else self._lists.answer(asked)
+        if known is not None:
+            return known
+        receive = _replayed(exchange.body, request.receive)
+        async with self._calls.one():
+            await exchange.route.serve(request.scope, receive, answered, exchange.identified)
+        response = answered.response()
+        if asked is not None:
+            self._lists.keep(asked, response)
+        return response
+
+    def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
+        """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""
+        request = exchange.request
+        status = 401 if isinstance(error, ENDED) else None
+        return json_error(
+            error,
+            request.request_id,
+            request.origin,
+            resource=RESOURCE,
+            status=status,
+            with_proof=shows_proof(request.headers.get("authorization")),
+        )
+
+    def complete(self, exchange: McpExchange, response: Response) -> None:
+        """What stands on every answer of `/mcp` once its origin is known."""
+        request = exchange.request
+        if request.origin not in self.managers:
+            return
+        link = f'<{request.origin}/icon.svg>; rel="icon"; type="image/svg+xml"'
+        response.headers.update({"Link": link, "Cache-Control": "no-store"})
+        browser = request.headers.get("origin")
+        if browser is not None and self._allows(request):
+            response.headers.update({**readable_by(browser), "Vary": "Origin"})
+
+    def _allows(self, request: IncomingRequest) -> bool:
+        browser = request.headers.get("origin")
+        return browser is None or is_allowed_origin(
+            browser, tuple(self.managers), self.allowed_origins
+        )
+
+    def _stream(self, exchange: McpExchange) -> Response:
+        request, credential = exchange.request, exchange.identified
+        receive = _replayed(exchange.body, request.receive)
+
+        async def serve(send: Send) -> None:
+            note(request.scope, route=LISTEN)  # how long it lasts says nothing of other requests
+            await exchange.route.serve(request.scope, receive, send, credential)
+
+        return LastingResponse(serve)
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, credential: HostedCredential
+    ) -> None:
+        inner = {**scope, "state": {**scope.get("state", {}), STATE_KEY: credential}}
+        await self.managers[credential.origin].handle_request(inner, receive, send)
+
+
+class _Whole:
+    """Takes an answer of the SDK as one response."""
+
+    def __init__(self) -> None:
+        self._start: Message = {}
+        self._body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+        else:
+            self._body += message.get("body", b"")
+
+    def response(self) -> Response:
+        """The response, without the session that a stateless server does not keep."""
+        response = Response(bytes(self._body), self._start["status"])
+        dropped = (b"content-length", b"mcp-session-id")
+        kept = [pair for pair in self._start["headers"] if pair[0].lower() not in dropped]
+        response.raw_headers.extend(kept)
+        return response
+
+
+OWNER_MESSAGE = (
+    "This endpoint takes tokens of agents only. With an owner token use the REST API under /v1."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBehind:
+    """What is known of the resource server behind: its words, and how its writes are heard of.
+
+    Without `changes` no subscriptions are offered.
+    """
+
+    capabilities: ServerCapabilities = none_known
+    changes: Signal | None = None
+
+
+UNKNOWN = ServerBehind()
+
+
+def hosted_app(
+    *,
+    open_port: OpenPort,
+    admission: Admission,
+    origins: Sequence[str],
+    version: str,
+    allowed_origins: Sequence[str] = (),
+    settings: AdapterOptions | None = None,
+    offer: ServerOffer = personal_data,
+    behind: ServerBehind = UNKNOWN,
+) -> HostedApp:
+    """The application: one server for each origin, all built here."""
+    counts = Counts()
+    bell = Bell(behind.changes) if behind.changes is not None else None
+
+    def source_of(request: Request) -> tuple[str, OpenAgain]:
+        credential: HostedCredential = request.scope["state"][STATE_KEY]
+        looks = count(1)
+
+        async def open_again() -> RsPort:
+            admitted = await admission.judge_again(credential.token)
+            request_id = f"{credential.request_id}.{next(looks)}"
+            return open_port(
+                replace(credential, tool=SUBSCRIPTION, request_id=request_id, state=admitted.state)
+            )
+
+        return credential.token, open_again
+
+    listening = bell and Listening(source_of, bell.pace)
+
+    def callers(request: Any) -> ClientRequest:
+        return _caller(request, open_port, behind.capabilities)
+
+    def manager(origin: str) -> StreamableHTTPSessionManager:
+        server = build_server(
+            callers,
+            name=SERVER_NAME,
+            version=version,
+            icon_url=f"{origin}/icon.svg",
+            settings=settings,
+            offer=offer,
+            counts=counts,
+            subscriptions=OfferedSubscriptions(listening),
+        )
+        return StreamableHTTPSessionManager(
+            app=server,
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=BODY_BYTES + 1,
+        )
+
+    managers = {origin: manager(origin) for origin in origins}
+    return HostedApp(managers, admission, allowed_origins, counts, bell, listening)
+
+
+def _caller(
+    request: Request, open_port: OpenPort, server_capabilities: ServerCapabilities
+) -> ClientRequest:
+    credential: HostedCredential = request.scope["state"][STATE_KEY]
+    return ClientRequest(
+        open_port=lambda tool: open_port(replace(credential, tool=tool)),
+        provider_url=credential.origin,
+        request_id=credential.request_id,
+        client_id=credential.client_id,
+        grant_id=credential.grant_id,
+        user_agent=request.headers.get("user-agent"),
+        server_capabilities=server_capabilities,
+        result_chars=credential.result_chars,
+    )
+
+
+def _credential(token: str, request: IncomingRequest, admitted: Admitted) -> HostedCredential:
+    return HostedCredential(
+        token=token,
+        origin=request.origin,
+        request_id=request.request_id,
+        tool="resource",
+        client_id=admitted.client_id,
+        grant_id=admitted.grant_id or admitted.package_id,
+        state=admitted.state,
+        result_chars=admitted.result_chars,
+    )
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once more; what follows, a disconnect, comes when it comes."""
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

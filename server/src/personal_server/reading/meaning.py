@@ -1,0 +1,66 @@
+"""What a search means: whether it goes by words, by meaning or by both, and its vector.
+
+Rule: only the text of a query is embedded, on the owner's machine unless the owner chose otherwise.
+Source: docs/contract/resource-server.md 11.6.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode
+from personal_server.enforcement.meaning import AskedMeaning, is_plain, meant_text
+from personal_server.enforcement.queries import SearchMode, SearchQuery
+from personal_server.enforcement.search import checked_words
+from personal_server.storage.ports import ReadSnapshot
+
+HOW_TO_GET_IT = (
+    "Search by meaning is not set up on this server. Its owner can: make semantic (or pip install"
+    " 'pdpp-personal-server[semantic]'), then pdpp semantic install. Until then search words."
+)
+
+
+class QueryEmbedder(Protocol):
+    """Whoever turns the text of a query into a vector."""
+
+    @property
+    def model(self) -> str | None:
+        """What tells this model from others; `None` while there is none."""
+        ...
+
+    def embed_query(self, text: str) -> bytes | None:
+        """The vector (`domain.vectors.shortened`); `None` when none can be had now."""
+        ...
+
+
+def asked_meaning(
+    embedder: QueryEmbedder | None, snapshot: ReadSnapshot, query: SearchQuery
+) -> AskedMeaning | None:
+    """What is to be found by meaning; `None` where words decide.
+
+    Raises: UnsupportedSearchMode, StorageUnavailable where meaning was asked for and cannot be had.
+    """
+    mode = query.mode
+    if mode is SearchMode.WORDS:
+        return None
+    is_wanted = mode is not SearchMode.AUTO
+    model = None if embedder is None else embedder.model
+    if embedder is None or model is None or snapshot.embedding_model() != model:
+        if is_wanted:
+            raise UnsupportedSearchMode(
+                HOW_TO_GET_IT, param="mode", allowed_values=[SearchMode.AUTO, SearchMode.WORDS]
+            )
+        return None
+    words = checked_words(query.text)
+    if not is_wanted and not is_plain(words):
+        return None
+    vector = embedder.embed_query(meant_text(query.text, words))
+    if vector is None:
+        if is_wanted:
+            raise StorageUnavailable(
+                "The model that searches by meaning does not answer now. Repeat the call, or"
+                " search words.",
+                retry_after_seconds=5,
+            )
+        return None
+    return AskedMeaning(vector, model, mode if is_wanted else SearchMode.HYBRID)

@@ -1,0 +1,347 @@
+"""Reading records: authorize, fetch, disclose, in one snapshot.
+
+Rule: these functions take (ports, authority, query) and nothing else decides what is read; the
+answer names the sources it came from, for the caller to record.
+Source: docs/contract/resource-server.md 7, 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import cast
+from urllib.parse import quote
+
+import msgspec
+
+from pdpp_kernel.errors import DamagedRecord, NotFound
+from pdpp_kernel.record import StoredRecord, key_text
+from pdpp_kernel.values import Comparable
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.cursor import (
+    CursorPlace,
+    TokenUse,
+    open_page,
+    request_digest,
+    seal_place,
+    sources_digest,
+)
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import Counted, ReadResult, name_unavailable
+from personal_server.enforcement.authority import ambiguous
+from personal_server.enforcement.authorize import authorize_record, authorize_records
+from personal_server.enforcement.disclose import (
+    ChildList,
+    Expanded,
+    Record,
+    disclosed_records,
+    discloser,
+)
+from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.page_sizes import PageFill
+from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
+from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.rows import Children, Position, RowPage
+from personal_server.reading.empty_answers import Emptiness, explain_empty
+from personal_server.reading.freshness import least_fresh
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.damage import MEND_RECORDS
+from personal_server.storage.ports import ReadSnapshot
+
+# Expanding: the related records of a page, read through their own sources.
+#
+# Rule: one question per relation and connection; children are disclosed by *their* source's grant.
+# Source: docs/contract/resource-server.md 7.5.
+
+
+Parent = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Expansions:
+    """What was expanded: per parent (connection, key) its relations, and whose children came."""
+
+    by_parent: dict[Parent, dict[str, Expanded]] = field(
+        default_factory=dict[Parent, dict[str, Expanded]]
+    )
+    _children: dict[Parent, list[tuple[ReadableSource, Sequence[str]]]] = field(
+        default_factory=dict[Parent, list[tuple[ReadableSource, Sequence[str]]]]
+    )
+
+    def note(self, parent: Parent, source: ReadableSource, keys: Sequence[str]) -> None:
+        """Note the children of one parent, by their keys."""
+        if keys:
+            self._children.setdefault(parent, []).append((source, keys))
+
+    def disclosed(self, shown: Iterable[StoredRecord]) -> list[Disclosed]:
+        """The sources that children of the shown rows came from."""
+        keys: dict[Parent, list[str]] = {}
+        sources: dict[Parent, ReadableSource] = {}
+        for row in shown:
+            for source, children in self._children.get((row.connection_id, row.key), ()):
+                sources[source.order] = source
+                keys.setdefault(source.order, []).extend(children)
+        return [
+            Disclosed(sources[order], sources[order].fields, len(keys[order]), tuple(keys[order]))
+            for order in sorted(keys)
+        ]
+
+
+def expand(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    expansions: Sequence[AllowedExpansion],
+    rows: Sequence[StoredRecord],
+) -> Expansions:
+    """The expansions of some rows."""
+    if not expansions:
+        return Expansions()
+    result = Expansions({(row.connection_id, row.key): {} for row in rows})
+    by_connection: dict[str, list[StoredRecord]] = {}
+    for row in rows:
+        by_connection.setdefault(row.connection_id, []).append(row)
+    for expansion in expansions:
+        for connection_id, parents in by_connection.items():
+            child = expansion.children.get(connection_id)
+            if child is None:
+                _leave_empty(result, expansion, parents)
+            else:
+                _expand_one(snapshot, authority, expansion, child, parents, result)
+    return result
+
+
+def _leave_empty(
+    result: Expansions, expansion: AllowedExpansion, parents: list[StoredRecord]
+) -> None:
+    for row in parents:
+        empty = _child_list([], None) if expansion.is_list else None
+        result.by_parent[row.connection_id, row.key][expansion.name] = empty
+
+
+def _expand_one(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    expansion: AllowedExpansion,
+    child: ReadableSource,
+    parents: list[StoredRecord],
+    result: Expansions,
+) -> None:
+    values = {row.key: _joining_value(expansion, row) for row in parents}
+    wanted = tuple(dict.fromkeys(v for v in values.values() if v is not None))
+    found: Mapping[str, Children] = {}
+    if wanted:
+        found = snapshot.children(children_plan(expansion, child, wanted))
+    disclose = discloser(authority, child, child.fields)
+    for row in parents:
+        value = values[row.key]
+        children = found.get(value) if value is not None else None
+        records = [disclose(r) for r in children.rows] if children else []
+        result.note((row.connection_id, row.key), child, [record.id for record in records])
+        url = _more_url(expansion, child, value) if children and children.more else None
+        rendered = _child_list(records, url) if expansion.is_list else next(iter(records), None)
+        result.by_parent[row.connection_id, row.key][expansion.name] = rendered
+
+
+def _joining_value(expansion: AllowedExpansion, row: StoredRecord) -> str | None:
+    """What joins the two sides: this record's key, or what it holds."""
+    relation = expansion.declared.relationship
+    if relation.foreign_key_on == "target":
+        return row.key
+    held = row.data.get(relation.foreign_key)
+    return key_text(held) if isinstance(held, str | int) else None
+
+
+def _child_list(records: list[Record], url: str | None) -> ChildList:
+    return ChildList(data=records, has_more=url is not None, url=url)
+
+
+def _more_url(expansion: AllowedExpansion, child: ReadableSource, value: str | None) -> str:
+    """The list that goes on where the expansion ends."""
+    name = expansion.declared.relationship.foreign_key
+    condition = f"filter%5B{quote(name, safe='')}%5D={quote(value or '', safe='')}"
+    where = f"connection_id={quote(child.connection_id, safe='')}"
+    return f"/v1/streams/{quote(child.stream, safe='')}/records?{condition}&order=asc&{where}"
+
+
+def read_records(
+    ports: ReadPorts,
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    query: RecordsQuery,
+) -> ReadResult:
+    """A page of records.
+
+    Raises: what `authorize_records` raises, InvalidCursor, QueryTimeout.
+    """
+    read = authorize_records(authority, query)
+    page = snapshot.page(replace(read.plan, after=_position(ports, read, query.cursor)))
+    expansions = expand(snapshot, authority, read.expansions, [p.row for p in page.rows])
+    count, meta = _figures(snapshot, read.plan, query)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    if freshness is not None:
+        meta["freshness"] = freshness
+    meta |= unavailable_meta(authority, query.selectors)
+    emptiness = Emptiness()
+    if not page.rows and query.cursor is None:
+        emptiness = explain_empty(
+            snapshot, read.sources, read.plan.conditions, read.warnings, freshness
+        )
+    records = _disclosed_page(read, page, expansions, query.size)
+    following = page.more or len(records) < len(page.rows)
+    return ReadResult(
+        data=records,
+        next_cursor=_cursor(ports, read, page, len(records)) if following else None,
+        count=count,
+        warnings=read.warnings,
+        meta=meta | emptiness.meta,
+        disclosed=[
+            *_page_disclosed(
+                read, page, len(records), expansions, figured=query.count or query.window
+            ),
+            *emptiness.disclosed,
+        ],
+    )
+
+
+def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> ReadResult:
+    """One record.
+
+    Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
+    """
+    read = authorize_record(authority, query)
+    row = the_one(snapshot, authority, read.sources, snapshot.record(read.plan))
+    expansions = expand(snapshot, authority, read.expansions, [row])
+    source = next(s for s in read.sources if s.connection_id == row.connection_id)
+    shown = read.shown[source.connection_id]
+    record = discloser(authority, source, shown)(row)
+    if read.expansions:
+        record.expanded = expansions.by_parent[row.connection_id, row.key]
+    disclosed = [Disclosed(source, shown, 1, (row.key,)), *expansions.disclosed([row])]
+    return ReadResult(data=record, warnings=read.warnings, disclosed=disclosed)
+
+
+def the_one(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    sources: Sequence[ReadableSource],
+    rows: Sequence[StoredRecord],
+) -> StoredRecord:
+    """The only visible row with a key.
+
+    Raises: NotFound (hidden and absent alike), DamagedRecord, AmbiguousConnection naming
+        exactly the holders.
+    """
+    if not rows:
+        raise no_such_record(snapshot)
+    if len(rows) > 1:
+        holders = {row.connection_id for row in rows}
+        raise ambiguous(
+            authority, [s for s in sources if s.connection_id in holders], rows[0].stream
+        )
+    return rows[0]
+
+
+def no_such_record(snapshot: ReadSnapshot) -> NotFound | DamagedRecord:
+    """The one answer for records that are absent, deleted or hidden, and that for damaged ones."""
+    if snapshot.damaged:
+        return DamagedRecord(MEND_RECORDS)
+    return NotFound("No such record here.")
+
+
+def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str, object]:
+    """`meta.unavailable_connections` of reads that name no connection.  Source: 4.7."""
+    if selectors.connection_id is not None or not authority.unavailable:
+        return {}
+    return name_unavailable(authority.unavailable)
+
+
+def _figures(
+    snapshot: ReadSnapshot, plan: RecordsPlan, query: RecordsQuery
+) -> tuple[Counted | None, dict[str, object]]:
+    """`meta.count` and `meta.window`, as far as they were asked for."""
+    meta: dict[str, object] = {}
+    total: int | None = None
+    if query.window:
+        span = snapshot.span(plan)
+        total = span.total
+        meta["window"] = {
+            "total": span.total,
+            "earliest_at": span.earliest,
+            "latest_at": span.latest,
+        }
+    if not query.count:
+        return None, meta
+    total = snapshot.count(plan) if total is None else total
+    return Counted("exact", total), meta
+
+
+def _disclosed_page(
+    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions, size: PageSize
+) -> list[msgspec.Raw]:
+    """The records that fit, each already JSON; at least one."""
+    rows = [placed.row for placed in page.rows]
+    disclosed = disclosed_records(read.authority, read.sources, read.shown, rows)
+    fill = PageFill(size)
+    for row, record in zip(rows, disclosed, strict=True):
+        if read.expansions:
+            record.expanded = expansions.by_parent[row.connection_id, row.key]
+        if not fill.takes(record):
+            break
+    return fill.items
+
+
+def _page_disclosed(
+    read: AuthorizedRead[RecordsPlan],
+    page: RowPage,
+    shown_count: int,
+    expansions: Expansions,
+    *,
+    figured: bool,
+) -> list[Disclosed]:
+    rows = [placed.row for placed in islice(page.rows, shown_count)]
+    keys: dict[str, list[str]] = {}
+    for row in rows:
+        keys.setdefault(row.connection_id, []).append(row.key)
+    used = tuple(condition.field for condition in read.plan.conditions) if figured else ()
+    entries = [
+        Disclosed(source, _names(read.shown, source, used), len(found), tuple(found))
+        for source in read.sources
+        if (found := keys.get(source.connection_id, [])) or figured
+    ]
+    return [*entries, *expansions.disclosed(rows)]
+
+
+def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*shown[source.connection_id], *used)))
+
+
+def _request(read: AuthorizedRead[RecordsPlan]) -> str:
+    return request_digest(read.authority.cursor_holder, "records", read.asked)
+
+
+def _position(
+    ports: ReadPorts, read: AuthorizedRead[RecordsPlan], token: str | None
+) -> Position | None:
+    if token is None:
+        return None
+    request = _request(read)
+    place = open_page(ports.sealer, TokenUse.PAGE, token, request, read.authority, read.sources)
+    value, key, source = cast("tuple[object, str, int]", place.position)
+    stream = read.plan.scopes[0].stream.name
+    return Position(_comparable(value), key, read.sources[source].connection_id, stream)
+
+
+def _comparable(value: object) -> Comparable | None:
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: RowPage, shown: int) -> str:
+    """A cursor right after the last record shown, and after damaged ones at the end."""
+    is_whole = shown == len(page.rows)
+    position = page.end if is_whole and page.end is not None else page.rows[shown - 1].position
+    source = [each.connection_id for each in read.sources].index(position.connection_id)
+    place = CursorPlace(
+        _request(read), sources_digest(read.sources), (position.value, position.key, source)
+    )
+    return seal_place(ports.sealer, TokenUse.PAGE, place)

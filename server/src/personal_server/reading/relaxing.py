@@ -1,0 +1,260 @@
+"""Relaxing a search: what is asked when too few records hold all its words, and what is said of it.
+
+Rule: the words are counted, their spellings looked up and the wider questions answered among
+visible records alone, each by itself and up to a limit; phrases in quotation marks, excluded words
+and conditions stay as they are.  What a record says stands in near words only.
+Source: docs/contract/resource-server.md 11.7; docs/decisions.md C37.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.wire_objects import Count, WireObject, Word
+from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+
+# So many hits are enough.
+FEW_HITS = 3
+# So many words are looked for together, the rarest of more.
+MOST_TERMS = 8
+# Of which one is enough, where nothing else finds anything.
+RAREST = 2
+# A word that more records hold says too little by itself.
+COMMON = 1_000
+# For so many words that nothing holds, near ones are looked up.
+MOST_MISSPELLED = 4
+# Each step has this share of the time of a read, shared out among the sources.
+STEP_SHARE = 1 / 5
+
+AsWritten = Annotated[Sequence[Word], msgspec.Meta(max_length=32)]
+
+
+class RelaxedSearch(WireObject):
+    """Why fewer words than all may stand in a hit; words are as the caller wrote them."""
+
+    component: ClassVar = "RelaxedSearch"
+
+    words: Count
+    exact_count: Count
+    least: Count | None = None
+    absent: AsWritten | None = None
+    spelled: AsWritten | None = None
+
+
+class NearWord(WireObject):
+    """A visible word near one that no visible record holds, and how many records hold it.
+
+    `searched`: it was looked for in the other's place.
+    """
+
+    component: ClassVar = "NearWord"
+
+    word: Word
+    value: Word
+    count: Count
+    searched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The wider questions, the narrowest first, and what is said whatever they find.
+
+    Shapes: `last` is among them; it is asked where nothing was found before.
+    """
+
+    questions: tuple[WordQuery, ...] = ()
+    last: WordQuery | None = None
+    absent: tuple[str, ...] = ()
+    near: tuple[NearWord, ...] = ()
+    spelled: tuple[str, ...] = field(default=())
+
+    def told(self, words: WordQuery, exact_count: int, asked: int) -> RelaxedSearch:
+        """What stands in `meta.relaxed`, after so many of the questions were asked."""
+        least = self.questions[asked - 1].least if asked else None
+        return RelaxedSearch(
+            words=len(words.terms),
+            exact_count=exact_count,
+            least=least,
+            absent=self.absent or None,
+            spelled=self.spelled or None,
+        )
+
+
+def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Relaxation:
+    """What else to ask where too few records hold all the words of a plan.
+
+    Where some do, every word stands in one, and one word of two would only be less.
+    """
+    terms = plan.words.terms
+    if exact_count and sum(not is_strict(term) for term in terms) <= 2:
+        return Relaxation()
+    counts = _count(snapshot, plan, terms, COMMON + 1)
+    if counts is None:
+        return Relaxation()
+    counts = tuple(
+        COMMON if is_named(term) else count for term, count in zip(terms, counts, strict=True)
+    )
+    missing = [term for term, count in zip(terms, counts, strict=True) if not count]
+    spellings = _spellings(snapshot, plan, missing)
+    meant = {term: near for term, near in spellings.items() if near.taken is not None}
+    known = [
+        (meant[term].as_term(term), meant[term].count) if term in meant else (term, count)
+        for term, count in zip(terms, counts, strict=True)
+        if count or term in meant
+    ]
+    questions = _questions(plan.words, known, is_respelled=bool(meant))
+    last = _any_word(plan.words, known) if questions is not None else None
+    return Relaxation(
+        tuple(dict.fromkeys(each for each in (*(questions or ()), last) if each is not None)),
+        last,
+        tuple(written(term) for term in missing if term not in meant),
+        tuple(each for term, near in spellings.items() for each in near.told(term)),
+        tuple(written(term) for term in meant),
+    )
+
+
+def is_strict(term: Term) -> bool:
+    """Whether no record does without it: it stands in quotation marks, or names fields."""
+    return is_named(term) or term.quoted
+
+
+def is_named(term: Term) -> bool:
+    """Whether it may mean values of fields, which are no words that records hold."""
+    return any(each.named is not None for each in term.alternatives)
+
+
+def written(term: Term) -> str:
+    """A term as its caller wrote it."""
+    return term.said or " ".join(term.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """The near words of a term that occur, with their counts."""
+
+    spellings: Spellings
+    counts: Mapping[str, int]
+
+    @property
+    def taken(self) -> str | None:
+        """The one that is looked for in its place."""
+        return self.spellings.words[0] if self.spellings.is_clear else None
+
+    @property
+    def count(self) -> int:
+        """How many records hold that one."""
+        return self.counts[self.spellings.words[0]]
+
+    def as_term(self, term: Term) -> Term:
+        """The term, with the near word in place of its own."""
+        return term if self.taken is None else replace(term, tokens=(self.taken,))
+
+    def told(self, term: Term) -> list[NearWord]:
+        """The one that was taken, or all that may be meant."""
+        listed = self.spellings.words if self.taken is None else (self.taken,)
+        searched = self.taken is not None
+        return [
+            NearWord(word=written(term), value=near, count=self.counts[near], searched=searched)
+            for near in listed
+        ]
+
+
+def _spellings(
+    snapshot: ReadSnapshot, plan: SearchPlan, missing: Sequence[Term]
+) -> dict[Term, _Near]:
+    """For words that may be mistyped: bare ones, of letters only."""
+    bare = [term for term in missing if term.inflected and not term.others]
+    bare = bare[:MOST_MISSPELLED]
+    asked = {term: near_spellings(term.tokens[0]) for term in bare}
+    near = _occurring(snapshot, plan, asked, is_inflected=False)
+    # Of `remialer` texts may say remailers only.  All forms of all near words are too many to ask.
+    slipped = {term: slips(term.tokens[0]) for term in bare if term not in near}
+    return near | _occurring(snapshot, plan, slipped, is_inflected=True)
+
+
+def _occurring(
+    snapshot: ReadSnapshot,
+    plan: SearchPlan,
+    asked: Mapping[Term, Sequence[str]],
+    *,
+    is_inflected: bool,
+) -> dict[Term, _Near]:
+    """Of the near words of each term those that records hold, perhaps in another form."""
+    listed = tuple(dict.fromkeys(word for words in asked.values() for word in words))
+    if not listed:
+        return {}
+    terms = tuple(Term((word,), inflected=is_inflected) for word in listed)
+    found = _count(snapshot, plan, terms, COMMON)
+    if found is None:
+        return {}
+    counts = dict(zip(listed, found, strict=True))
+    near: dict[Term, _Near] = {}
+    for term, words in asked.items():
+        spellings = likeliest(term.tokens[0], {word: counts[word] for word in words})
+        if spellings.words:
+            near[term] = _Near(spellings, counts)
+    return near
+
+
+def _questions(
+    words: WordQuery, known: Sequence[tuple[Term, int]], *, is_respelled: bool
+) -> list[WordQuery] | None:
+    """All the words, if some are spelled otherwise, then more than half of them.
+
+    `None` where what cannot be left out is held by no record, or too much.
+    """
+    strict = [term for term in words.terms if is_strict(term)]
+    if {*strict} - {term for term, _ in known} or len(strict) > MOST_TERMS:
+        return None
+    found: list[WordQuery] = []
+    if is_respelled and len(known) == len(words.terms):
+        found.append(replace(words, terms=tuple(dict.fromkeys(term for term, _ in known))))
+    bare = [(term, count) for term, count in known if not is_strict(term)]
+    total = min(len(words.terms) - len(strict), MOST_TERMS)
+    least = total // 2 + 1
+    if total == 2:
+        least = 1
+        bare = [(term, count) for term, count in bare if count <= COMMON]
+    rarest = {term for term, _ in sorted(bare, key=lambda each: each[1])[:MOST_TERMS]}
+    kept = {*strict, *rarest}
+    terms = dict.fromkeys(_strictly(term) for term, _ in known if term in kept)
+    if total > 1 and least <= len(rarest):
+        found.append(replace(words, terms=tuple(terms), least=len(strict) + least))
+    return found
+
+
+def _any_word(words: WordQuery, known: Sequence[tuple[Term, int]]) -> WordQuery | None:
+    """One of the two rarest words; of a single one there is nothing to leave out."""
+    strict = [term for term in words.terms if is_strict(term)]
+    bare = sorted((each for each in known if not is_strict(each[0])), key=lambda each: each[1])
+    if len(words.terms) - len(strict) < 2 or not bare:
+        return None
+    kept = {*strict, *(term for term, _ in bare[:RAREST])}
+    terms = dict.fromkeys(_strictly(term) for term, _ in known if term in kept)
+    return replace(words, terms=tuple(terms), least=len(strict) + 1)
+
+
+def _strictly(term: Term) -> Term:
+    """What names fields is as strict as what stands in quotation marks."""
+    return replace(term, quoted=True) if is_strict(term) else term
+
+
+def _count(
+    snapshot: ReadSnapshot, plan: SearchPlan, terms: tuple[Term, ...], limit: int
+) -> tuple[int, ...] | None:
+    """How many visible records hold each term, whatever else is asked of them."""
+    words = WordQuery(terms)
+    asked = replace(plan, words=words, frequency_limit=limit, seconds_each=step_seconds(plan))
+    return snapshot.count_terms(asked)
+
+
+def step_seconds(plan: SearchPlan) -> float:
+    """How long one source may take for one step."""
+    return READ_DEADLINE_SECONDS * STEP_SHARE / max(1, len(plan.scopes))

@@ -1,0 +1,433 @@
+"""From a bearer token to what it stands for.
+
+Rule: a token is judged by its row and through its grant, in one fixed order; its form is never
+looked at.  What was read is known for as long as nothing at all is written, by whichever process,
+so that an end bites on the next request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from pdpp_kernel.errors import (
+    GrantExpired,
+    GrantInvalid,
+    GrantPaused,
+    GrantRevoked,
+    InvalidToken,
+    PersonalServerError,
+)
+from pdpp_kernel.values import MAX_INTEGER
+from personal_server.consent import lifecycle
+from personal_server.consent.credentials import secret_hash, token_reference
+from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
+from personal_server.domain.grant import MemberGrant, Resolved
+from personal_server.domain.possession import PresentedToken
+from personal_server.enforcement.authority import read_authority
+from personal_server.reading.proofs import Proofs
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    FamilyRow,
+    GrantRow,
+    PackageRow,
+    ReadingLimitsRow,
+    TokenRow,
+)
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot, once
+
+Clock = Callable[[], int]
+
+_ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
+    lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for it again."),
+    lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for it again."),
+    lifecycle.PAUSED: (GrantPaused, "The owner paused this access. Try later."),
+    lifecycle.INVALID: (GrantInvalid, "This access cannot be read any more. Ask for it again."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedToken:
+    """A token's row, what it stands for, and how that stands.
+
+    Shapes: `standing` is one of `consent.lifecycle` (`active` … `disconnected`); `usable` is
+        whether the token itself is current (outcome 4 of docs/contract/authorization-server.md 10.1
+        otherwise).
+    """
+
+    row: TokenRow
+    standing: str
+    usable: bool
+    grants: tuple[MemberGrant, ...]
+    grant_rows: tuple[GrantRow, ...]
+    limits: ReadingLimitsRow | None = None
+    lineage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenState:
+    """What a token stood for when it was looked up; `refusal` says why that cannot be read at all.
+
+    A refusal is one of GrantRevoked, GrantExpired, GrantPaused, GrantInvalid.
+    Source: docs/contract/resource-server.md 3.
+    """
+
+    resolved: Resolved
+    refusal: PersonalServerError | None = None
+
+
+class TokenUses:
+    """When tokens were last used: noted in memory, so that no read waits for a writer.
+
+    A first use decides whether a refresh token may be answered again (docs/decisions.md C29), so
+    that a process which is killed must not forget it for long.
+    """
+
+    def __init__(self, store: AuthorizationStore) -> None:
+        self._store = store
+        self._used: dict[bytes, int] = {}
+        self._has_first = False
+
+    def note(self, row: TokenRow, now_ns: int) -> None:
+        """A token was just used."""
+        self._used[row.token_hash] = now_ns
+        self._has_first = self._has_first or row.last_used_at_ns is None
+
+    def flush_first(self) -> None:
+        """Write what was noted, if a token is among it that was never used before."""
+        if self._has_first:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        self._has_first = False
+        used, self._used = self._used, {}
+        if not used:
+            return
+        with self._store.write() as writer:
+            for token_hash, used_at_ns in used.items():
+                writer.change(
+                    TokenRow,
+                    [TokenRow.last_used_at_ns.to(used_at_ns)],
+                    TokenRow.token_hash.equals(token_hash),
+                )
+
+
+class TokenResolver:
+    """Asks the store, each time, and notes each use; `proofs` judges how a token is presented."""
+
+    def __init__(self, store: AuthorizationStore, clock: Clock, proofs: Proofs) -> None:
+        self._store = store
+        self._clock = clock
+        self.proofs = proofs
+        self.uses = TokenUses(store)
+
+    def resolve(self, presented: PresentedToken) -> Resolved:
+        """What a good token stands for.
+
+        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid.
+        """
+        state = self.current(presented)
+        if state.refusal is not None:
+            raise state.refusal
+        return state.resolved
+
+    def current(self, presented: PresentedToken) -> TokenState:
+        """What a token stands for at this moment.  Raises: InvalidToken, InvalidDpopProof."""
+        with self._store.read() as reader:
+            return self.state(reader, presented)
+
+    def state_of_holder(self, reader: AuthorizationReader, holder: TokenHolder) -> TokenState:
+        """What a good token of a holder stands for, whoever has one."""
+        row = holder.token()
+        held = once(reader.derived, row.token_hash, lambda: _rows_behind(reader, row))
+        judged = _judged(held, self._clock())
+        found = resolved(self._store.subject_id, judged)
+        error, message = _ENDED.get(judged.standing, _ENDED[lifecycle.REVOKED])
+        refused = judged.standing != lifecycle.ACTIVE
+        return TokenState(found, error(message) if refused else None)
+
+    def state(self, reader: AuthorizationReader, presented: PresentedToken) -> TokenState:
+        """What a token stands for in one state of the store.
+
+        Source: docs/contract/authorization-server.md 10.1, in that order.
+        Raises: InvalidToken, InvalidDpopProof, UseDpopNonce.
+        """
+        now_ns = self._clock()
+        judged = judge(reader, presented.token, now_ns)
+        if judged is None:
+            raise InvalidToken("The access token is not valid.")
+        self.proofs.admit(presented, judged.row.jkt)
+        return self._state(judged, now_ns)
+
+    def lasting(self, token: str) -> TokenState:
+        """What the token of a request that lasts stands for now; how it came was judged before.
+
+        Raises: InvalidToken.
+        """
+        now_ns = self._clock()
+        with self._store.read() as reader:
+            judged = judge(reader, token, now_ns)
+        if judged is None:
+            raise InvalidToken("The access token is not valid.")
+        return self._state(judged, now_ns)
+
+    def _state(self, judged: JudgedToken, now_ns: int) -> TokenState:
+        found = resolved(self._store.subject_id, judged)
+        if judged.standing in _ENDED:
+            error, message = _ENDED[judged.standing]
+            return TokenState(found, error(message))
+        if not judged.usable or judged.standing != lifecycle.ACTIVE:
+            raise InvalidToken("The access token is not valid.")
+        self.uses.note(judged.row, now_ns)
+        return TokenState(found)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHolder:
+    """Whom tokens are given to: a client, for its grant or package or else as the owner."""
+
+    client_id: str
+    grant_id: str | None = None
+    package_id: str | None = None
+
+    @property
+    def kind(self) -> TokenKind:
+        """What its tokens are."""
+        if self.package_id is not None:
+            return TokenKind.PACKAGE
+        return TokenKind.OWNER if self.grant_id is None else TokenKind.CLIENT
+
+    def token(self) -> TokenRow:
+        """The row of a token that would be good for ever, of itself; it is never stored."""
+        held_id = self.package_id or self.grant_id or self.client_id
+        return TokenRow(
+            token_hash=secret_hash(f"{self.kind} {held_id}"),
+            kind=self.kind,
+            client_id=self.client_id,
+            grant_id=None if self.package_id else self.grant_id,
+            package_id=self.package_id,
+            origin="",
+            resource="",
+            scope="",
+            issued_at_ns=0,
+            expires_at_ns=MAX_INTEGER,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """The rows behind a token, whatever the time is.  Shapes: `family` is `None` without one."""
+
+    row: TokenRow
+    family: FamilyRow | None
+    package: PackageRow | None = None
+    grant_rows: tuple[GrantRow, ...] = ()
+    limits: ReadingLimitsRow | None = None
+
+
+def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken | None:
+    """The row of a token and how everything behind it stands; `None` if there is no such row."""
+    token_hash = secret_hash(token)
+    held = once(reader.derived, token_hash, lambda: _held_rows(reader, token_hash))
+    return None if held is None else _judged(held, now_ns)
+
+
+def _judged(held: HeldRows, now_ns: int) -> JudgedToken:
+    row, grant_rows, usable = held.row, held.grant_rows, _usable(held, now_ns)
+    members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
+    if row.package_id is not None:
+        reason = "owner" if held.package is None else held.package.reason
+        standing = lifecycle.package_standing(
+            reason, [grant_standing(grant, now_ns) for grant in grant_rows]
+        )
+        lineage = None if held.package is None else held.package.lineage
+        return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
+    if row.grant_id is None:
+        return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
+    if not grant_rows:
+        return JudgedToken(row, lifecycle.INVALID, usable, (), ())
+    standing, lineage = grant_standing(grant_rows[0], now_ns), grant_rows[0].lineage
+    return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
+
+
+def _held_rows(reader: AuthorizationReader, token_hash: bytes) -> HeldRows | None:
+    row = reader.get(TokenRow, TokenRow.token_hash.equals(token_hash))
+    return None if row is None else _rows_behind(reader, row)
+
+
+def _rows_behind(reader: AuthorizationReader, row: TokenRow) -> HeldRows:
+    family = None
+    if row.family_id is not None:
+        family = reader.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
+    if row.package_id is not None:
+        package = reader.get(PackageRow, PackageRow.package_id.equals(row.package_id))
+        grant_rows = () if package is None else package_grant_rows(reader, package)
+        return HeldRows(row, family, package, grant_rows, _limits(reader, row.package_id))
+    if row.grant_id is not None:
+        grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
+        if grant_row is not None:
+            limits = _limits(reader, row.grant_id)
+            return HeldRows(row, family, grant_rows=(grant_row,), limits=limits)
+    return HeldRows(row, family)
+
+
+def _limits(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow | None:
+    return reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
+
+
+def _budget(row: ReadingLimitsRow) -> ReadingBudget:
+    return ReadingBudget(row.requests_per_day, row.records_per_day, row.bytes_per_day)
+
+
+def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
+    """What a judged token hands on to the resource server.
+
+    Source: docs/contract/authorization-server.md 11.3.
+    """
+    row = judged.row
+    return Resolved(
+        kind=row.kind,
+        subject_id=subject_id,
+        client_id=row.client_id,
+        token_reference=token_reference(row.token_hash),
+        resource=row.resource,
+        expires_at_ns=row.expires_at_ns,
+        grants=judged.grants,
+        package_id=row.package_id,
+        connection_id=row.connection_id,
+        budget=None if judged.limits is None else _budget(judged.limits),
+        result_chars=None if judged.limits is None else judged.limits.result_chars,
+        lineage=judged.lineage,
+    )
+
+
+def _usable(held: HeldRows, now_ns: int) -> bool:
+    row, family = held.row, held.family
+    if row.revoked_at_ns is not None or row.expires_at_ns <= now_ns:
+        return False
+    if row.family_id is None:
+        return True
+    if family is None or family.revoked_at_ns is not None:
+        return False
+    return family.absolute_end_ns is None or now_ns < family.absolute_end_ns
+
+
+# Identifying: from a bearer token to the read authority it stands for now.
+#
+# Rule: token, grants, connections and declarations are those of the state that the request reads,
+# so that an end bites with the next one.
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """The authority of a caller; with a `refusal` (of `TokenState`) it can read nothing."""
+
+    authority: ReadAuthority
+    refusal: PersonalServerError | None = None
+
+
+OneState = tuple[AuthorizationReader, ReadSnapshot]
+"""One state of the database, as both stores see it."""
+
+OpenState = Callable[[float | None], AbstractContextManager[OneState]]
+"""Opens one whose reads together may take that many seconds (`None`: as long as they take)."""
+
+OpenBriefly = Callable[[], AbstractContextManager[OneState]]
+"""Opens one for who must not wait.  Raises: PastBudget where more is asked than takes a moment."""
+
+
+class Identifier:
+    """Asks the authorization store and the catalog of records, each time, in one state of both.
+
+    `accepts_resource` says whether a token issued for that resource reaches `/v1` here.
+    """
+
+    def __init__(
+        self,
+        resolver: TokenResolver,
+        open_state: OpenState,
+        declarations: KnownDeclarations,
+        accepts_resource: Callable[[str], bool],
+        open_briefly: OpenBriefly | None = None,
+    ) -> None:
+        self._resolver = resolver
+        self._open_state = open_state
+        self._open_briefly = open_briefly
+        self._declarations = declarations
+        self._accepts_resource = accepts_resource
+
+    @contextmanager
+    def __call__(
+        self, bearer: PresentedToken | TokenState
+    ) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
+        """Who calls, and the state that says so; it lasts as long as the block.
+
+        Shapes: `bearer` is a token, or what was found out about it where it was looked up before.
+        Raises: InvalidToken, StorageUnavailable.
+        """
+        with self._open_state(READ_DEADLINE_SECONDS) as state:
+            yield self._identified(bearer, *state)
+
+    @contextmanager
+    def briefly(
+        self, bearer: PresentedToken | TokenState
+    ) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
+        """The same for who must not wait.  Raises: PastBudget too."""
+        if self._open_briefly is None:
+            raise PastBudget
+        with self._open_briefly() as state:
+            yield self._identified(bearer, *state)
+
+    def _identified(
+        self,
+        bearer: PresentedToken | TokenState,
+        reader: AuthorizationReader,
+        snapshot: ReadSnapshot,
+    ) -> tuple[Identified, ReadSnapshot]:
+        known = isinstance(bearer, TokenState)
+        state = bearer if known else self._resolver.state(reader, bearer)
+        return self.identify(state, snapshot), snapshot
+
+    def identify(self, state: TokenState, snapshot: ReadSnapshot) -> Identified:
+        """The authority of a token.
+
+        Source: docs/contract/resource-server.md 3 and 4.2.
+        Raises: InvalidToken.
+        """
+        found = state.resolved
+        if state.refusal is not None:
+            return _refused(state)
+        if found.kind not in _KINDS or not self._accepts_resource(found.resource):
+            raise InvalidToken("The access token is for another resource. Authorize again.")
+        return Identified(self._authority(found, snapshot))
+
+    def holder(
+        self, holder: TokenHolder, reader: AuthorizationReader, snapshot: ReadSnapshot
+    ) -> Identified:
+        """The authority that a good token of a holder would have."""
+        state = self._resolver.state_of_holder(reader, holder)
+        if state.refusal is not None:
+            return _refused(state)
+        return Identified(self._authority(state.resolved, snapshot))
+
+    def _authority(self, found: Resolved, snapshot: ReadSnapshot) -> ReadAuthority:
+        key = ("authority", found.token_reference)
+        known, authority = snapshot.derived.get(key, (None, None))
+        # what a token stands for changes with the time, too, and may be of an earlier state
+        if authority is None or known != found:
+            declarations = self._declarations.current(snapshot.declarations())
+            authority = read_authority(found, snapshot.connections(), declarations)
+            snapshot.derived[key] = (found, authority)
+        return authority
+
+
+def _refused(state: TokenState) -> Identified:
+    return Identified(read_authority(state.resolved, (), {}), state.refusal)
+
+
+_KINDS = frozenset(kind.value for kind in TokenKind)

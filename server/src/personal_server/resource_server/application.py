@@ -1,0 +1,350 @@
+"""`/v1` on the frame: who calls, what was disclosed, and the routes put together.
+
+Rule: the order of checks of docs/contract/resource-server.md 1.5 is the order of the frame; the
+first step that fails answers, and nothing touches stored records before a route is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from starlette.responses import Response
+
+from pdpp_kernel.errors import NotPermitted, PersonalServerError
+from personal_server.delivery.subscriptions import Subscriptions
+from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.possession import PresentedToken
+from personal_server.reading.disclosure_log import (
+    DisclosureLog,
+    EntrySecrets,
+    ServedCall,
+    ShownDisclosure,
+    denied_entry,
+    every_disclosure,
+    served_entries,
+)
+from personal_server.reading.export import Enclosures
+from personal_server.reading.persons import planted_behind
+from personal_server.reading.ports import PlantedRecords, ReadPorts, model_of
+from personal_server.reading.tokens import Identified, TokenState
+from personal_server.resource_server.blobs import Blobs
+from personal_server.resource_server.connections import OwnerConnections
+from personal_server.resource_server.declarations import Declarations
+from personal_server.resource_server.disclosures import Disclosures
+from personal_server.resource_server.discovery import Discovery
+from personal_server.resource_server.envelopes import KeptBackups
+from personal_server.resource_server.event_subscriptions import EventSubscriptions
+from personal_server.resource_server.export import ExportRoutes
+from personal_server.resource_server.openapi import Beside, openapi_document
+from personal_server.resource_server.quotas import (
+    BudgetLeft,
+    Quotas,
+    amounts_by_grant,
+    budget_low,
+)
+from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import DisclosureStore, PastBudget, ReadSnapshot
+from personal_server.web.application import WRITING, Exchange, Surface, respond
+from personal_server.web.error_responses import json_error
+from personal_server.web.requests import IncomingRequest, Request, needed_token, shows_proof
+from personal_server.web.responses import Reply, rate_headers
+from personal_server.web.routing import Caching, Route, RouteTable, Tokens
+from personal_server.web.workers import Capacity, wait_until
+
+TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {
+    Tokens.NONE: frozenset(),
+    Tokens.ANY: frozenset({TokenKind.CLIENT, TokenKind.PACKAGE, TokenKind.OWNER}),
+    Tokens.OWNER: frozenset({TokenKind.OWNER}),
+    Tokens.COLLECTOR: frozenset({TokenKind.OWNER, TokenKind.COLLECTOR}),
+}
+REFUSED: Mapping[Tokens, str] = {
+    Tokens.ANY: "A collector's token writes to its connection and reads nothing.",
+    Tokens.OWNER: "This route takes the owner's tokens only.",
+    Tokens.COLLECTOR: "This route takes the owner's tokens, or a collector's for its connection.",
+}
+_NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
+"""Who calls a public route: nobody that could read anything."""
+
+Bearer = PresentedToken | TokenState
+"""A token as it was presented, or what it stood for where it was looked up before."""
+
+Identify = Callable[[Bearer], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
+"""What a token stands for now, and the state that says so, for as long as the block lasts.
+
+Raises: InvalidToken, StorageUnavailable.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What this surface needs from outside.  `clock` is UTC nanoseconds."""
+
+    identify: Identify
+    limits: Quotas
+    log: DisclosureLog
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+    capacity: Capacity = field(default_factory=Capacity)
+    writing: Capacity = WRITING
+    planted: PlantedRecords = frozenset
+    identify_briefly: Identify | None = None
+
+
+Reading = Exchange[Route, ReadAuthority]
+
+
+class ResourceServer(Surface[Route, ReadAuthority]):
+    """The ASGI application of the routes of `/v1`."""
+
+    def __init__(self, table: RouteTable[Route], ports: Ports) -> None:
+        super().__init__(table, ports.capacity, ports.writing)
+        self._ports = ports
+        self._secrets = EntrySecrets(ports.random_bytes)
+
+    async def serve(self, exchange: Reading) -> Response:
+        """Steps 4 to 11 of a read in one thread and one state of the store.
+
+        That is this thread where it takes a moment only: handing it to another takes longer.
+        Source: docs/contract/resource-server.md 1.5, 1.6.
+        """
+        route, exchange.now_ns = exchange.route, self._ports.clock()
+        if route.tokens is not Tokens.ANY or route.method != "GET":
+            return await super().serve(exchange)
+        bearer = _bearer(exchange)
+        if route.is_brief(exchange.parameters):
+            reply = self._read_briefly(exchange, bearer)
+            if reply is not None and self._ports.limits.knows(exchange.identified, reply.disclosed):
+                return self._respond(exchange, reply)
+            if reply is not None:
+                return await self.readers.run(self._respond, exchange, reply)
+        if self.readers.are_busy:
+            # What waits counts as in flight too, or the calls of one grant could fill the queue.
+            await self.readers.run(self._identify, exchange, bearer)
+            exchange.require_query()
+        response, leaves_at = await self.readers.run(self._read, exchange, bearer)
+        if leaves_at is not None:
+            # without its thread and its state of the store, which others wait for
+            await wait_until(leaves_at)
+        return response
+
+    def _read(self, exchange: Reading, bearer: Bearer) -> tuple[Response, float | None]:
+        """The response, and when it may leave."""
+        with self._ports.identify(bearer) as (identified, snapshot):
+            self._admit(exchange, identified)
+            exchange.require_query()
+            reply = self._reply(exchange, snapshot)
+        return self._respond(exchange, reply), reply.leaves_at
+
+    def _read_briefly(self, exchange: Reading, bearer: Bearer) -> Reply | None:
+        """The reply if it takes a moment only; `None` where it may take longer."""
+        identify = self._ports.identify_briefly
+        if identify is None:
+            return None
+        try:
+            with identify(bearer) as (identified, snapshot):
+                if not self._ports.limits.knows(identified.authority):
+                    return None
+                self._admit(exchange, identified)
+                exchange.require_query()
+                return self._reply(exchange, snapshot)
+        except PastBudget:
+            return None
+
+    def _reply(self, exchange: Reading, snapshot: ReadSnapshot) -> Reply:
+        reply = exchange.route.answer_request(self._request(exchange, snapshot))
+        is_client = exchange.identified.kind is not TokenKind.OWNER
+        if is_client and any(part.source.made_of and part.keys for part in reply.disclosed):
+            behind = planted_behind(snapshot, reply.disclosed, self._ports.planted())
+            reply = replace(reply, disclosed=(*reply.disclosed, *behind))
+        return reply
+
+    async def identify(self, exchange: Reading) -> None:
+        """Who calls a route that is no read."""
+        if exchange.route.tokens is not Tokens.NONE:
+            await self.readers.run(self._identify, exchange, _bearer(exchange))
+
+    def _identify(self, exchange: Reading, bearer: Bearer) -> None:
+        with self._ports.identify(bearer) as (identified, _):
+            self._admit(exchange, identified)
+
+    def _admit(self, exchange: Reading, identified: Identified) -> None:
+        """Steps 5 to 7: the state of the grant, rate, kind of token; a call is counted once."""
+        is_counted, route = exchange.caller is not None, exchange.route
+        exchange.caller = authority = identified.authority
+        if identified.refusal is not None:
+            raise identified.refusal
+        if authority.kind is not TokenKind.OWNER:
+            self._ports.log.check()
+        if not is_counted:
+            self._ports.limits.enter(authority, route.cost(exchange.parameters))
+            exchange.closing.callback(self._ports.limits.leave, authority)
+        if authority.kind not in TAKEN[route.tokens]:
+            raise NotPermitted(REFUSED[route.tokens])
+
+    async def answer(self, exchange: Reading) -> Response:
+        """Let a route that is no read answer in a worker thread."""
+        workers = self.readers if exchange.route.method == "GET" else self.writers
+        return await workers.run(self._answer, exchange)
+
+    def _answer(self, exchange: Reading) -> Response:
+        return self._respond(exchange, exchange.route.answer_request(self._request(exchange)))
+
+    def _request(self, exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:
+        return _request(exchange, snapshot, self._ports.limits.left(exchange.caller or _NOBODY))
+
+    def _respond(self, exchange: Reading, reply: Reply) -> Response:
+        return respond(
+            exchange.route,
+            reply,
+            exchange.request.headers,
+            partial(self._disclose, exchange, reply),
+        )
+
+    def _disclose(self, exchange: Reading, reply: Reply, response: Response) -> None:
+        if not reply.disclosed:
+            return
+        sent = reply.length_bytes if reply.chunks is not None else len(response.body)
+        size_bytes = 0 if exchange.request.method == "HEAD" else sent or 0
+        entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._secrets)
+        self._ports.limits.disclose(exchange.caller or _NOBODY, amounts_by_grant(entries))
+        self._ports.log.enter(entries)
+
+    def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:
+        """JSON; what is denied to a known caller is entered too."""
+        if exchange.caller is not None and error.status < 500:
+            self._ports.log.enter([denied_entry(_facts(exchange), error, self._secrets)])
+        request = exchange.request
+        response = json_error(
+            error,
+            request.request_id,
+            request.origin,
+            with_proof=shows_proof(request.headers.get("authorization")),
+        )
+        response.headers["Cache-Control"] = Caching.NO_STORE.value
+        return response
+
+    def complete(self, exchange: Reading, response: Response) -> None:
+        """Whether it may be shared, and what the caller has left."""
+        found = exchange.found
+        if found is None or found.tokens is not Tokens.NONE:
+            response.headers.append("Vary", "Authorization, Accept-Encoding")
+        if exchange.caller is not None:
+            standing = self._ports.limits.standing(exchange.caller)
+            response.headers.update(rate_headers(standing))
+
+
+def _bearer(exchange: Reading) -> Bearer:
+    presented = needed_token(exchange.request)
+    state = exchange.request.token_states.get(presented.token)
+    return state if isinstance(state, TokenState) else presented
+
+
+def _request(
+    exchange: Reading, snapshot: ReadSnapshot | None, left: Iterable[BudgetLeft]
+) -> Request:
+    incoming = exchange.request
+    return Request(
+        route_name=exchange.route.name,
+        authority=exchange.caller or _NOBODY,
+        parameters=exchange.parameters,
+        path=exchange.path,
+        raw_path=incoming.raw_path.decode("latin-1"),
+        raw_query=incoming.raw_query.decode("latin-1"),
+        origin=incoming.origin,
+        request_id=incoming.request_id,
+        now_ns=exchange.now_ns,
+        headers=incoming.headers,
+        body=exchange.body,
+        spool=exchange.spool,
+        method=incoming.method,
+        snapshot=snapshot,
+        warnings=tuple(budget_low(each) for each in left if each.is_low),
+    )
+
+
+def _asked(incoming: IncomingRequest) -> str:
+    path, query = incoming.raw_path.decode("latin-1"), incoming.raw_query.decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _facts(exchange: Reading) -> ServedCall:
+    return ServedCall(
+        exchange.caller or _NOBODY,
+        exchange.route.name,
+        exchange.request.request_id,
+        exchange.now_ns,
+        exchange.request.headers.get("pdpp-tool"),
+        exchange.path.get("stream"),
+        _asked(exchange.request),
+    )
+
+
+# The resource server put together: every route module on one table, in one frame.
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the routes work with.
+
+    Shapes: `flush` makes fresh disclosures readable; `grants` go into archives; `beside` is what
+        the published description holds besides these routes; `stylesheet` is the path of the one
+        that the pages for people share with the owner's.
+    """
+
+    reads: ReadPorts
+    disclosures: DisclosureStore
+    flush: Callable[[], bool]
+    subscriptions: Subscriptions
+    declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
+    grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
+    max_blob_bytes: int = 50 * 1024 * 1024
+    server_name: str = "Personal server"
+    beside: Beside = field(default_factory=Beside)
+    kept_backups: KeptBackups = tuple
+    stylesheet: str = ""
+
+
+def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
+    """The application that answers `/`, `/docs`, `/v1` and the protected-resource documents."""
+    return ResourceServer(route_table(parts), ports)
+
+
+def route_table(parts: Parts) -> RouteTable[Route]:
+    """Every route of this server."""
+    made: dict[str, Mapping[str, object]] = {}
+
+    def document() -> Mapping[str, object]:
+        if "document" not in made:
+            made["document"] = openapi_document(table, parts.server_name, parts.beside)
+        return made["document"]
+
+    reads, declarations = parts.reads, parts.declarations
+
+    def disclosures() -> Iterable[ShownDisclosure]:
+        parts.flush()
+        return every_disclosure(parts.disclosures)
+
+    enclosures = Enclosures(parts.grants, disclosures, reads.store.person_corrections)
+    table = RouteTable(
+        [
+            *Discovery(
+                parts.server_name, document, lambda: model_of(reads) is not None, parts.stylesheet
+            ).routes(),
+            *read_routes(reads),
+            *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
+            *Ingest(reads, declarations).routes(),
+            *CollectorState(reads, declarations).routes(),
+            *Deletes(reads, declarations, parts.kept_backups).routes(),
+            *Declarations(reads, declarations).routes(),
+            *OwnerConnections(reads, parts.kept_backups).routes(),
+            *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
+            *ExportRoutes(reads, enclosures).routes(),
+            *EventSubscriptions(parts.subscriptions).routes(),
+        ]
+    )
+    return table

@@ -1,0 +1,242 @@
+"""Envelopes: lists and single objects as docs/contract/resource-server.md 2.2 draws them.
+
+Rule: `has_more`, `next_cursor` and `links.next` always agree, because one value makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+
+import msgspec
+
+from pdpp_kernel.wire_objects import (
+    AnyObject,
+    ConnectionId,
+    Count,
+    RoutePath,
+    WireObject,
+    Word,
+)
+from personal_server.domain.cursor import (
+    CursorPlace,
+    Sealer,
+    TokenUse,
+    holder_digest,
+    open_place,
+    outlived,
+    request_digest,
+    seal_place,
+)
+from personal_server.domain.envelope import (
+    UNCOUNTED,
+    Counted,
+    UnavailableConnections,
+    Uncounted,
+    Warning,
+    damage_warnings,
+)
+from personal_server.reading.empty_answers import EmptyAnswer, NearValue
+from personal_server.reading.freshness import ShownFreshness
+from personal_server.reading.relaxing import NearWord, RelaxedSearch
+from personal_server.storage.ports import ReadSnapshot
+from personal_server.web.requests import Request
+
+T = TypeVar("T")
+S = TypeVar("S", bound=WireObject)
+
+
+class Meta(WireObject, kw_only=True):
+    """What is said about an answer.  Source: docs/contract/resource-server.md 2.3."""
+
+    component: ClassVar = "Meta"
+
+    count: Uncounted | Counted
+    warnings: Sequence[Warning]
+    window: AnyObject | None = None
+    count_accuracy: str | None = None
+    ignored_words: Sequence[str] | None = None
+    recall: AnyObject | None = None
+    source_mix: Sequence[AnyObject] | None = None
+    package: AnyObject | None = None
+    freshness: ShownFreshness | None = None
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: Count | None = None
+    empty: EmptyAnswer | None = None
+    near: Sequence[NearValue | NearWord] | None = None
+    relaxed: RelaxedSearch | None = None
+
+
+class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):
+    """The links of a single object."""
+
+    here: RoutePath
+
+
+class PageLinks(WireObject, kw_only=False, rename={"here": "self"}):
+    """The links of a list."""
+
+    here: RoutePath
+    next: RoutePath | None
+
+
+class StreamLabel(WireObject):
+    """How a stream is shown."""
+
+    label: str
+    detail: str | None = None
+
+
+class ShownSource(WireObject, kw_only=False):
+    """Where data comes from."""
+
+    kind: Literal["connector", "provider_native"]
+    id: Word
+
+
+def shown_source(kind: str, source_id: str) -> ShownSource:
+    """A declared source; its kind was checked when it was declared."""
+    return ShownSource(cast('Literal["connector", "provider_native"]', kind), source_id)
+
+
+KeptBackups = Callable[[], Sequence[str]]
+"""The file names of backups that are kept."""
+
+
+class Deletion(WireObject, kw_only=True, tag_field="object", tag="deletion"):
+    """What was deleted, in a stream or in a whole connection.
+
+    `kept_backups` are the files of backups that were made before and may still hold it.
+    """
+
+    component: ClassVar = "Deletion"
+
+    stream: Word | None = None
+    connection_id: ConnectionId
+    deleted_count: Count
+    kept_backups: list[str]
+
+
+class ListFront(WireObject, Generic[T], kw_only=True, tag_field="object", tag="list"):
+    """What every list begins with."""
+
+    url: RoutePath
+    data: Sequence[T]
+    has_more: bool
+    next_cursor: Word | None = None
+
+
+class ListOf(ListFront[T], Generic[T], kw_only=True):
+    """The list envelope around items.  Source: docs/contract/resource-server.md 2.2."""
+
+    links: PageLinks
+    meta: Meta
+
+
+def meta_of(
+    request: Request,
+    *,
+    count: Uncounted | Counted = UNCOUNTED,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Meta:
+    """`meta`, with the warnings of the request, of the answer, and of what it read; none twice."""
+    snapshot = cast("ReadSnapshot | None", request.snapshot)
+    damage = [] if snapshot is None else damage_warnings(snapshot.damaged)
+    distinct: list[Warning] = []
+    for warning in (*request.parameters.warnings, *request.warnings, *warnings, *damage):
+        if warning not in distinct:
+            distinct.append(warning)
+    return Meta(count=count, warnings=distinct, **(meta or {}))
+
+
+def page_links(request: Request, next_cursor: str | None) -> PageLinks:
+    """The links of a list, and of its next page."""
+    following = None if next_cursor is None else request.next_link(next_cursor)
+    return PageLinks(request.self_link, following)
+
+
+def page_of(
+    shape: type[ListOf[T]],
+    request: Request,
+    data: Sequence[T],
+    *,
+    next_cursor: str | None = None,
+    count: Uncounted | Counted = UNCOUNTED,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> ListOf[T]:
+    """A list envelope.  `meta` are further members of `meta`."""
+    return shape(
+        url=request.raw_path,
+        data=data,
+        has_more=next_cursor is not None,
+        next_cursor=next_cursor,
+        links=page_links(request, next_cursor),
+        meta=meta_of(request, count=count, warnings=warnings, meta=meta),
+    )
+
+
+def completed(
+    shape: Callable[..., S],
+    request: Request,
+    part: WireObject,
+    *,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> S:
+    """A single object: the members of a part, `links` and `meta`, flat.
+
+    Source: docs/contract/resource-server.md 2.2.
+    """
+    return shape(
+        **msgspec.structs.asdict(part),
+        links=SelfLink(request.self_link),
+        meta=meta_of(request, warnings=warnings, meta=meta),
+    )
+
+
+# Owner lists: pages of a list that is read by number or by name, with sealed cursors.
+#
+# Rule: a cursor is good for the same route, the same filters and the same owner only.
+# Source: docs/contract/resource-server.md 14.
+
+
+PAGED = frozenset({"limit", "cursor"})
+
+
+def page_start(request: Request, sealer: Sealer) -> object | None:
+    """Where the page begins, or `None` for the first.  Raises: InvalidCursor, CursorExpired."""
+    token = request.parameters.texts.get("cursor")
+    if token is None:
+        return None
+    place = open_place(sealer, TokenUse.LIST, token, _asked(request), param="cursor")
+    if place.sources != holder_digest(request.authority):
+        raise outlived(request.authority)
+    return place.position[0]
+
+
+def cursor_after(request: Request, sealer: Sealer, position: object) -> str:
+    """The cursor of the page that follows a position."""
+    place = CursorPlace(_asked(request), holder_digest(request.authority), (position,))
+    return seal_place(sealer, TokenUse.LIST, place)
+
+
+def named_page(
+    request: Request, sealer: Sealer, items: Sequence[tuple[str, T]]
+) -> tuple[list[T], str | None]:
+    """One page of items in the order of their names, and the cursor of the next."""
+    start = page_start(request, sealer)
+    limit = request.parameters.integers.get("limit") or len(items)
+    rest = [item for item in items if start is None or item[0] > str(start)]
+    shown = rest[:limit]
+    following = cursor_after(request, sealer, shown[-1][0]) if len(rest) > len(shown) else None
+    return [value for _, value in shown], following
+
+
+def _asked(request: Request) -> str:
+    sent = request.parameters
+    scalars = {**sent.texts, **sent.integers, **sent.flags}
+    filters = {k: v for k, v in scalars.items() if k not in PAGED}
+    asked = (sorted(request.path.items()), sorted(filters.items()))
+    return request_digest(request.authority.cursor_holder, request.route_name, asked)

@@ -1,0 +1,101 @@
+"""Damage: by which sums stored bytes are known to be sound, and what was met that is not.
+
+Rule: the log says once where it is, and no value; nobody who reads waits for it.
+
+A sum has two halves: one over what a line says of its record (key, number and date of its creation,
+dates of changed fields), one over the text, begun from the first, so that a text which stands
+beside another line is noticed too.  Where the first half is sound, the key is.
+
+CRC-32 finds any stretch of up to 32 damaged bits, and of longer ones all but one in four thousand
+million.  It is a guard against disks, not against whoever can write the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from zlib import crc32
+
+from pdpp_kernel.texts import message
+
+_log = logging.getLogger(__name__)
+MEND_RECORDS = message(
+    "Stored bytes are damaged. The owner finds what is with pdpp doctor --data (--repair makes"
+    " anew what is made from records), and imports its source again or restores a backup."
+)
+# More are not remembered one by one; that there is damage is.
+MOST_NOTED = 1_000
+_LINE_BITS = 31  # with the 32 of the text they are an integer of the database
+_TEXT_BITS = 32
+
+
+def line_sum(key: str, created: int, created_at_ns: int, changes: str | None) -> int:
+    """The half over a line; `changes` as it is stored."""
+    line = f"{key}\0{created}\0{created_at_ns}\0{changes or ''}".encode()
+    return crc32(line) & ((1 << _LINE_BITS) - 1)
+
+
+def record_sum(line: int, text: bytes) -> int:
+    """The whole sum, of the half over its line and of a text."""
+    return line << _TEXT_BITS | crc32(text, line)
+
+
+def is_line_of(line: int, stored_sum: int) -> bool:
+    """Whether a line is the one that a sum was made with."""
+    return stored_sum >> _TEXT_BITS == line
+
+
+class DamagedLine(NamedTuple):
+    """Where a damaged record lies: the number of its tables, and of its line if that is known."""
+
+    tables: int
+    line: int | None
+
+
+Damaged = DamagedLine | str
+"""A record, or the id of a blob."""
+
+
+class DamageNotes:
+    """Damaged records and blobs that reads met."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: dict[Damaged, str] = {}
+        self.since_ns: int | None = None
+
+    def note(self, found: Damaged, place: str) -> None:
+        """Remember it; the first of a place (a stream and its connection, "blobs") is told."""
+        with self._lock:
+            is_told = place in self._found.values()
+            if len(self._found) < MOST_NOTED:
+                self._found[found] = place
+            if self.since_ns is None:
+                self.since_ns = self._clock()
+        if not is_told:
+            _log.error("damaged bytes in %s: pdpp doctor --data names all there are", place)
+
+    def known(self) -> list[Damaged]:
+        """What is remembered."""
+        with self._lock:
+            return list(self._found)
+
+    def lines(self, tables: int) -> list[int]:
+        """The lines of a source among it."""
+        return [
+            each.line
+            for each in self.known()
+            if isinstance(each, DamagedLine) and each.tables == tables and each.line is not None
+        ]
+
+    def forget(self, healed: Iterable[Damaged]) -> None:
+        """What is whole or gone."""
+        with self._lock:
+            for each in healed:
+                self._found.pop(each, None)
+            if not self._found:
+                self.since_ns = None

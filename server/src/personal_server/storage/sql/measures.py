@@ -1,0 +1,140 @@
+"""Measures of a group: counts, exact sums, extremes, distinct values, ranks.
+
+Rule: everything is exact.  A sum in SQL is a sum of integers: doubles that are whole
+ten-thousandths below 10^8 are summed as such, all others are added as decimals.
+Source: docs/contract/resource-server.md 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pdpp_kernel.criteria import Metric
+from pdpp_kernel.values import Comparable, ValueKind, exact_number, exact_sum
+from personal_server.storage.sql.dialect import Dialect
+
+_SCALE = 10_000
+_HALF = 1 << 32
+
+
+@dataclass(slots=True)
+class Figures:
+    """What is known of one group.
+
+    `values` are those it has and how many records have each, where a metric asks for that; there
+    are hundreds of groups, and few metrics do.
+    """
+
+    count: int = 0
+    total: Decimal = Decimal(0)
+    present: int = 0
+    extreme: Comparable | None = None
+    values: dict[Any, int] | None = None
+
+    def add(self, number: Decimal) -> None:
+        """One more part of the sum."""
+        self.total = exact_sum((self.total, number))
+
+    def note(self, value: Comparable, records: int) -> None:
+        """So many more records have a value."""
+        if self.values is None:
+            self.values = {}
+        self.values[value] = self.values.get(value, 0) + records
+
+    @property
+    def average(self) -> Fraction | None:
+        """The sum, shared by those that have a value."""
+        return Fraction(self.total) / self.present if self.present else None
+
+    def percentile(self, percent: int) -> float | None:
+        """The least number that so many of a hundred do not exceed."""
+        return self._at(-(-percent * self._records // 100))
+
+    @property
+    def median(self) -> Fraction | None:
+        """The middle number, or the mean of the two in the middle."""
+        total = self._records
+        low, high = self._at((total + 1) // 2), self._at(total // 2 + 1)
+        if low is None or high is None:
+            return None
+        return (exact_number(low) + exact_number(high)) / 2
+
+    @property
+    def _records(self) -> int:
+        return sum((self.values or {}).values())
+
+    def _at(self, place: int) -> float | None:
+        """The number at a place, counted from 1 upwards."""
+        seen, known = 0, self.values or {}
+        for number in sorted(known):
+            seen += known[number]
+            if seen >= place:
+                return number
+        return None
+
+
+def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> str:
+    """The columns that measure a metric over a group, after its count; begins with a comma."""
+    match metric:
+        case Metric.SUM:
+            return "".join(f", {each}" for each in sums(name, kind, dialect))
+        case Metric.AVG:
+            return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
+        case Metric.MIN:
+            return f", min({name})"
+        case Metric.MAX:
+            return f", max({name})"
+        case _:
+            return ""
+
+
+def sums(name: str, kind: ValueKind, dialect: Dialect) -> tuple[str, ...]:
+    """The parts of a sum in SQL: two halves, or ten-thousandths."""
+    if kind is ValueKind.INTEGER:
+        return dialect.integer_sums(name)
+    return (f"sum(CASE WHEN {_is_scaled(name, dialect)} THEN {_scaled(name, dialect)} END)",)
+
+
+def unscaled(name: str, kind: ValueKind, dialect: Dialect) -> str | None:
+    """Which values a sum in SQL leaves out; `None` if it takes all."""
+    if kind is ValueKind.INTEGER:
+        return None
+    return f"{name} IS NOT NULL AND NOT ({_is_scaled(name, dialect)})"
+
+
+def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> None:
+    """Add a line of `measured` columns to a group."""
+    figures.count += count
+    match metric:
+        case Metric.AVG if values:
+            figures.present += values[0]
+            figures.add(_summed(values[1:]))
+        case Metric.SUM if values:
+            figures.add(_summed(values))
+        case Metric.MIN | Metric.MAX if values:
+            (value,) = values
+            known = [each for each in (figures.extreme, value) if each is not None]
+            pick: Any = min if metric is Metric.MIN else max
+            figures.extreme = pick(known, default=None)
+        case _:
+            pass
+
+
+def _summed(values: Sequence[Any]) -> Decimal:
+    """A part of a sum, from its two halves or its ten-thousandths."""
+    if len(values) == 2:
+        high, low = values
+        return Decimal((high or 0) * _HALF + (low or 0))
+    return Decimal(values[0] or 0) / _SCALE
+
+
+def _scaled(name: str, dialect: Dialect) -> str:
+    return dialect.rounded(f"{name} * {_SCALE}.0")
+
+
+def _is_scaled(name: str, dialect: Dialect) -> str:
+    return f"abs({name}) < 1e8 AND {_scaled(name, dialect)} / {_SCALE}.0 = {name}"

@@ -1,0 +1,473 @@
+"""Pages, single records, children and field windows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from pdpp_kernel.criteria import Condition, Operator, Order, WordQuery
+from pdpp_kernel.record import RecordPlace, StoredRecord
+from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
+from personal_server.enforcement.named_fields import conditions_in, words_in
+from personal_server.enforcement.plans import (
+    ChildrenPlan,
+    FieldWindowPlan,
+    KeysPlan,
+    NeighboursPlan,
+    RecordPlan,
+    RecordsPlan,
+    TimedScope,
+    TimelinePlan,
+)
+from personal_server.enforcement.rows import (
+    Children,
+    FieldWindow,
+    Neighbours,
+    PlacedRow,
+    Position,
+    RowPage,
+    WindowOutcome,
+)
+from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
+from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
+from personal_server.storage.sql.figures import lines_with
+from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
+from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
+
+# An index that narrows to fewer lines than this is walked, and its lines are sorted.
+FEW = 1_000
+
+# (value, key, id) of a line, and what may follow them.
+PagePosition = tuple[Any, str, int]
+PageLine = tuple[Any, ...]
+
+
+def page(reader: Reader, plan: RecordsPlan) -> RowPage:
+    """The best of each source, merged; texts are read for the rows of the page only."""
+    places = reader.places(plan.scopes)
+    is_one = len(plan.scopes) == 1 and reader.session.dialect.waits
+    if reader.session.dialect.waits:
+        spots = _spots_at_once(reader, places, plan, whole=is_one)
+    else:
+        spots = [(spot, each) for each in places for spot in _page_spots(reader, each, plan)]
+    if len(plan.scopes) > 1:
+        spots = _merged(spots, plan.order)
+    kept = spots[: plan.limit]
+    rows = _carried(reader, kept) if is_one else _whole(reader, kept)
+    placed = [
+        PlacedRow(row, _position(spot, place, plan.order))
+        for spot, place in kept
+        if (row := rows.get((place.source.source, spot[2]))) is not None
+    ]
+    # damaged records take their places, also where a page holds no other
+    end = None if len(placed) == len(kept) else _position(*kept[-1], plan.order)
+    return RowPage(tuple(placed), len(spots) > plan.limit, end)
+
+
+def timeline(reader: Reader, plan: TimelinePlan) -> RowPage:
+    """The next of each source by the index of its time, merged; texts are read of the page only."""
+    found: list[tuple[Position, PagePosition, ScopedSource]] = []
+    timed = {(t.scope.connection_id, t.scope.stream.name): t for t in plan.scopes}
+    for place in reader.places(t.scope for t in plan.scopes):
+        each = timed[place.source.connection_id, place.source.stream]
+        found += [
+            (_instant_position(spot, place, each.order), spot, place)
+            for spot in _timed_spots(reader, place, each, plan)
+        ]
+    found.sort(key=lambda each: _in_time(each[0]), reverse=plan.descending)
+    kept = found[: plan.limit]
+    rows = _whole(reader, [(spot, place) for _, spot, place in kept])
+    placed = [
+        PlacedRow(row, position)
+        for position, spot, place in kept
+        if (row := rows.get((place.source.source, spot[2]))) is not None
+    ]
+    end = None if len(placed) == len(kept) else kept[-1][0]
+    return RowPage(tuple(placed), len(found) > plan.limit, end)
+
+
+def _timed_spots(
+    reader: Reader, place: ScopedSource, timed: TimedScope, plan: TimelinePlan
+) -> list[PagePosition]:
+    where, order = place.matching(timed.conditions), timed.order
+    after = _as_days(plan.after) if order.kind is ValueKind.DATE else plan.after
+    if plan.words is not None:
+        walk = _WordWalk(reader, place, timed, plan.words, after)
+        if walk.is_possible:
+            return walk.spots(plan.limit + 1)
+        where &= lines_with(reader, place, plan.words)
+    spots = _spots(reader, place, where, order, plan.limit, timed.conditions, after, has_value=True)
+    return [spot for spot in spots if spot[0] is not None]
+
+
+class _WordWalk:
+    """The lines of a source that hold words, in the order of time: ids of the index stand in it.
+
+    A line whose place in time was taken stands a little behind it, so that one is in its turn only
+    where no id that is still to come may have an earlier place.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        place: ScopedSource,
+        timed: TimedScope,
+        words: WordQuery,
+        after: Position | None,
+    ) -> None:
+        self._reader, self._place, self._order, self._after = reader, place, timed.order, after
+        scope = place.scope
+        self._words = words_in(words, scope.stream, scope.fields)
+        named = conditions_in(words, scope.stream, scope.fields)
+        self._where = place.matching((*timed.conditions, *named))
+        self._bounds = timed.conditions
+        self._fields = granted_lexical_fields(scope)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the index knows all words, knows no hidden record, and stands in this order."""
+        compiler = self._place.compiler
+        layout = compiler.layout
+        column = layout.column(layout.placed)
+        is_placed = column is not None and column.field == self._order.field and column.indexed
+        knows_all = compiler.is_indexed and set(self._fields) <= set(layout.lexical)
+        return is_placed and knows_all and not self._place.scope.is_picked
+
+    def spots(self, wanted: int) -> list[PagePosition]:
+        """The next ones."""
+        found: list[PagePosition] = []
+        asked, passed_over = wanted, self._reader.passed_over
+        first, last = self._ends()
+        while True:
+            lines = self._lines(first, last, asked)
+            found += lines
+            read = len(lines) + self._reader.passed_over - passed_over
+            passed_over = self._reader.passed_over
+            if read < asked or not lines:
+                return self._in_order(found)
+            end = lines[-1][2]
+            first, last = (first, end - 1) if self._order.descending else (end + 1, last)
+            if sum(self._is_settled(spot, end) for spot in found) >= wanted:
+                settled = [spot for spot in found if self._is_settled(spot, end)]
+                return self._in_order(settled)[:wanted]
+            asked *= 2
+
+    def _is_settled(self, spot: PagePosition, end: int) -> bool:
+        """Whether none that stands behind the last id read comes before it."""
+        at = self._place_of(spot[0])
+        return at >= end if self._order.descending else at <= end - WIDEST_PROBE
+
+    def _place_of(self, value: Any) -> int:
+        unit = DAY_NANOSECONDS if self._order.kind is ValueKind.DATE else 1
+        return place_in_time(int(value) * unit, 0, self._place.compiler.layout)
+
+    def _ends(self) -> tuple[int, int]:
+        """Between which ids the lines lie."""
+        after = None if self._after is None else self._after.value
+        since = [c.value for c in self._bounds if c.operator is Operator.GTE and self._is_time(c)]
+        until = [c.value for c in self._bounds if c.operator is Operator.LT and self._is_time(c)]
+        (until if self._order.descending else since).extend([] if after is None else [after])
+        first = max(map(self._place_of, since), default=FIRST_IN_TIME)
+        last = min((self._place_of(value) + WIDEST_PROBE for value in until), default=MAX_ID)
+        return first, min(last, MAX_ID)
+
+    def _is_time(self, condition: Condition) -> bool:
+        return condition.field == self._order.field
+
+    def _lines(self, first: int, last: int, limit: int) -> list[PagePosition]:
+        compiler, source = self._place.compiler, self._place.source
+        places = {name: compiler.layout.lexical.index(name) for name in self._fields}
+        scope = self._place.scope
+        where = compiler.words(self._words, places, scope=scope) & compiler.stretch(scope)
+        where &= Where(("f.rowid >= ?", "f.rowid <= ?"), (first, last)) & self._where
+        name = (source.connection_id, source.stream)
+        return self._reader.lines(
+            source, compiler.walk_of_words(where, self._order, self._after, name, limit)
+        )
+
+    def _in_order(self, found: list[PagePosition]) -> list[PagePosition]:
+        return sorted(found, key=lambda each: each[:2], reverse=self._order.descending)
+
+
+def _as_days(after: Position | None) -> Position | None:
+    """The same position among days, each of which counts as its start."""
+    if after is None:
+        return None
+    day, rest = divmod(int(str(after.value)), DAY_NANOSECONDS)
+    # no key is empty: before the next day is after all of this one
+    return after._replace(value=day + 1, key="") if rest else after._replace(value=day)
+
+
+def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+    found = _position(spot, place, order)
+    is_day = order.kind is ValueKind.DATE
+    return found._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
+
+
+def _in_time(position: Position) -> tuple[Any, str, str, str]:
+    return (position.value, position.key, *position.place)
+
+
+def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
+    """The visible record with that key of each source."""
+    places = reader.places(plan.scopes)
+    asked = [
+        (each.source, each.compiler.rows(each.visible() & with_key(plan.key))) for each in places
+    ]
+    return tuple(
+        row
+        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for row in reader.whole_by_id(source, lines).values()
+    )
+
+
+def records(reader: Reader, plans: Sequence[KeysPlan]) -> Mapping[RecordPlace, StoredRecord]:
+    """The visible records of each source with these keys."""
+    found: dict[RecordPlace, StoredRecord] = {}
+    keys = {(plan.scope.connection_id, plan.scope.stream.name): plan.keys for plan in plans}
+    places = reader.places(plan.scope for plan in plans)
+    asked = [
+        (each.source, each.compiler.rows(each.visible() & each.compiler.with_keys(keys[each.name])))
+        for each in places
+    ]
+    for each, lines in zip(places, reader.lines_of_each(asked), strict=True):
+        for row in reader.whole_by_id(each.source, lines).values():
+            found[(*each.name, row.key)] = row
+    return found
+
+
+def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
+    """Children of each parent: one short walk per parent."""
+    found: dict[str, Children] = {}
+    for place in reader.places([plan.scope]):
+        for parent in plan.parent_values:
+            where = _child_of(parent, place, plan)
+            if where is None:
+                continue
+            seen = place.visible().free & where
+            spots = _spots(reader, place, seen, plan.order, plan.limit_each)
+            if spots:
+                kept = [(spot, place) for spot in spots[: plan.limit_each]]
+                rows = _whole(reader, kept)
+                numbers = [(place.source.source, spot[2]) for spot, _ in kept]
+                ordered = tuple(rows[number] for number in numbers if number in rows)
+                found[parent] = Children(ordered, len(spots) > plan.limit_each)
+    return found
+
+
+def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
+    """One line of the index each way, and both texts at once."""
+    conditions, back = (plan.condition,), replace(plan.order, descending=True)
+    for place in reader.places([plan.scope]):
+        where = place.visible().free & place.compiler.asked(place.scope, conditions)
+        nearest = [
+            _spots(reader, place, where, order, 0, conditions, plan.position, has_value=True)
+            for order in (back, plan.order)
+        ]
+        before, after = (
+            spots[0][2] if spots and spots[0][0] is not None else None for spots in nearest
+        )
+        ids = [number for number in (before, after) if number is not None]
+        rows = reader.rows_by_id(place, place.compiler.with_ids(ids)) if ids else {}
+        return Neighbours(*(rows.get(number or 0) for number in (before, after)))
+    return Neighbours()
+
+
+def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
+    """The database cuts the window; the whole value stays there."""
+    found: list[FieldWindow] = []
+    for place in reader.places(plan.scopes):
+        where, source = place.visible() & with_key(plan.key), place.source
+        texts = (
+            f"SELECT h.data FROM {place.compiler.lines()}"  # noqa: S608
+            f" JOIN h{source.tables} h ON h.id = r.id{where.sql}"
+        )
+        cut = Statement(*reader.session.dialect.window(texts, where.params, plan))
+        asked = [(source, place.compiler.rows(where)), (source, cut)]
+        answers = reader.lines_of_each(asked)
+        # a damaged record is noted, and not looked into
+        if reader.whole_by_id(source, next(answers)):
+            found += [_window(source.connection_id, plan, *line) for line in next(answers)]
+    return tuple(found)
+
+
+def _window(
+    connection_id: str,
+    plan: FieldWindowPlan,
+    kind: str | None,
+    match: int | None,
+    begun: int,
+    total: int,
+    text: str,
+    digest: str,
+) -> FieldWindow:
+    if kind == "json":
+        kind, match, begun, total, text, digest = _cut(orjson.loads(text).get(plan.field), plan)
+    if kind in (None, "null"):
+        return FieldWindow(connection_id, WindowOutcome.NO_VALUE)
+    if kind != "text":
+        return FieldWindow(connection_id, WindowOutcome.NOT_TEXT)
+    if match is not None and match < 0:
+        return FieldWindow(connection_id, WindowOutcome.NO_MATCH)
+    end = None if match is None else match + len(plan.match or "")
+    return FieldWindow(connection_id, WindowOutcome.FOUND, text, begun, total, digest, match, end)
+
+
+def _cut(value: object, plan: FieldWindowPlan) -> tuple[str, int | None, int, int, str, str]:
+    """A line of `Dialect.window`, where the database cannot cut the text."""
+    if not isinstance(value, str):
+        return "null" if value is None else "other", None, 0, 0, "", ""
+    match = None if plan.match is None else fold(value).find(fold(plan.match))
+    offset = plan.offset_chars if match is None else max(0, match - plan.before_chars)
+    begun = min(len(value), offset)
+    text = value[begun : begun + plan.limit_chars]
+    return "text", match, begun, len(value), text, hashlib.sha256(value.encode()).hexdigest()
+
+
+def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | None:
+    if plan.foreign_key is None:
+        return with_key(parent)
+    column = place.compiler.layout.column(plan.foreign_key)
+    if column is None:
+        return None
+    value = foreign_value(parent, column.kind)
+    if value is None:
+        return None
+    return place.compiler.equal(column, value)
+
+
+def _page_spots(reader: Reader, place: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
+    where = place.matching(plan.conditions)
+    return _spots(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
+
+
+def _spots_at_once(
+    reader: Reader, places: Sequence[ScopedSource], plan: RecordsPlan, *, whole: bool
+) -> list[tuple[PageLine, ScopedSource]]:
+    """The same of all sources, with what else their lines hold."""
+    asked = [
+        (
+            each.source,
+            each.compiler.page(
+                each.matching(plan.conditions),
+                plan.order,
+                plan.after,
+                (each.source.connection_id, each.source.stream),
+                plan.limit + 1,
+                whole=whole,
+            ),
+        )
+        for each in places
+    ]
+    found = zip(places, reader.lines_of_each(asked), strict=True)
+    return [(line, place) for place, lines in found for line in lines]
+
+
+def _carried(
+    reader: Reader, kept: list[tuple[PageLine, ScopedSource]]
+) -> dict[tuple[int, int], StoredRecord]:
+    """Rows by (source, id), of lines that hold them whole."""
+    rows = {
+        (place.source.source, number): reader.whole(place.source, (number, key, *more))
+        for (_, key, number, *more), place in kept
+    }
+    return {place: row for place, row in rows.items() if row is not None}
+
+
+def _spots(
+    reader: Reader,
+    place: ScopedSource,
+    where: Where,
+    order: Order,
+    limit: int,
+    conditions: Sequence[Condition] = (),
+    after: Position | None = None,
+    *,
+    has_value: bool = False,
+) -> list[PagePosition]:
+    """Up to limit + 1 places of a source, in order; those with a sort value alone, if asked."""
+    name, wanted = (place.source.connection_id, place.source.stream), limit + 1
+    driver = _driver(reader, place, order, conditions)
+    asked, passed_over = wanted, 0
+    while True:
+        found: list[PagePosition] = []
+        before = reader.passed_over
+        statements = place.compiler.walk(where, order, after, name, asked, driver)
+        for statement in statements[:1] if has_value else statements:
+            if len(found) < wanted:
+                found += reader.lines(place.source, statement)
+        # lines that could not be read took places of others
+        if len(found) >= wanted or reader.passed_over - before == passed_over:
+            return found
+        passed_over = reader.passed_over - before
+        asked = wanted + passed_over
+
+
+def _driver(
+    reader: Reader, place: ScopedSource, order: Order, conditions: Sequence[Condition]
+) -> Column | None:
+    """The column whose index is walked: one that narrows to few lines, else one in order.
+
+    `None` leaves the choice to the database: nothing but the order is bounded.
+    """
+    if not reader.session.dialect.steers:
+        return None
+    compiler = place.compiler
+    bounds = compiler.bounds(place.scope, conditions)
+    bounds.pop(compiler.layout.column(order.field, order.kind), None)  # type: ignore[arg-type]
+    if not bounds or place.scope.is_picked:
+        return None
+    exact = {c.field for c in conditions if c.operator is Operator.EQ}
+    in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, order)]
+    if in_order and len(bounds) == 1:
+        return in_order[0]
+    sizes = {c: reader.value(compiler.probe(c, w, FEW)) for c, w in bounds.items()}
+    best = min(sizes, key=lambda column: int(str(sizes[column])))
+    if int(str(sizes[best])) < FEW:
+        return best
+    sorted_by = compiler.layout.column(order.field, order.kind)
+    if in_order:
+        return in_order[0]
+    return sorted_by if sorted_by is not None and sorted_by.indexed else None
+
+
+def _merged(
+    spots: list[tuple[PagePosition, ScopedSource]], order: Order
+) -> list[tuple[PagePosition, ScopedSource]]:
+    down = order.descending
+    spots.sort(key=lambda each: (each[0][1], each[1].source.connection_id), reverse=down)
+    valued = [each for each in spots if each[0][0] is not None]
+    valued.sort(key=lambda each: each[0][0], reverse=down)
+    return valued + [each for each in spots if each[0][0] is None]
+
+
+def _whole(
+    reader: Reader, kept: list[tuple[PagePosition, ScopedSource]]
+) -> dict[tuple[int, int], StoredRecord]:
+    """Rows by (source, id)."""
+    wanted: dict[int, tuple[ScopedSource, list[int]]] = {}
+    for spot, place in kept:
+        wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
+    asked = [
+        (place.source, place.compiler.rows(place.compiler.with_ids(ids)))
+        for place, ids in wanted.values()
+    ]
+    return {
+        (source.source, number): row
+        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for number, row in reader.whole_by_id(source, lines).items()
+    }
+
+
+def _position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+    value: Comparable | None = spot[0]
+    if order.kind is ValueKind.BOOLEAN and value is not None:
+        value = bool(value)
+    if order.kind is ValueKind.INSTANT and isinstance(value, float):
+        value = int(value)
+    return Position(value, spot[1], place.source.connection_id, place.source.stream)

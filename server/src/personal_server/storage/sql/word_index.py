@@ -1,0 +1,131 @@
+"""The word index of a source: what it is fed with, and how it is asked.
+
+Rule: each word of each field has a list of places of its own.  All fields stand in one column,
+every word behind the place of its field among the lexical fields (`0:rained`, `1:rain`), so that a
+search over some fields reads their lists, and never one that is longer or shorter by a word
+somewhere else: how long it takes tells nothing about fields that are not searched.  Behind the
+words of a field stand their stems: in English, in which most texts are, of those that are not
+their own (`0~rain`), in others of every word, under their family of languages (`0~~roa~piov`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from pdpp_kernel.criteria import Term
+from personal_server.domain.search_words import spaced
+from personal_server.domain.word_forms import (
+    USUAL_LANGUAGE,
+    family_of,
+    forms,
+    language_of,
+    stems,
+)
+
+# What stands between the place of a field and a word or stem: neither a letter nor a digit.
+MARK, STEM_MARK = ":", "~"
+# Before a family of languages: no word of a text in the usual one has it.
+FAMILY_MARK = STEM_MARK * 2
+# So much of a text is taken apart at once: a very long one never lies in memory word by word.
+_TAKEN_CHARS = 1 << 17
+# Texts of at most so many characters are kept in memory with their words.
+_OFTEN_CHARS = 64
+
+
+class Entry(NamedTuple):
+    """Marked words that stand beside each other; of the last, if `is_prefix`, the beginning.
+
+    They are letters and digits only, behind their mark.
+    """
+
+    words: tuple[str, ...]
+    is_prefix: bool = False
+
+
+def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
+    """The words of all fields, as the index takes them, and how many each field has."""
+    parts: list[str] = []
+    counts: list[int] = []
+    for place, text in enumerate(texts):
+        marked, count = "", 0
+        if isinstance(text, str):
+            # names, addresses and labels come again and again
+            mark = _marked_often if len(text) <= _OFTEN_CHARS else _marked_text
+            marked, count = mark(place, text)
+        parts += [marked] if marked else []
+        counts.append(count)
+    return " ".join(parts), struct.pack(f">{len(counts)}I", *counts)
+
+
+def _marked_text(place: int, text: str) -> tuple[str, int]:
+    """The words of a field and behind them its stems, marked, and how many words they are."""
+    parts: list[str] = []
+    stemmed: list[str] = []
+    count, language = 0, language_of(text)
+    mark = _stem_mark(place, family_of(language or USUAL_LANGUAGE))
+    for words in _taken(spaced(text)):
+        parts.append(_marked(f"{place}{MARK}", words))
+        other = list(filter(None, stems(words, language)))
+        stemmed += [_marked(mark, other)] if other else []
+        count += len(words)
+    return " ".join([*parts, *stemmed]), count
+
+
+_marked_often = lru_cache(maxsize=4_096)(_marked_text)
+
+
+def _stem_mark(place: int, family: str) -> str:
+    is_usual = family == family_of(USUAL_LANGUAGE)
+    return f"{place}{STEM_MARK}" if is_usual else f"{place}{FAMILY_MARK}{family}{STEM_MARK}"
+
+
+def _marked(mark: str, words: list[str]) -> str:
+    return mark + f" {mark}".join(words)
+
+
+def word_counts(counts: Sequence[bytes], places: Sequence[int]) -> list[int]:
+    """The words of some fields of each text; always the same work, however many there are."""
+    known = [_counts_in(len(each))(each) for each in counts]
+    found = [each[places[0]] for each in known]
+    for place in places[1:]:
+        found = [count + each[place] for count, each in zip(found, known, strict=True)]
+    return found
+
+
+@lru_cache(maxsize=64)
+def _counts_in(size_bytes: int) -> Callable[[bytes], tuple[int, ...]]:
+    return struct.Struct(f">{size_bytes // 4}I").unpack
+
+
+def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:
+    """What an index is asked for where a term is sought in fields, by their places in it."""
+    return [entry for field, place in places.items() for entry in entries(field, place, term)]
+
+
+def entries(field: str, place: int, term: Term) -> list[Entry]:
+    """The same of one field; what most records are found by stands first."""
+    found: list[Entry] = []
+    for each in term.alternatives_in(field):
+        if each.inflected:
+            sought = forms(each.tokens[0])
+            found += [Entry((f"{place}{MARK}{word}",)) for word in sought.words]
+            for family, stemmed in sought.stems.items():
+                found += [Entry((_stem_mark(place, family) + stem,)) for stem in stemmed]
+        elif each.tokens:
+            words = tuple(f"{place}{MARK}{word}" for word in each.tokens)
+            found.append(Entry(words, is_prefix=each.prefix))
+    return found
+
+
+def _taken(words: str) -> Iterable[list[str]]:
+    """The words of a spaced text, a stretch of it at a time."""
+    start = 0
+    while start < len(words):
+        end = words.find(" ", start + _TAKEN_CHARS)
+        end = len(words) if end < 0 else end
+        if found := words[start:end].split():
+            yield found
+        start = end

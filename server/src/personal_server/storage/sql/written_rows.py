@@ -1,0 +1,223 @@
+"""From an accepted write to what the tables hold of it: text, comparables, words.
+
+Rule: what needs no lock (`prepare`) is pure, and done before the write transaction begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from zlib import crc32
+
+import orjson
+
+from pdpp_kernel.record import JsonObject
+from pdpp_kernel.values import (
+    COMPARED_CODE_POINTS,
+    DAY_NANOSECONDS,
+    ValueKind,
+    bound,
+    comparable,
+)
+from personal_server.storage.meaning import blob_ids, fold
+from personal_server.storage.ports import RecordWrite
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.fixed_tables import MentionRow
+from personal_server.storage.sql.layout import Layout
+from personal_server.storage.sql.statements import delete
+from personal_server.storage.sql.summaries import count_lines
+from personal_server.storage.sql.word_index import marked_words
+from personal_server.storage.tables import ColumnKind
+
+# So many records are looked up and written at once, of so many bytes.
+FLUSHED_AT = 2_000
+FLUSHED_BYTES = 8 * 1024 * 1024
+# Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
+SLOT_BITS = 5
+# A record whose place is taken stands at most so many ids later.
+WIDEST_PROBE = 1 << 31
+_FORGET_MENTIONS = f"{delete(MentionRow, MentionRow.source, MentionRow.field)} AND key IN"
+_TIMELESS = -5 * 10**18
+# Before every place of a record that has a time.
+FIRST_IN_TIME = -3 * 10**18
+
+
+class Prepared(NamedTuple):
+    """One write, a tuple as all that there is for each record.  `text` `None`: a delete.
+
+    Shapes: `values` by the layout's columns, then its folded ones; `words` and `word_counts` as the
+        word index takes them; `placed_ns` and `consent_at` are the instants that place it in time
+        and that time constraints ask for; `mentions` are rows of `MentionRow` without their source.
+    """
+
+    key: str
+    emitted_at_ns: int
+    text: str | None = None
+    values: tuple[Value, ...] = ()
+    words: str = ""
+    word_counts: bytes = b""
+    placed_ns: int | None = None
+    consent_at: Value = None
+    blobs: Mapping[str, str] | None = None
+    mentions: tuple[tuple[Value, ...], ...] = ()
+
+
+def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
+    """All writes of a batch."""
+    return [
+        Prepared(write.key, write.emitted_at_ns)
+        if write.data is None
+        else prepare_one(write.key, write.data, write.emitted_at_ns, layout)
+        for write in writes
+    ]
+
+
+def prepare_again(prepared: Iterable[Prepared], layout: Layout) -> list[Prepared]:
+    """The same writes, for tables that are laid out another way since."""
+    return [
+        each
+        if each.text is None
+        else prepare_one(each.key, orjson.loads(each.text), each.emitted_at_ns, layout)
+        for each in prepared
+    ]
+
+
+def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
+    """A record as its tables hold it."""
+    values = [value_in(data.get(each.field), each.kind) for each in layout.columns]
+    values += [_folded(data.get(each.field)) for each in layout.folded]
+    return Prepared(
+        key,
+        emitted_at_ns,
+        orjson.dumps(data).decode(),
+        tuple(values),
+        *marked_words([data.get(name) for name in layout.lexical]),
+        _placed_ns(values, layout),
+        _instant(values, layout, layout.consent),
+        blob_ids(data, layout.blobs) if layout.blobs else None,
+        _mentions(key, data, layout),
+    )
+
+
+def limiting_values(data: JsonObject, layout: Layout) -> dict[str, Value]:
+    """What its columns would hold of a record, of those that limits are compared with."""
+    return {
+        name: _folded(data.get(name))
+        if each in layout.folded
+        else value_in(data.get(name), each.kind)
+        for name, each in layout.limiting.items()
+    }
+
+
+def _mentions(key: str, data: JsonObject, layout: Layout) -> tuple[tuple[Value, ...], ...]:
+    return tuple(
+        (each.field, key, place, identity.kind, identity.value, name)
+        for each in layout.persons
+        for place, (identity, name) in enumerate(each.read(data))
+    )
+
+
+def value_in(value: object, kind: ValueKind) -> Value:
+    """What a column of that kind holds of a JSON value."""
+    if value is None:
+        return None
+    found = comparable(value, kind)
+    return found[:COMPARED_CODE_POINTS] if isinstance(found, str) else bound(found)
+
+
+def _folded(value: object) -> Value:
+    return fold(value)[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
+
+
+def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Value:
+    """The instant of a time column: days begin at 00:00:00Z."""
+    column = layout.column(field)
+    if column is None:
+        return None
+    value = values[layout.places[column.field]]
+    if column.kind is ValueKind.DATE and isinstance(value, int):
+        return value * DAY_NANOSECONDS
+    return value
+
+
+def _placed_ns(values: Sequence[Value], layout: Layout) -> int | None:
+    instant = _instant(values, layout, layout.placed)
+    return int(instant) if isinstance(instant, int | float) else None
+
+
+def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> int:
+    """Where a record stands in time (`Layout.placed`); without one, before all that have one.
+
+    Streams without times stand in the order of their creation.
+    """
+    if placed_ns is not None:
+        # a column holds instants beyond 64 bits as doubles, which may lie before them
+        kept = bound(placed_ns)
+        return (int(kept) if isinstance(kept, float) else placed_ns) // 1_000 << SLOT_BITS
+    created = created_at_ns // 1_000 << SLOT_BITS
+    return created if layout.column(layout.placed) is None else _TIMELESS + created
+
+
+def free_places(
+    session: Session, number: int, wanted: Sequence[tuple[int, str]], kept: Iterable[int] = ()
+) -> list[int]:
+    """For new records, as (place in time, key), the first free ids near their places.
+
+    Those that are `kept` will be taken again.
+    """
+    ids = session.dialect.values("?", ColumnKind.INTEGER)
+    find = f"SELECT id FROM r{number} WHERE id IN {ids}"  # noqa: S608
+    chosen, given = [at for at, _ in wanted], set(kept)
+    waiting, attempt = list(range(len(wanted))), 0
+    while waiting:
+        asked = orjson.dumps([chosen[n] for n in waiting]).decode()
+        taken = {line[0] for line in session.rows(find, (asked,))}
+        waiting, before = list[int](), waiting
+        for n in before:
+            if chosen[n] not in taken and chosen[n] not in given:
+                given.add(chosen[n])
+                continue
+            at, key = wanted[n]
+            chosen[n] = at + crc32(f"{attempt} {key}".encode()) % min(32 << attempt, WIDEST_PROBE)
+            waiting.append(n)
+        attempt += 1
+    return chosen
+
+
+def put_mentions(
+    session: Session,
+    source: int,
+    layout: Layout,
+    mentions: Mapping[str, Sequence[tuple[Value, ...]]],
+) -> None:
+    """Replace what records mention, by their keys."""
+    if not mentions or not layout.persons:
+        return
+    keys = orjson.dumps(list(mentions)).decode()
+    forget = f"{_FORGET_MENTIONS} {session.dialect.values('?', ColumnKind.TEXT)}"
+    for each in layout.persons:
+        session.run(forget, (source, each.field, keys))
+    lines = [(source, *each) for said in mentions.values() for each in said]
+    if lines:
+        session.add(MentionRow.table.name, MentionRow.table.names, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class NewLines:
+    """What the tables of a source get of new records: lines, texts with their sums, words."""
+
+    lines: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    texts: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    words: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def add(self, session: Session, number: int, layout: Layout) -> None:
+        """Words in the order of their ids; days with their lines."""
+        if self.lines:
+            session.add(f"r{number}", layout.line_columns, self.lines)
+            session.add(f"h{number}", ("id", "sum", "data"), self.texts)
+            count_lines(session, layout, number, (line[0] for line in self.lines))
+        if self.words:
+            for each in session.dialect.indexed_lines(f"w{number}", sorted(self.words)):
+                session.add(*each)

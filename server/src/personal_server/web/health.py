@@ -1,0 +1,127 @@
+"""Health: whether the server answers, whether it can serve, and what needs care.
+
+Rule: a part of the server says itself what is wrong with it; nothing personal is ever said here,
+since anybody may ask.
+Source: docs/contract/resource-server.md 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+from starlette.responses import Response
+
+from pdpp_kernel.values import render_instant
+from personal_server.web.responses import JSON_TYPE
+
+LIVE_PATH = "/healthz/live"
+HEALTH_PATHS = frozenset({"/healthz", LIVE_PATH})
+OK, DEGRADED, FAILING = "ok", "degraded", "failing"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one part.
+
+    Shapes: `part` names it (`disk`, `database`, `clock`, `task.sweeping` …), `code` is a stable
+        word, `next_step` a sentence for the owner; `serving` is whether all that is asked for can
+        be answered all the same.
+    Units: `since_ns` UTC nanoseconds.
+    """
+
+    part: str
+    code: str
+    since_ns: int
+    next_step: str
+    serving: bool = True
+
+    def as_json(self) -> dict[str, str]:
+        """For programs and people."""
+        return {
+            "part": self.part,
+            "code": self.code,
+            "since": render_instant(self.since_ns),
+            "next_step": self.next_step,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PeerHealth:
+    """What a process of the same server says."""
+
+    faults: Sequence[Fault]
+    progress: Mapping[str, int]
+    memory_bytes: int
+
+
+Progress = Callable[[], Mapping[str, int]]
+"""Long work that is under way, and how many percent of it are done; quick, and without effects."""
+HealthPart = Callable[[], Iterable[Fault]]
+"""What is wrong with a part now; quick, and without effects."""
+
+
+class Health:
+    """Every part that was registered, asked anew each time."""
+
+    def __init__(self) -> None:
+        self._parts: list[HealthPart] = []
+        self._progress: list[Progress] = []
+        self._peers: Callable[[], Iterable[PeerHealth]] = tuple
+
+    def register(self, part: HealthPart) -> None:
+        """Let a part speak."""
+        self._parts.append(part)
+
+    def register_progress(self, work: Progress) -> None:
+        """Let long work say how far it is."""
+        self._progress.append(work)
+
+    def register_peers(self, peers: Callable[[], Iterable[PeerHealth]]) -> None:
+        """Let every process of the server speak, this one too."""
+        self._peers = peers
+
+    def own_faults(self) -> list[Fault]:
+        """What is wrong with this process now."""
+        return [fault for part in self._parts for fault in part()]
+
+    def own_progress(self) -> dict[str, int]:
+        """What long work is under way in this process."""
+        return {part: done for work in self._progress for part, done in work().items()}
+
+    def faults(self) -> list[Fault]:
+        """What is wrong now, what keeps the server from serving first, each once."""
+        return self._faults(tuple(self._peers()))
+
+    def _faults(self, peers: Iterable[PeerHealth]) -> list[Fault]:
+        told = [fault for peer in peers for fault in peer.faults]
+        found = sorted([*self.own_faults(), *told], key=lambda fault: fault.since_ns)
+        first = {(fault.part, fault.code): fault for fault in reversed(found)}
+        return sorted(first.values(), key=lambda fault: (fault.serving, fault.part))
+
+    def response(self, path: str) -> Response:
+        """`/healthz/live`: the process answers.  `/healthz`: what it can do."""
+        if path == LIVE_PATH:
+            return _response({"status": "live"})
+        peers = tuple(self._peers())
+        faults = self._faults(peers)
+        serving = all(fault.serving for fault in faults)
+        said: dict[str, object] = {"status": OK}
+        if faults:
+            said["status"] = DEGRADED if serving else FAILING
+            said["faults"] = [fault.as_json() for fault in faults]
+        under_way = self.own_progress()
+        for peer in peers:
+            under_way |= peer.progress
+        if under_way:
+            said["progress"] = under_way
+        if peers:
+            alive = [peer.memory_bytes for peer in peers if peer.memory_bytes]
+            said["workers"] = [{"memory_bytes": each} for each in alive]
+        return _response(said, 200 if serving else 503)
+
+
+def _response(said: Mapping[str, object], status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store", "Content-Type": JSON_TYPE}
+    return Response(orjson.dumps(said), status, headers)

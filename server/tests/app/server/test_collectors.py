@@ -1,0 +1,166 @@
+"""Collectors of others: their manifest, their messages, and a token that does nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from personal_server.granting.audit import SERVER
+from personal_server.granting.collector_tokens import (
+    collector_tokens,
+    issue_collector_token,
+    revoke_collector_token,
+)
+from server.tests.app.whole import ORIGIN, Whole, whole
+from server.tests.console.household import HOME
+
+MANIFEST: dict[str, Any] = {
+    "protocol_version": "0.1.0",
+    "connector_id": "https://connectors.example/plays",
+    "connector_key": "plays",
+    "version": "0.3.0",
+    "display_name": "Plays",
+    "runtime_requirements": {"bindings": {"network": {"required": True}}},
+    "capabilities": {"human_interaction": ["credentials"], "proven": "2026-01-01"},
+    "streams": [
+        {
+            "name": "plays",
+            "semantics": "append",
+            "incremental": True,
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    "title": {"type": "string"},
+                    "played_at": {"type": ["string", "null"], "format": "date-time"},
+                },
+                "required": ["id"],
+            },
+            "primary_key": ["id"],
+            "consent_time_field": "played_at",
+            "selection": {"fields": True, "resources": True},
+        }
+    ],
+}
+STARTED = "2026-11-22T15:00:00Z"
+
+
+def record(number: int, **data: object) -> dict[str, Any]:
+    key = f"play{number}"
+    return {
+        "type": "RECORD",
+        "stream": "plays",
+        "key": key,
+        "data": {"id": key, "title": f"Song {number}", **data},
+        "emitted_at": STARTED,
+    }
+
+
+RUN: list[dict[str, Any]] = [
+    {"type": "PROGRESS", "stream": "plays", "message": "Reading", "count": 0, "total": 3},
+    record(1, played_at="2026-11-01T08:00:00Z"),
+    record(2, played_at=None),
+    {"type": "STATE", "stream": "plays", "cursor": {"page": 2}},
+    record(3, played_at="2026-11-03T08:00:00Z"),
+    {"type": "SKIP_RESULT", "stream": "playlists", "reason": "rate_limited", "message": "Later"},
+    {"type": "STATE", "stream": "plays", "cursor": {"page": 3}},
+    {"type": "DONE", "status": "succeeded", "records_emitted": 3},
+]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Generator[Whole]:
+    with whole(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def owner_token(site: Whole) -> str:
+    return str(site.owner_token()["access_token"])
+
+
+def token_for(site: Whole, connection_id: str) -> str:
+    stores = site.server.stores
+    return issue_collector_token(
+        stores.authorization, ORIGIN, connection_id, SERVER, stores.random_bytes, site.clock()
+    )
+
+
+def client(site: Whole, token: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=site.server.app)
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers=headers)
+
+
+async def push(collector: httpx2.AsyncClient, messages: list[dict[str, Any]]) -> None:
+    """What a runtime of the collection profile does with the messages of a run that succeeds."""
+    lines = b"".join(json.dumps(m).encode() + b"\n" for m in messages if m["type"] == "RECORD")
+    stored = await collector.post(
+        "/v1/ingest/plays", content=lines, headers={"Content-Type": "application/x-ndjson"}
+    )
+    assert stored.json()["records_rejected"] == 0, stored.text
+    state = {m["stream"]: m["cursor"] for m in messages if m["type"] == "STATE"}
+    kept = await collector.put("/v1/state/plays", json={"state": state})
+    assert kept.status_code == 200, kept.text
+
+
+@pytest.mark.anyio
+async def test_a_run_of_a_collector_ends_with_the_records_it_means(
+    site: Whole, owner_token: str
+) -> None:
+    async with client(site, owner_token) as owner:
+        declared = (await owner.post("/v1/owner/declarations", json=MANIFEST)).json()
+        made = await owner.post("/v1/owner/connections", json={"connector_key": "plays"})
+        connection_id = made.json()["connection_id"]
+        async with client(site, token_for(site, connection_id)) as collector:
+            await push(collector, RUN)
+            await push(collector, RUN)
+            state = (await collector.get("/v1/state/plays")).json()
+        listed = (await owner.get("/v1/streams/plays/records?order=asc")).json()
+        described = await owner.get("/v1/streams/plays")
+        limited = await owner.get(
+            "/v1/streams/plays/records?connector_instance_id=" + connection_id + "&count=exact"
+        )
+    assert described.json()["display"] == {"label": "Plays"}, described.text
+    assert "/streams/0/semantics" in [each["path"] for each in declared["adapted"]]
+    assert "/capabilities/proven" in declared["kept"]
+    assert sorted(row["data"]["id"] for row in listed["data"]) == ["play1", "play2", "play3"]
+    assert limited.json()["meta"]["count"]["value"] == 3
+    assert state["state"] == {"plays": {"page": 3}}
+
+
+@pytest.mark.anyio
+async def test_a_collector_does_nothing_but_write_to_its_connection(site: Whole) -> None:
+    async with client(site, token_for(site, HOME)) as collector:
+        refused = [
+            await collector.get("/v1/schema"),
+            await collector.get("/v1/streams/messages/records"),
+            await collector.get("/v1/search?q=lunch"),
+            await collector.get("/v1/owner/connections"),
+            await collector.get("/v1/owner/export"),
+            await collector.post("/v1/owner/declarations", json=MANIFEST),
+            await collector.delete("/v1/streams/messages/records?confirm=messages"),
+            await collector.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+        ]
+        elsewhere = await collector.get("/v1/state/mail?connection_id=cin_other")
+        own = await collector.get(f"/v1/state/mail?connection_id={HOME}")
+    assert {answer.status_code for answer in refused} == {403}
+    assert elsewhere.json()["error"]["code"] == "connection_not_found"
+    assert own.status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_revoked_collector_is_refused_with_the_next_request(site: Whole) -> None:
+    store = site.server.stores.authorization
+    async with client(site, token_for(site, HOME)) as collector:
+        before = await collector.get("/v1/state/mail")
+        [held] = collector_tokens(store)
+        revoke_collector_token(store, held.reference, SERVER, site.clock())
+        after = await collector.get("/v1/state/mail")
+    assert (before.status_code, after.status_code) == (200, 401)
+    assert collector_tokens(store) == ()

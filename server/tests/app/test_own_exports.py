@@ -1,0 +1,268 @@
+"""The owner's export, imported again: nothing lost, nothing stored of one that is cut short."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.persons import NO_CORRECTIONS, identity_of, merged, parted
+from pdpp_kernel.source_item import Data
+from personal_server.app.own_exports import is_own_export
+from personal_server.collecting.connections import create_connection, move_connection
+from personal_server.collecting.declarations import declare
+from personal_server.collecting.ingest import ingest
+from personal_server.reading.export import (
+    Enclosures,
+    ExportArchive,
+    export_lines,
+    extent_of,
+)
+from personal_server.storage.ports import RecordStore
+from server.tests.cli.import_machine import Machine
+from server.tests.storage.conftest import sqlite_store
+from sources.tests.specimens import SPECIMENS
+from sources.tests.specimens.files import as_zip
+
+FORMS = ("ndjson", "tar", "zip")
+ARCHIVES = ("tar", "zip")
+every_form = pytest.mark.parametrize("form", FORMS)
+every_archive = pytest.mark.parametrize("form", ARCHIVES)
+GRANT = {
+    "grant_id": "grt_1",
+    "client_id": "agent",
+    "connector_key": "mail",
+    "issued_at": "2026-01-01T00:00:00Z",
+    "revoked_at": None,
+}
+ODD_KEYS = ("..", "~b64.x", "a/b", 'q"\\', "ключ", " ", "0", "é" * 1_024)
+JOURNAL = Path(__file__).parents[1] / "samples" / "journal.json"
+
+
+def exported(store: RecordStore, path: Path, form: str) -> Path:
+    with store.snapshot() as snapshot:
+        extent = extent_of(snapshot, None, None)
+        if form == "ndjson":
+            chunks = export_lines(snapshot, extent, 0)
+        else:
+            archive = ExportArchive(0, "tar" if form == "tar" else "zip")
+            given = Enclosures(lambda: [GRANT], corrections=store.person_corrections)
+            records = archive.records(snapshot, extent)
+            chunks = chain(records, archive.rest(given, store.open_blob))
+        path.write_bytes(b"".join(chunks))
+    return path
+
+
+def furnished(machine: Machine, folder: Path) -> Machine:
+    """Several sources with files, an account by hand with odd keys, one paused and one revoked."""
+    for key in ("mail", "chatgpt", "contacts"):
+        machine.run("import", as_zip(SPECIMENS[key], folder / f"{key}-original.zip"))
+    store, ports = machine.store, machine.ports
+    accepted = declare(store, JOURNAL.read_bytes(), ports.clock()).declaration
+    for name, action in (("Paper", "pause"), ("Ended", "revoke"), ("Paper", None)):
+        connection = create_connection(
+            store, store.declaration("journal", None), name, ports.clock(), ports.random_bytes
+        )
+        lines = [
+            {
+                "data": {"id": key, "created_at": "2026-03-01T00:00:00Z"},
+                "emitted_at": "2026-03-01T00:00:00.123456789Z",
+            }
+            for key in ODD_KEYS
+        ]
+        result = ingest(
+            store,
+            connection.connection_id,
+            accepted.streams["entries"],
+            lines,
+            now_ns=ports.clock(),
+            new_receipt_id=ports.new_id,
+        )
+        assert result.records_rejected == 0
+        if action:
+            move_connection(store, connection.connection_id, action, ports.clock())
+    return machine
+
+
+def tallied(printed: Data, name: str) -> int:
+    return sum(
+        stream[name] for report in printed["imports"] for stream in report["streams"].values()
+    )
+
+
+@every_archive
+def test_an_export_comes_back_whole_in_another_server(form: str, tmp_path: Path) -> None:
+    first = furnished(Machine(), tmp_path)
+    path = exported(first.store, tmp_path / f"all.{form}", form)
+    second = Machine()
+    code, printed = second.run("import", path)
+    assert code == 0, printed
+    assert tallied(printed, "new") == first.count() == second.count() > 0
+    assert printed["grants_not_revived"] == [GRANT]
+    again = exported(second.store, tmp_path / f"again.{form}", form)
+    assert again.read_bytes() == path.read_bytes()
+    code, printed = second.run("import", path)
+    assert (tallied(printed, "new"), tallied(printed, "updated")) == (0, 0)
+    assert exported(second.store, again, form).read_bytes() == path.read_bytes()
+
+
+@every_form
+def test_it_comes_back_in_a_database_too(form: str, tmp_path: Path) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / f"all.{form}", form)
+    with sqlite_store(tmp_path / "other") as store:
+        machine = Machine(store)
+        code, printed = machine.run("import", path)
+        again = exported(store, tmp_path / f"again.{form}", form)
+    assert again.read_bytes() == path.read_bytes()
+    skipped = {each["code"] for report in printed["imports"] for each in report["skipped"]}
+    assert (code, skipped) == ((65, {"file_not_in_export"}) if form == "ndjson" else (0, set()))
+
+
+@every_form
+def test_into_the_server_it_came_from_it_changes_nothing(form: str, tmp_path: Path) -> None:
+    machine = furnished(Machine(), tmp_path)
+    path = exported(machine.store, tmp_path / f"all.{form}", form)
+    with machine.store.snapshot() as snapshot:
+        before = snapshot.horizon
+    code, printed = machine.run("import", path)
+    with machine.store.snapshot() as snapshot:
+        assert snapshot.horizon == before
+    assert (code, tallied(printed, "new"), tallied(printed, "updated")) == (0, 0, 0)
+    left = [each for report in printed["imports"] for each in report["skipped"]]
+    assert [(each["code"], each["count"]) for each in left] == [
+        ("connection_revoked", len(ODD_KEYS))
+    ]
+    assert exported(machine.store, tmp_path / "again", form).read_bytes() == path.read_bytes()
+
+
+def test_an_account_whose_id_another_source_has_gets_another_id_once(tmp_path: Path) -> None:
+    first = Machine()
+    first.run("import", as_zip(SPECIMENS["contacts"], tmp_path / "contacts.zip"))
+    path = exported(first.store, tmp_path / "all.tar", "tar")
+    second = Machine()
+    second.run("import", as_zip(SPECIMENS["mail"], tmp_path / "mail.zip"))
+    with first.store.snapshot() as mine, second.store.snapshot() as theirs:
+        taken = {c.connection_id for c in mine.connections()}
+        assert taken == {c.connection_id for c in theirs.connections()}
+    _, printed = second.run("import", path)
+    _, again = second.run("import", path)
+    assert tallied(printed, "new") == first.count()
+    assert tallied(again, "new") == 0
+    assert again["imports"][0]["connection"]["connection_id"] not in taken
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def without_its_end(path: Path) -> None:
+    match path.suffix:
+        case ".ndjson":
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+        case ".tar":
+            with tarfile.open(path) as archive:
+                end = archive.getmember("export_end.json")
+            path.write_bytes(path.read_bytes()[: end.offset] + bytes(1024))
+        case _:
+            rewritten(path, lambda name, content: None if name == "export_end.json" else content)
+
+
+def with_another_letter(path: Path) -> None:
+    content = path.read_bytes()
+    if path.suffix == ".zip":
+        rewritten(path, lambda _, held: held.replace(b"2026-03-01", b"2026-03-02"))
+    else:
+        path.write_bytes(content.replace(b"2026-03-01", b"2026-03-02", 1))
+
+
+def with_a_record_less(path: Path) -> None:
+    """Whoever shortens a file of records does not change the digest."""
+    if path.suffix == ".ndjson":
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([*lines[:-2], lines[-1]]))
+    elif path.suffix == ".zip":
+        rewritten(
+            path,
+            lambda name, held: held[held.index(b"\n") + 1 :] if "entries" in name else held,
+        )
+    else:
+        with tarfile.open(path) as archive:
+            member = next(each for each in archive if "entries" in each.name)
+        content = path.read_bytes()
+        begin, end = member.offset, member.offset_data + -(-member.size // 512) * 512
+        path.write_bytes(content[:begin] + content[end:])
+
+
+def rewritten(path: Path, change: Callable[[str, bytes], bytes | None]) -> None:
+    with zipfile.ZipFile(path) as archive:
+        held = {name: change(name, archive.read(name)) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in held.items():
+            if content is not None:
+                archive.writestr(name, content)
+
+
+@every_form
+@pytest.mark.parametrize("damage", [cut, without_its_end, with_another_letter, with_a_record_less])
+def test_an_export_that_is_not_whole_is_refused_before_anything_is_stored(
+    form: str, damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / f"all.{form}", form)
+    damage(path)
+    machine = Machine()
+    code, printed = machine.run("import", path)
+    assert (code, printed["error"]["code"]) == (65, "export_truncated")
+    with machine.store.snapshot() as snapshot:
+        assert (snapshot.connections(), snapshot.declarations()) == ((), ())
+
+
+@every_form
+def test_a_dry_run_checks_and_stores_nothing(form: str, tmp_path: Path) -> None:
+    first = furnished(Machine(), tmp_path)
+    path = exported(first.store, tmp_path / f"all.{form}", form)
+    second = Machine()
+    code, printed = second.run("import", path, "--dry-run")
+    assert (code, tallied(printed, "read"), second.count()) == (0, first.count(), 0)
+
+
+def test_options_that_would_change_an_own_export_are_refused(tmp_path: Path) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / "all.tar", "tar")
+    assert Machine().run("import", path, "--connection", "Home")[0] == 64
+
+
+def test_an_import_of_one_that_ended_early_goes_on(tmp_path: Path) -> None:
+    first = furnished(Machine(), tmp_path)
+    path = exported(first.store, tmp_path / "all.tar", "tar")
+    second = Machine()
+    with second.interrupted_after(3):
+        assert second.run("import", path)[0] == 130
+    assert 0 < second.count() < first.count()
+    second.run("import", path)
+    assert second.count() == first.count()
+
+
+@pytest.mark.parametrize("key", sorted(SPECIMENS))
+def test_no_export_of_others_is_taken_for_our_own(key: str, tmp_path: Path) -> None:
+    assert not is_own_export(as_zip(SPECIMENS[key], tmp_path / "theirs.zip"))
+    for number, content in enumerate(SPECIMENS[key].values()):
+        path = tmp_path / str(number)
+        path.write_bytes(content)
+        assert not is_own_export(path)
+
+
+@every_archive
+def test_what_the_owner_said_of_persons_comes_back(tmp_path: Path, form: str) -> None:
+    machine = furnished(Machine(), tmp_path)
+    ada, home = identity_of("ada@example.org"), identity_of("+4930123456")
+    assert ada is not None
+    assert home is not None
+    told = parted(merged(NO_CORRECTIONS, ada, home), identity_of("x:y") or ada)
+    machine.store.correct_persons(lambda _: told)
+    path = exported(machine.store, tmp_path / f"all.{form}", form)
+    other = Machine()
+    other.run("import", path)
+    assert other.store.person_corrections() == told

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.tests.rs_client.provider import ORIGIN
+from personal_server.web.health import Fault
+from server.tests.cli.test_connect import Desk
+from server.tests.cli.test_doctor import WholeProvider
+
+FAULTS = [
+    Fault("disk", "disk_full", 10**18, "Free space.", serving=False).as_json(),
+    Fault("task.backup", "storage_unavailable", 10**18, "See the log.").as_json(),
+]
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Desk:
+    monkeypatch.setenv("COLUMNS", "160")
+    for name in ("PDPP_BIND", "PDPP_PUBLIC_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return Desk(tmp_path, capsys, WholeProvider())
+
+
+def asked(desk: Desk, *arguments: str, code: int) -> dict[str, Any]:
+    assert desk.run("doctor", *arguments, "--json") == code, desk.out
+    return {found["check"]: found for found in json.loads(desk.out)}
+
+
+def test_a_sound_server_of_this_machine_is_three_good_lines(desk: Desk) -> None:
+    found = asked(desk, code=0)
+    assert {name: one["state"] for name, one in found.items()} == {
+        "Reachable": "good",
+        "Health": "good",
+        "Search by meaning": "good",
+    }
+
+
+@pytest.mark.parametrize(("status", "said"), [(503, "failing"), (200, "degraded")])
+def test_it_names_the_faults_that_health_names(desk: Desk, status: int, said: str) -> None:
+    desk.provider.changes = {"/healthz": (status, {"status": said, "faults": FAULTS})}
+    found = asked(desk, code=69)
+    assert found["Health: disk"]["mend"] == "Free space."
+    assert "disk_full" in found["Health: disk"]["said"]
+    assert found["Health: task.backup"]["state"] == "wrong"
+
+
+def test_it_tells_of_work_that_is_under_way(desk: Desk) -> None:
+    said = {"status": "ok", "progress": {"rebuilding": 42}}
+    desk.provider.changes = {"/healthz": (200, said)}
+    found = asked(desk, code=0)["Under way: rebuilding"]
+    assert (found["state"], found["said"]) == ("good", "42 % done")
+
+
+def test_it_tells_the_memory_of_each_process(desk: Desk) -> None:
+    said = {
+        "status": "ok",
+        "workers": [{"memory_bytes": 117_400_000}, {"memory_bytes": 98_000_000}],
+    }
+    desk.provider.changes = {"/healthz": (200, said)}
+    found = asked(desk, code=0)["Processes"]
+    assert (found["state"], found["said"]) == ("good", "2 serve; memory in MB: 117, 98")
+
+
+def test_a_server_that_does_not_run_is_said_to_not_run(desk: Desk) -> None:
+    desk.provider.down = True
+    found = asked(desk, code=69)
+    assert "does not run" in found["Reachable"]["said"]
+    assert "pdpp serve" in found["Reachable"]["mend"]
+
+
+def test_something_else_at_its_address_is_not_taken_for_it(desk: Desk) -> None:
+    desk.provider.changes = {"/healthz": (200, {"status": "fine"})}
+    assert asked(desk, code=69)["Reachable"]["state"] == "wrong"
+
+
+def test_a_server_in_need_of_care_is_still_checked_for_hosts(desk: Desk) -> None:
+    desk.provider.changes = {"/healthz": (200, {"status": "degraded", "faults": FAULTS[1:]})}
+    found = asked(desk, ORIGIN, code=69)
+    assert found["Reachable"]["state"] == found["Codex"]["state"] == "good"
+    assert found["Health: task.backup"]["state"] == "wrong"

@@ -1,0 +1,240 @@
+"""The server as a process: what its owner sees when it starts, and when it cannot."""
+
+import os
+import pty
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from pdpp_mcp_server.commands.exits import CommandError
+from personal_server.app.stores import open_stores
+from personal_server.cli.serve import listening
+from personal_server.cli.worker import SIGN_IN_PAGE, require_password
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.settings import Settings, from_env
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.secrecy.plugin import WATCH
+
+Pdpp = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's environment)
+    return kept | {
+        "PDPP_DATA_DIR": str(tmp_path / "data"),
+        "PDPP_BIND": f"127.0.0.1:{free_port()}",
+        "PDPP_WORKERS": "1",
+    }
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sysconfig.get_path("scripts")) / "pdpp"), *arguments]
+
+
+@pytest.fixture
+def pdpp(machine: Mapping[str, str]) -> Pdpp:
+    def run(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments),
+            env={**machine, **changes},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None, None]:
+    process = subprocess.Popen(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        WATCH.log(process.communicate(timeout=60)[1], "standard error of pdpp serve")
+
+
+def greeting(process: subprocess.Popen[str]) -> str:
+    """What the server says until the last line of its greeting."""
+    lines: list[str] = []
+    for line in process.stderr or ():
+        lines.append(line)
+        if "Stop with" in line:
+            break
+    WATCH.log("".join(lines), "standard error of pdpp serve")
+    return "".join(lines)
+
+
+def test_the_greeting_has_the_address_and_one_way_for_each_host(
+    serving: subprocess.Popen[str], machine: Mapping[str, str]
+) -> None:
+    said = greeting(serving)
+    origin = f"http://{machine['PDPP_BIND']}"
+    assert f"{origin}/mcp" in said
+    assert "claude mcp add" in said
+    assert "Nothing is kept here yet" in said
+    assert "pdpp owner link" in said  # standard error is no terminal here: no link is printed
+    assert "pdpp_ol_" not in said
+    assert httpx2.get(f"{origin}/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a screen is a variable there")
+@pytest.mark.parametrize(("opens", "screen"), [("1", ":0"), ("0", ":0"), ("1", "")])
+def test_a_desktop_is_shown_the_sign_in_link_once(
+    machine: Mapping[str, str], tmp_path: Path, opens: str, screen: str
+) -> None:
+    page, opened, browser = (tmp_path / name for name in ("data", "opened", "browser"))
+    page /= SIGN_IN_PAGE
+    os.mkfifo(opened)
+    browser.write_text(f'#!/bin/sh\n(echo "$1"; stat -c %a {page}; cat {page}) > {opened}\n')
+    browser.chmod(0o755)
+    ours, theirs = pty.openpty()
+    desktop = {"DISPLAY": screen, "WAYLAND_DISPLAY": "", "BROWSER": f"{browser} %s"}
+    process = subprocess.Popen(
+        command("serve"), env={**machine, **desktop, "PDPP_OPEN_BROWSER": opens}, stderr=theirs
+    )
+    os.close(theirs)
+    is_opened = (opens, screen) == ("1", ":0")
+    with os.fdopen(ours, encoding="utf-8", errors="replace") as terminal:
+        said = ""
+        while "Stop with" not in said:
+            said += terminal.readline()
+        told = opened.read_text() if is_opened else ""
+        assert page.exists() is is_opened
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    (link,) = re.findall(r"http://\S+/owner/enter\?t=\S+", said)
+    if is_opened:
+        address, mode, content = told.splitlines()
+        assert (address, mode) == (page.as_uri(), "600")
+        assert f"url={link}" in content
+    assert not page.exists()
+
+
+def test_a_second_server_on_the_same_data_is_told_so_and_the_first_lives_on(
+    serving: subprocess.Popen[str], pdpp: Pdpp, machine: Mapping[str, str]
+) -> None:
+    greeting(serving)
+    second = pdpp("serve", PDPP_BIND=f"127.0.0.1:{free_port()}")
+    assert second.returncode == 69
+    assert "Another server" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert httpx2.get(f"http://{machine['PDPP_BIND']}/healthz").status_code == 200
+
+
+def test_commands_work_beside_the_server(serving: subprocess.Popen[str], pdpp: Pdpp) -> None:
+    greeting(serving)
+    link = pdpp("owner", "link")
+    assert link.returncode == 0
+    assert httpx2.get(link.stdout.strip()).status_code == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
+def test_a_crash_would_leave_no_image_of_its_memory(serving: subprocess.Popen[str]) -> None:
+    greeting(serving)
+    limits = Path(f"/proc/{serving.pid}/limits").read_text(encoding="utf-8").splitlines()
+    core = next(line for line in limits if line.startswith("Max core file size"))
+    assert core.split()[-3:-1] == ["0", "0"]
+
+
+def test_a_busy_port_is_named_in_one_sentence() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        settings = from_env({"PDPP_BIND": f"127.0.0.1:{other.getsockname()[1]}"})
+        with pytest.raises(CommandError) as raised, listening("127.0.0.1", settings.bind_port):
+            pass
+    assert raised.value.failure.exit_code == 69
+    assert str(other) not in raised.value.failure.message
+
+
+def test_who_starts_a_server_twice_is_told_that_it_runs(
+    serving: subprocess.Popen[str], pdpp: Pdpp
+) -> None:
+    greeting(serving)
+    again = pdpp("serve")
+    assert again.returncode == 69
+    assert "owner link" in again.stderr
+    beside = pdpp("serve", "--port", "0")
+    assert beside.returncode == 69
+    assert "PDPP_DATA_DIR" in beside.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_cannot_begin_says_why_and_nothing_else(
+    pdpp: Pdpp, tmp_path: Path, workers: str
+) -> None:
+    with open_stores(Settings(data_dir=tmp_path / "data"), serving=False):
+        pass
+    (tmp_path / "data" / "personal-server.sqlite3").write_bytes(b"no database")
+    refused = pdpp("serve", PDPP_WORKERS=workers)
+    assert refused.returncode == 69
+    assert [line[:1] for line in refused.stderr.splitlines()] == ["p", " "]
+
+
+def test_a_database_of_a_newer_version_is_left_alone(pdpp: Pdpp, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data")
+    with open_stores(settings, serving=False):
+        pass
+    with closing(sqlite3.connect(settings.database_path)) as database:
+        database.execute("INSERT INTO schema_version VALUES ('999_of_later', 1)")
+        database.commit()
+    refused = pdpp("serve")
+    assert refused.returncode != 0
+    assert "newer version" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("value", ["http://me.example", "forwarded"])
+def test_an_unusable_setting_ends_with_78(pdpp: Pdpp, value: str) -> None:
+    refused = pdpp("serve", PDPP_PUBLIC_URL=value)
+    assert refused.returncode == 78
+    assert "PDPP_PUBLIC_URL" in refused.stderr
+
+
+def owner() -> OwnerSignIn:
+    return OwnerSignIn(MemoryAuthorizationStore("own_x"), lambda: 1, lambda size: b"x" * size)
+
+
+@pytest.mark.parametrize(
+    "environ", [{"PDPP_PUBLIC_URL": "https://me.example"}, {"PDPP_BIND": "0.0.0.0:7662"}]
+)
+def test_a_reachable_server_needs_a_password(environ: dict[str, str]) -> None:
+    sign_in, settings = owner(), from_env(environ)
+    with pytest.raises(CommandError) as raised:
+        require_password(sign_in, settings)
+    assert raised.value.failure.exit_code == 78
+    sign_in.set_password("a long enough phrase")
+    require_password(sign_in, settings)
+
+
+def test_the_password_file_counts_on_the_first_start_only(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("a long enough phrase\n", encoding="utf-8")
+    settings = Settings(owner_password_file=file, public_url="https://me.example")
+    sign_in = owner()
+    require_password(sign_in, settings)
+    file.unlink()
+    require_password(sign_in, settings)
+    assert sign_in.has_password()
+    with pytest.raises(CommandError):
+        require_password(owner(), settings)

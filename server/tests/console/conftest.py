@@ -1,0 +1,18 @@
+"""A household and its signed-in owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.tests.console.browsing import Browser
+from server.tests.console.household import Household
+
+
+@pytest.fixture
+def house() -> Household:
+    return Household()
+
+
+@pytest.fixture
+def browser(house: Household) -> Browser:
+    return house.signed_in()

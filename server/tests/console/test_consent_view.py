@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from pdpp_sources.mail.reader import DECLARATION as MAIL
+from personal_server.storage.authorization import CodeRow
+from server.tests.console.browsing import Browser, allow, press, words
+from server.tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'
+
+
+def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Browser) -> None:
+    page = browser.get(house.ask(mail_request(fields=["subject"])))
+    text = words(page)
+    assert page.status == 200
+    assert "Notes app" in text
+    assert "Unverified app" in text
+    assert "To give an AI agent context about you" in text
+    assert "The app did not say why" in text
+    assert "Your e-mails" in text
+    assert "Home mailbox" in text
+    assert "40 records" in text
+    assert "7 May – 18 Nov 2026" in text
+    assert "That is 16 Feb 2027" in text
+    assert re.search(r'<option value="90d" selected>', page.text)
+
+
+def test_a_ticked_kind_chooses_its_source(house: Household, browser: Browser) -> None:
+    path = house.ask(None)
+    page = browser.get(path)
+    assert 'value="approve"' not in page.text
+    chosen = press(browser, page, path, "preview", **{"stream.0.transactions": "1"})
+    assert re.search(r'name="keep.0" value="1" checked', chosen.text)
+    assert 'value="approve"' in chosen.text
+    without = [each for each in chosen.form(path) if each[0] != "keep.0"]
+    dropped = browser.post(path, [*without, ("action", "preview")])
+    assert not re.search(r'name="keep.0" value="1" checked', dropped.text)
+
+
+def test_what_must_still_be_chosen_is_said_where_it_is(house: Household, browser: Browser) -> None:
+    path = house.ask(None)
+    page = press(browser, browser.get(path), path, "preview", **{"keep.0": "1"})
+    assert 'class="problem" role="alert" tabindex="-1" autofocus' in page.text
+    assert page.text.count("autofocus") == 1
+
+
+def test_a_bundle_fills_in_fields_and_everything_is_more(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    for bundle, body in (("outline", False), ("texts", True), ("everything", True)):
+        page = browser.submit(page, path, bundle=f"0.{bundle}")
+        ticked = re.search(r'name="field.0.messages" value="body" checked', page.text)
+        assert (ticked is not None) is body
+        assert 'value="approve"' in page.text
+    assert browser.submit(page, path, bundle="0.all").error == "not_a_narrowing"
+
+
+def test_a_choice_that_gives_nothing_says_so(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    assert "this gives 0 records" not in words(page)
+    none = press(browser, page, path, "preview", **{"since.0.messages": "2099-01-01"})
+    assert "As it stands, this gives 0 records now." in words(none)
+    assert 'value="approve"' in none.text
+
+
+def test_samples_are_masked_and_never_left_behind(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    assert "Lu•••" in page.text
+    for hidden in ("Lunch on Thursday", "secret number", "Grace Hopper"):
+        assert hidden not in page.text
+    allow(browser, path)
+    dump = repr(vars(house.authorization))
+    assert "Lunch" not in dump
+
+
+def test_a_page_holds_no_secret(house: Household, browser: Browser) -> None:
+    page = browser.get(house.ask(mail_request()))
+    for word in ("pdpp_", "state-of-the-app", "c" * 43):
+        assert word not in page.text
+    assert house.rows(CodeRow) == []
+
+
+def test_hostile_text_is_text_everywhere(house: Household, browser: Browser) -> None:
+    house.client("cli_evil", name=HOSTILE)
+    request = mail_request()
+    request[0]["purpose_description"] = HOSTILE
+    request[0]["purpose_code"] = "https://evil.example/%22%3E%3Cscript%3E"
+    request[0]["client_claims"] = {"commitments": [HOSTILE]}
+    page = browser.get(house.ask(request, "cli_evil", user_agent=HOSTILE, address=HOSTILE))
+    assert "<script>" not in page.text
+    assert "<img src=x" not in page.text
+    assert "\u202e" not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+class Authorship(HTMLParser):
+    """Which authorship stands inside which."""
+
+    VOID = frozenset({"input", "br", "img", "meta", "link"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str | None] = []
+        self.nested: list[tuple[str, str]] = []
+        self.kinds: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        kind = dict(attrs).get("data-authorship")
+        if kind is not None:
+            self.kinds.add(kind)
+            self.nested += [(outer, kind) for outer in self.open if outer is not None]
+        if tag not in self.VOID:
+            self.open.append(kind)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            self.open.pop()
+
+
+def test_the_four_kinds_of_authorship_never_stand_inside_each_other(
+    house: Household, browser: Browser
+) -> None:
+    request: list[Any] = [*mail_request(), *bank_request()]
+    request[0]["client_claims"] = {"commitments": ["We never sell your data."]}
+    reader = Authorship()
+    reader.feed(browser.get(house.ask(request)).text)
+    assert reader.kinds == {"server", "policy", "publisher", "client"}
+    assert reader.nested == []
+    assert reader.open == []
+
+
+def test_fields_that_their_declaration_calls_sensitive_are_marked(
+    house: Household, browser: Browser
+) -> None:
+    raw = json.loads(json.dumps(MAIL))
+    raw["declaration_version"] = "2099-01-02"
+    raw["streams"][0]["schema"]["properties"]["subject"]["x_pdpp_sensitive"] = True
+    house.declare(raw)
+    house.connect("cin_marked", "mail", MAIL_SOURCE, "Marked")
+    house.fill("cin_marked", "messages", [{"id": "1", "sent_at": "2024-01-01", "subject": "x"}])
+    request = mail_request(instance_ids=["cin_marked"], fields=["subject"])
+    page = browser.get(house.ask(request))
+    assert re.findall(r"<li>([^<]*) <span[^>]*>· sensitive", page.text) == ["subject"]
+
+
+def test_hostile_names_and_values_of_sources_are_text_too(
+    house: Household, browser: Browser
+) -> None:
+    raw = json.loads(json.dumps(MAIL))
+    raw["display"] = {"name": HOSTILE, "detail": HOSTILE}
+    raw["declaration_version"] = "2099-01-01"
+    raw["streams"][0]["display"] = {"label": HOSTILE, "detail": HOSTILE}
+    for view in raw["streams"][0]["views"]:
+        view["label"] = HOSTILE
+    house.declare(raw)
+    house.connect("cin_evil", "mail", MAIL_SOURCE, HOSTILE)
+    house.fill("cin_evil", "messages", [{"id": HOSTILE, "sent_at": HOSTILE, "subject": "<b>x</b>"}])
+    page = browser.get(house.ask(mail_request(instance_ids=["cin_evil"], fields=["subject"])))
+    assert page.status == 200
+    assert "&lt;b•••" in page.text
+    for markup in ("<script>", "<img src=x", "<b>x", "\u202e"):
+        assert markup not in page.text

@@ -1,0 +1,113 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdpp_kernel.criteria import NamedPiece, Term
+from personal_server.domain.search_words import parse_words
+
+
+def word(token: str) -> Term:
+    return Term((token,), inflected=True)
+
+
+def either(first: Term, *others: Term) -> Term:
+    return replace(first, others=others)
+
+
+def named(term: Term, name: str, value: str, *, quoted: bool = False) -> Term:
+    return replace(term, named=NamedPiece(name, value, quoted))
+
+
+PREFIX = Term(("wi",), prefix=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("rain", [word("rain")]),
+        ('"rain"', [Term(("rain",))]),
+        ("  heavy   rain ", [word("heavy"), word("rain")]),
+        ('"heavy rain" wind', [Term(("heavy", "rain")), word("wind")]),
+        ('"heavy rain', [Term(("heavy", "rain"))]),
+        ("ada@example.org", [Term(("ada", "example", "org"))]),
+        ("ra*", [Term(("ra",), prefix=True)]),
+        ("r*", [word("r")]),
+        ("foo-ba*", [Term(("foo", "ba"), prefix=True)]),
+        ('"ra*"', [Term(("ra",))]),
+        ("Caf\u00c9", [word("cafe")]),
+        ("rain OR wind snow", [either(word("rain"), word("wind")), word("snow")]),
+        ('rain OR "heavy snow" OR wi*', [either(word("rain"), Term(("heavy", "snow")), PREFIX)]),
+        ("rain or wind", [word("rain"), word("wind")]),
+        ("OR OR", [word("or")]),
+        ("OR rain OR", [word("rain")]),
+        ("rain OR -wind", [word("rain")]),
+        ("rain e-mail 2019-03", [word("rain"), Term(("e", "mail")), Term(("2019", "03"))]),
+        ("-rain", [word("rain")]),
+        ("日本", [Term(("日", "本"))]),
+        ('foo"bar baz"', [word("foo"), Term(("bar", "baz"))]),
+        ("& - *", []),
+        ('""', []),
+    ],
+)
+def test_search_text_becomes_terms(text: str, terms: list[Term]) -> None:
+    assert list(parse_words(text).terms) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "excluded"),
+    [
+        ("rain -wind", [word("wind")]),
+        ("-wind rain", [word("wind")]),
+        ('rain -"heavy snow" -wi*', [Term(("heavy", "snow")), PREFIX]),
+        ("rain - wind", []),
+        ("rain --wind", []),
+        ("rain-wind", []),
+        ('rain "a -wind"', []),
+        ("-rain -wind", []),
+    ],
+)
+def test_a_minus_before_a_word_leaves_it_out(text: str, excluded: list[Term]) -> None:
+    assert list(parse_words(text).excluded) == excluded
+
+
+@given(st.text(max_size=60))
+def test_no_text_is_a_syntax_error(text: str) -> None:
+    assert all(term.tokens for term in parse_words(text).terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("from:Ada", named(Term(("from", "ada")), "from", "Ada")),
+        ("sent_at:2026-03", named(Term(("sent", "at", "2026", "03")), "sent_at", "2026-03")),
+        ("body:rai*", named(Term(("body", "rai"), prefix=True), "body", "rai*")),
+        ('from:"Ada L."', named(Term(("from", "ada", "l")), "from", "Ada L.", quoted=True)),
+        ("Re:", word("re")),
+        ("12:30", Term(("12", "30"))),
+    ],
+)
+def test_a_name_and_a_colon_stay_words_until_a_source_knows_the_name(text: str, term: Term) -> None:
+    assert parse_words(text).terms == (term,)
+    assert parse_words(f"rain -{text}").excluded in ((term,), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "sought", "ignored"),
+    [
+        ("what did Ada say about the heat pump", ["ada", "say", "heat", "pump"], 4),
+        ("Was hat Ada über die Wärmepumpe gesagt", ["ada", "warmepumpe", "gesagt"], 4),
+        ("what's the plan", ["plan"], 2),
+        ("to be or not to be", ["to", "be", "or", "not"], 0),
+        ('"the who" the live', ["the who", "live"], 1),
+        ("the OR rain", ["the"], 0),
+        ("the* rain", ["the", "rain"], 0),
+    ],
+)
+def test_words_that_every_text_holds_are_left_out_of_a_query_that_has_others(
+    text: str, sought: list[str], ignored: int
+) -> None:
+    words = parse_words(text)
+    assert [" ".join(term.tokens) for term in words.terms] == sought
+    assert len(words.ignored) == ignored

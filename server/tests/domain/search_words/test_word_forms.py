@@ -1,0 +1,77 @@
+import pytest
+
+from pdpp_kernel.criteria import Term
+from personal_server.domain.search_words import TextWords, parse_words, text_words, tokens
+from personal_server.domain.word_forms import forms, language_of
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("All mail has to be encrypted before it leaves the house", "english"),
+        ("Die Rechnungen für das Haus kommen im Oktober mit der Post", "german"),
+        ("Bonjour, je voudrais savoir si vous venez demain", "french"),
+        ("invoice", "english"),
+        ("", "english"),
+        ("\x00\x01\udcff"[:2] + " a line with signs that cannot be printed", "english"),
+        ("Dzień dobry, proszę o przesłanie faktury za październik", None),
+    ],
+)
+def test_the_language_of_a_text_follows_from_its_beginning(text: str, language: str | None) -> None:
+    assert language_of(text) == language
+    assert language_of(text.ljust(200) + " und noch ein ganz anderer Satz") == language
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("encrypt", "Nobody encrypted the letters that we were encrypting"),
+        ("encrypting", "please encrypt the letter before you send it to me"),
+        ("encryption", "Nobody encrypted the letters that we were sending"),
+        ("Rechnung", "Die Rechnungen für das Haus kommen im Oktober mit der Post"),
+        ("Rechnungen", "Die Rechnung für das Haus kommt im Oktober mit der Post"),
+        ("Häuser", "Die Hauser und Häusern sind nicht das was wir wollten"),
+    ],
+)
+def test_a_word_finds_its_other_forms(asked: str, text: str) -> None:
+    words = text_words(text)
+    (term,) = parse_words(asked).terms
+    assert words.places(term)
+    (literal,) = parse_words(f'"{asked}"').terms
+    assert not words.places(literal) or tokens(asked)[0] in words.words
+
+
+def test_the_very_word_weighs_more_than_its_other_forms() -> None:
+    words = TextWords("encrypting is what encrypted mail has to be", "english")
+    (term,) = parse_words("encrypting").terms
+    assert words.places(term) == [0, 3]
+    assert words.occurrences(term, "body") == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("wallet", "Please meet me by the old wall of the town on Monday"),
+        ("optician", "Their optics are the best that one can buy for money"),
+        ("glasses", "Mi piacciono le mura della città e la porta detta glas"),
+        ("Rechnungen", "Wystawiliśmy rechnung za październik, proszę o zapłatę"),
+    ],
+)
+def test_a_stem_is_another_word_in_another_language(asked: str, text: str) -> None:
+    words = text_words(text)
+    (term,) = parse_words(asked).terms
+    assert not words.places(term)
+
+
+def test_the_word_itself_is_found_in_every_language() -> None:
+    for text in ("Dzień dobry, proszę o przesłanie faktury", "La wallet è di Lucca, mi dicono"):
+        words = text_words(text)
+        for word in tokens(text):
+            assert words.holds(Term((word,), inflected=True), "body"), word
+
+
+def test_forms_are_words_of_the_index() -> None:
+    for word in tokens("s Rechnungen οικογένεια семьями kitaplarımızdan"):
+        found = forms(word)
+        assert all(tokens(each) == [each] for each in found.words), word
+        assert all(tokens(each) == [each] for known in found.stems.values() for each in known)

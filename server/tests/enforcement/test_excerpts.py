@@ -1,0 +1,171 @@
+"""Excerpts are verbatim, marks are balanced, and every match is where it is said to be."""
+
+import html
+import tracemalloc
+from itertools import pairwise
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pdpp_kernel.criteria import Term
+from personal_server.domain.search_words import parse_words, tokens
+from personal_server.domain.word_forms import forms, language_of, stems
+from personal_server.enforcement.excerpts import (
+    STRETCH_CHARS,
+    FieldMatches,
+    find_matches,
+    render_excerpt,
+    render_snippet,
+    strongest_first,
+)
+
+WORDS = st.sampled_from(
+    ["rain", "Rain", "heavy", "ﬁne", "½", "straße", "日本", "e\u0301te", "a" * 230, "<b>", "&"]
+)
+GAPS = st.sampled_from([" ", "\n", ", ", "", "   "])
+PIECES = st.tuples(WORDS | st.text(max_size=8), GAPS).map("".join)
+TEXTS = st.lists(PIECES, min_size=1, max_size=80).map("".join)
+QUERIES = st.sampled_from(
+    ["rain", "ra*", '"heavy rain"', "rain heavy", "fine", "日", "strasse", "1"]
+)
+
+
+ENDLESS_WORD = "heavy rain" + "a" * 4_000
+
+
+def matches(text: str, query: str) -> FieldMatches | None:
+    return find_matches("body", text, parse_words(query).terms)
+
+
+def test_a_term_that_asks_for_no_word_is_found_nowhere() -> None:
+    found = find_matches("body", "heavy rain", (Term(()), *parse_words("rain").terms))
+    assert found is not None
+    assert (found.terms, found.ranges) == (frozenset({1}), ((6, 10),))
+
+
+@given(TEXTS, QUERIES)
+@example(ENDLESS_WORD, "ra*")
+def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
+    found = matches(text, query)
+    if found is None:
+        return
+    excerpt = render_excerpt(found)
+    start, end = excerpt.start_chars, excerpt.end_chars
+    assert excerpt.preview_text == text[start:end]
+    assert 0 < end - start <= 200
+    ranges = excerpt.match_ranges
+    assert 1 <= len(ranges) <= 8
+    assert all(start <= low < high <= end for low, high in ranges)
+    assert all(high < low for (_, high), (low, _) in pairwise(ranges))
+
+
+@given(TEXTS, QUERIES)
+def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
+    found = matches(text, query)
+    if found is None:
+        return
+    shown = render_snippet(found).text
+    assert shown.count("<mark>") == shown.count("</mark>") >= 1
+    plain = shown.replace("<mark>", "").replace("</mark>", "")
+    assert "<" not in plain
+    source = html.unescape(plain)
+    assert len(source) <= 122
+    assert source in text or source.strip("…") in text
+
+
+@given(TEXTS, QUERIES)
+def test_a_text_matches_exactly_if_its_tokens_do(text: str, query: str) -> None:
+    words = tokens(text)
+    terms = parse_words(query).terms
+    language = language_of(text)
+    others = set(stems(words, language)) - {""}
+    expected = any(
+        _occurs(words, term) or _has_form(words, others, language, term) for term in terms
+    )
+    assert (find_matches("body", text, terms) is not None) is expected
+
+
+def _has_form(words: list[str], stemmed: set[str], language: str | None, term: Term) -> bool:
+    if not term.inflected:
+        return False
+    sought = forms(term.tokens[0])
+    return not stemmed.isdisjoint(sought.stems_in(language)) or not set(words).isdisjoint(
+        sought.words
+    )
+
+
+def _occurs(words: list[str], term: Term) -> bool:
+    size = len(term.tokens)
+    for at in range(len(words) - size + 1):
+        window = words[at : at + size]
+        last = (
+            window[-1].startswith(term.tokens[-1]) if term.prefix else window[-1] == term.tokens[-1]
+        )
+        if last and tuple(window[:-1]) == term.tokens[:-1]:
+            return True
+    return False
+
+
+def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
+    text = "dull " * 900 + "rain rain rain " + "dull " * 900 + "rain"
+    found = matches(text, "rain")
+    assert found is not None
+    excerpt = render_excerpt(found)
+    preview = excerpt.preview_text
+    assert preview.count("rain") == 3
+    assert not preview.startswith("ull")
+    assert excerpt.truncated is True
+    snippet = render_snippet(found).text
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+
+
+def test_a_run_of_characters_that_are_tokens_is_marked_as_one() -> None:
+    found = matches("他在大雨中走了。大雨停了", "大雨 停")
+    assert found is not None
+    assert render_excerpt(found).match_ranges == [(2, 4), (8, 11)]
+    assert render_snippet(found).text == "他在<mark>大雨</mark>中走了。<mark>大雨停</mark>了"
+
+
+def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:
+    terms = parse_words("rain wind").terms
+    texts = {"title": "rain", "body": "rain rain", "note": "rain wind", "other": "rain rain"}
+    found = [m for name, text in texts.items() if (m := find_matches(name, text, terms))]
+    assert [m.field for m in strongest_first(found, "title")] == ["note", "title", "body", "other"]
+
+
+def test_a_long_text_is_matched_wherever_its_words_stand() -> None:
+    text = "wind " * 60_000 + "heavy rain " + "wind " * 60_000 + "snow"
+    found = matches(text, 'snow "heavy rain"')
+    assert found is not None
+    assert found.terms == {0, 1}
+    excerpt = render_excerpt(found)
+    assert "heavy rain" in excerpt.preview_text
+    assert text[excerpt.start_chars : excerpt.end_chars] == excerpt.preview_text
+    assert excerpt.total_chars == len(text)
+    assert matches(text, "hail") is None
+
+
+def test_a_phrase_is_found_where_one_stretch_ends_and_the_next_begins() -> None:
+    for shift in range(-12, 12):
+        text = "x" * (STRETCH_CHARS + shift - 1) + " heavy rain"
+        spaced = "x " * ((STRETCH_CHARS + shift) // 2) + "heavy rain " + "x " * 3_000
+        assert matches(spaced, '"heavy rain"') is not None
+        assert matches(text, '"heavy rain"') is not None
+
+
+def test_a_text_of_fifteen_megabytes_is_never_in_memory_word_by_word() -> None:
+    text = "rain over the harbour " * 700_000
+    tracemalloc.start()
+    assert matches(text, "snow") is None
+    assert matches(text, "harbour snow") is not None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_an_excerpt_stands_where_the_rarest_words_are() -> None:
+    text = "the rain, the rain and the rain " + "and so on " * 60 + "a heat pump in the rain"
+    found = matches(text, "rain heat pump")
+    assert found is not None
+    assert "heat pump" in render_excerpt(found).preview_text

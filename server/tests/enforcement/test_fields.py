@@ -1,0 +1,110 @@
+"""Filter values are read by the declared kind of their field, once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.errors import InvalidFilter, InvalidSort, PersonalServerError
+from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns
+from personal_server.enforcement.fields import conditions_on, order_of
+from personal_server.enforcement.queries import FilterText
+from server.tests.resource_server.journal import client, stream_grant
+
+SOURCES = client().sources
+DAY = 20_454 * DAY_NANOSECONDS  # 2026-01-01
+
+
+def condition(field: str, text: str, operator: str | None = None) -> Condition:
+    return conditions_on(SOURCES, (FilterText(field, operator, text),))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("-5", -5), ("1e2", 100), ("2.0", 2), ("9223372036854775807", 2**63 - 1)],
+)
+def test_integers_are_any_integral_json_number(text: str, value: int) -> None:
+    assert condition("word_count", text).value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " 1", "+1", "01", "0x1", "1.5", "1e-1", "NaN", "Infinity", "9223372036854775808", "1e309",
+     "1" * 65, "١"],
+)  # fmt: skip
+def test_anything_else_is_no_integer(text: str) -> None:
+    with pytest.raises(InvalidFilter) as caught:
+        condition("word_count", text)
+    assert caught.value.param == "filter[word_count]"
+    assert "filter[word_count]=" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected", "bound"),
+    [
+        ("gte", Operator.GTE, DAY),
+        ("lt", Operator.LT, DAY),
+        ("gt", Operator.GTE, DAY + DAY_NANOSECONDS),
+        ("lte", Operator.LT, DAY + DAY_NANOSECONDS),
+    ],
+)
+def test_a_bare_date_means_the_whole_day(operator: str, expected: Operator, bound: int) -> None:
+    found = condition("created_at", "2026-01-01", operator)
+    assert (found.operator, found.value) == (expected, bound)
+
+
+def test_instants_compare_as_instants() -> None:
+    found = condition("created_at", "2026-01-01T01:00:00+01:00")
+    assert found.value == instant_ns("2026-01-01T00:00:00Z") == DAY
+
+
+@pytest.mark.parametrize("text", ["2026-01-01", "2026-01-01T00:00:00", "yesterday", "2026-13-01"])
+def test_an_exact_time_needs_an_offset(text: str) -> None:
+    with pytest.raises(InvalidFilter):
+        condition("created_at", text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_booleans_are_two_words(text: str, *, value: bool) -> None:
+    assert condition("pinned", text).value is value
+
+
+@pytest.mark.parametrize("text", ["True", "1", "yes", ""])
+def test_other_words_are_no_booleans(text: str) -> None:
+    with pytest.raises(InvalidFilter):
+        condition("pinned", text)
+
+
+def test_strings_are_themselves_but_for_the_one_that_cannot_be_stored() -> None:
+    assert condition("title", "").value == ""
+    with pytest.raises(InvalidFilter):
+        condition("title", "a\x00b")
+
+
+@given(st.sampled_from(list(SOURCES[0].fields)), st.text(max_size=20), st.sampled_from(
+    [None, "gte", "gt", "lte", "lt", "eq", ""]))  # fmt: skip
+def test_any_text_is_a_condition_or_refused(field: str, text: str, operator: str | None) -> None:
+    try:
+        found = condition(field, text, operator)
+    except PersonalServerError as error:
+        refused = error.code
+        assert refused == "invalid_filter"
+    else:
+        assert found.kind is SOURCES[0].declared.properties[field].kind
+
+
+def test_the_default_order_is_newest_first() -> None:
+    order = order_of(SOURCES, None, None)
+    assert (order.field, order.kind, order.descending) == ("created_at", ValueKind.INSTANT, True)
+
+
+def test_one_source_without_the_cursor_field_hides_the_order_of_all() -> None:
+    narrow = client(stream_grant(fields=("id", "title"))).sources
+    order = order_of((SOURCES[0], narrow[1]), None, None)
+    assert (order.field, order.descending) == (None, False)
+
+
+def test_a_refused_sort_names_what_can_be_sorted_by() -> None:
+    with pytest.raises(InvalidSort) as caught:
+        order_of(SOURCES, "title", None)
+    assert caught.value.members["allowed_values"] == ["word_count", "created_at"]

@@ -1,0 +1,107 @@
+"""Grants from the command line are those of the page, with a token at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from pdpp_kernel.errors import (
+    AiTrainingConsentRequired,
+    AmbiguousConnection,
+    PersonalServerError,
+    ReviewStale,
+)
+from personal_server.consent.selections import parse_selections
+from personal_server.granting.audit import Acting
+from personal_server.granting.local_grants import LocalGranting, LocalRequest
+from personal_server.reading.tokens import TokenResolver
+from personal_server.storage.authorization import AuditRow, GrantRow, ReviewArtifactRow
+from tests.proving import bearer, unproven
+
+CLI = Acting("local_cli", user="me")
+NOTES = "https://registry.pdpp.dev/connectors/notes"
+
+
+def local(bench: Any) -> LocalGranting:
+    return LocalGranting(bench.store, lambda: bench.catalog, bench.clock, bench.random)
+
+
+def request(*entries: dict[str, object], **over: Any) -> LocalRequest:
+    asked = LocalRequest("My agent", "https://me.example", parse_selections(entries))
+    return dataclasses.replace(asked, **over)
+
+
+def test_the_token_works_at_once_and_stands_for_the_grant(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry())
+    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    found = TokenResolver(bench.store, bench.clock, unproven()).resolve(bearer(issued.access_token))
+    assert (found.kind, found.client_id) == ("client", "local_my-agent")
+    assert issued.refresh_token is not None
+    assert issued.grant_id == found.grants[0].grant_id
+    users = {row.detail.get("user") for row in bench.rows(AuditRow) if row.actor == "local_cli"}
+    assert users == {"me"}
+
+
+def test_it_is_the_grant_the_page_would_have_made(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry())
+    local(bench).approve(asked, local(bench).preview(asked), CLI)
+    bench.allow(bench.ask([make_entry()]))
+    first, second = (json.loads(row.artifact) for row in bench.rows(ReviewArtifactRow))
+    assert first["sources"] == second["sources"]
+    assert first["expires_at"] == second["expires_at"]
+
+
+def test_two_entries_give_a_package(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry(), make_entry(NOTES))
+    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    assert issued.package_id is not None
+    assert len(issued.grant_ids) == len(issued.details) == 2
+
+
+def test_single_use_is_consumed_and_never_refreshed(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry(), mode="single_use", expiry="1h")
+    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    assert issued.refresh_token is None
+    assert issued.expires_in_seconds == 3600
+    assert bench.rows(GrantRow)[0].consumed_at_ns == bench.now_ns
+
+
+def test_several_connections_and_none_named_are_ambiguous(bench: Any, make_entry: Any) -> None:
+    first = bench.catalog.connections[0]
+    second = dataclasses.replace(first, connection_id="cin_b")
+    bench.catalog = dataclasses.replace(bench.catalog, connections=(first, second))
+    with pytest.raises(AmbiguousConnection) as caught:
+        local(bench).preview(request(make_entry()))
+    found: Any = caught.value.members["available_connections"]
+    assert [one["connection_id"] for one in found] == ["cin_a", "cin_b"]
+    named = make_entry(streams=[{"name": "entries", "instance_ids": ["cin_b"]}])
+    assert local(bench).preview(request(named)).revision is not None
+
+
+def test_training_needs_its_own_word(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry(purpose_code="https://pdpp.dev/purpose/ai_training"))
+    shown = local(bench).preview(asked)
+    with pytest.raises(AiTrainingConsentRequired):
+        local(bench).approve(asked, shown, CLI)
+    agreed = dataclasses.replace(asked, ai_training=True)
+    assert local(bench).approve(agreed, shown, CLI).grant_id is not None
+
+
+def test_nothing_is_granted_when_the_source_changed_meanwhile(bench: Any, make_entry: Any) -> None:
+    asked = request(make_entry())
+    shown = local(bench).preview(asked)
+    journal = next(iter(bench.catalog.declarations.values()))
+    changed = dataclasses.replace(journal, digest="sha256:00")
+    bench.catalog = dataclasses.replace(bench.catalog, declarations={journal.source_id: changed})
+    with pytest.raises(ReviewStale):
+        local(bench).approve(asked, shown, CLI)
+    assert bench.rows(GrantRow) == []
+
+
+def test_an_unknown_source_is_named_to_its_owner(bench: Any, make_entry: Any) -> None:
+    with pytest.raises(PersonalServerError) as caught:
+        local(bench).preview(request(make_entry("https://example.com/none")))
+    assert caught.value.members["reason"] == "source_unknown"

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
+from personal_server.granting.audit import Acting
+from personal_server.granting.pauses import resume_access
+from personal_server.granting.reading_alarms import (
+    HOUR,
+    MINUTE,
+    PausePolicy,
+    ReadingWatch,
+    dismiss_alarms,
+    forget_reading,
+    limit_reading,
+    open_alarms,
+    read_since,
+    reading_figures,
+)
+from personal_server.storage.authorization import (
+    AuditRow,
+    CanaryRow,
+    GrantRow,
+    ReadingLimitsRow,
+    ReadingSpanRow,
+    ReadingWordsRow,
+)
+
+OWNER = Acting("owner")
+START = 20_000 * DAY_NANOSECONDS + 10 * HOUR * NANOSECONDS
+_numbers = itertools.count()
+
+
+def read(at_ns: int = START, asked: str = "/v1", **members: Any) -> DisclosureEntry:
+    number = next(_numbers)
+    made = DisclosureEntry(
+        f"dis_{number}", "own_1", at_ns, f"req_{number}", SERVED, "client", "rest", "GET /v1/x"
+    )
+    detail = AskedDetail(b"", asked, tuple(members.pop("keys", ())))
+    return replace(made, grant_id="grt_1", client_id="cli_1", detail=detail, **members)
+
+
+def search(words: str, at_ns: int = START) -> DisclosureEntry:
+    """One that found nothing."""
+    return read(at_ns, f"/v1/search?q={words}", route="GET /v1/search")
+
+
+def unknown(at_ns: int = START) -> DisclosureEntry:
+    route = "GET /v1/streams/{stream}/records/{record_key}"
+    return read(at_ns, route=route, outcome=DENIED, error_code="not_found")
+
+
+def rules(bench: Any) -> list[str]:
+    with bench.store.read() as reader:
+        return [row.rule for row in open_alarms(reader)]
+
+
+@pytest.fixture
+def watch(bench: Any) -> ReadingWatch:
+    return ReadingWatch(bench.store, os.urandom)
+
+
+def test_what_is_read_becomes_figures_without_a_word_or_key(
+    bench: Any, watch: ReadingWatch
+) -> None:
+    watch([search("rain"), read(record_count=7, size_bytes=90, keys=["secret-key"])])
+    watch([search("rain"), search("snow"), unknown(START + HOUR * NANOSECONDS)])
+    with bench.store.read() as reader:
+        count = read_since(reader, "grt_1", START)
+        spans = reader.rows(ReadingSpanRow)
+    assert (count.requests, count.records, count.size_bytes) == (5, 7, 90)
+    assert (count.searches, count.empty_searches, count.new_words) == (3, 3, 2)
+    assert count.unknown_keys == 1
+    assert sorted(row.seconds for row in spans) == [MINUTE, MINUTE, HOUR, HOUR]
+    (words,) = bench.rows(ReadingWordsRow)
+    assert b"rain" not in words.seen
+    assert "secret-key" not in repr(spans)
+
+
+@pytest.mark.parametrize(
+    ("entries", "rule"),
+    [
+        ([search("same") for _ in range(30)], "empty_searches"),
+        ([replace(search(f"w{n}"), fields=("id",)) for n in range(210)], "new_words"),
+        ([unknown() for _ in range(20)], "unknown_keys"),
+    ],
+)
+def test_probing_raises_one_alarm_and_one_event(
+    bench: Any, watch: ReadingWatch, entries: list[DisclosureEntry], rule: str
+) -> None:
+    half = len(entries) // 2
+    watch(entries[:half])
+    assert rules(bench) == []
+    watch(entries[half:])
+    watch(entries[half:])
+    assert rules(bench) == [rule]
+    events = [row for row in bench.rows(AuditRow) if row.event == "reading.unusual"]
+    assert [(row.grant_id, row.client_id, row.detail["rule"]) for row in events] == [
+        ("grt_1", "cli_1", rule)
+    ]
+
+
+def test_the_same_pace_over_hours_is_no_alarm(bench: Any, watch: ReadingWatch) -> None:
+    for step in range(60):
+        watch([unknown(START + step * 10 * MINUTE * NANOSECONDS)])
+        watch([search("again", START + step * 10 * MINUTE * NANOSECONDS)])
+    assert rules(bench) == []
+
+
+def test_hours_and_volume_are_compared_with_its_own_history(
+    bench: Any, watch: ReadingWatch
+) -> None:
+    for day in range(15):
+        watch([read(START + day * DAY_NANOSECONDS, record_count=200)])
+    today = START + 15 * DAY_NANOSECONDS
+    watch([read(today, record_count=1_000)])
+    assert rules(bench) == []
+    watch([read(today, record_count=1)])
+    assert rules(bench) == ["volume"]
+    night = today + 10 * HOUR * NANOSECONDS
+    watch([read(night) for _ in range(10)])
+    assert sorted(rules(bench)) == ["unseen_hour", "volume"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "held"),
+    [
+        ("never", None, "none"),
+        ("canary", None, "none"),
+        ("always", None, "alarm"),
+        ("never", True, "alarm"),
+        ("always", False, "none"),
+    ],
+)
+def test_an_alarm_pauses_as_its_owner_wants(
+    bench: Any, make_entry: Any, policy: PausePolicy, own: bool | None, held: str
+) -> None:
+    bench.allow(bench.ask([make_entry()]))
+    grant_id = bench.rows(GrantRow)[0].grant_id
+    if own is not None:
+        with bench.store.write() as writer:
+            limits = ReadingLimitsRow(held_id=grant_id, pauses=own)
+            limit_reading(writer, limits, OWNER, START)
+    watch = ReadingWatch(bench.store, os.urandom, policy)
+    watch([replace(unknown(), grant_id=grant_id) for _ in range(20)])
+    assert bench.rows(GrantRow)[0].hold == held
+    with bench.store.write() as writer:
+        assert open_alarms(writer)[0].paused is (held == "alarm")
+        assert resume_access(writer, grant_id, OWNER, START) == (held == "alarm")
+
+
+def test_a_canary_that_was_given_raises_an_alarm_each_time_it_was_dismissed(
+    bench: Any, watch: ReadingWatch
+) -> None:
+    canary = CanaryRow(connection_id="cin_1", stream="notes", key="k1", planted_at_ns=1)
+    with bench.store.write() as writer:
+        writer.insert(canary)
+    given = read(connection_id="cin_1", stream="notes", record_count=2, keys=["k0", "k1"])
+    watch([replace(given, detail=AskedDetail(b"", "", ("k0",)))])
+    watch([replace(given, grant_id=None)])
+    watch([replace(given, stream="rest")])
+    assert rules(bench) == []
+    watch([given])
+    watch([given])
+    assert rules(bench) == ["canary"]
+    (row,) = bench.rows(CanaryRow)
+    assert (row.disclosed_at_ns, row.disclosed_to) == (START, "grt_1")
+    with bench.store.write() as writer:
+        assert dismiss_alarms(writer, "grt_1", OWNER, START) == 1
+        assert dismiss_alarms(writer, "grt_1", OWNER, START) == 0
+    watch([given])
+    assert rules(bench) == ["canary"]
+
+
+def test_what_was_counted_is_forgotten_in_time(bench: Any, watch: ReadingWatch) -> None:
+    watch([search("rain")])
+    for days, spans, words in ((1, 1, 1), (31, 1, 0), (36, 0, 0)):
+        with bench.store.write() as writer:
+            forget_reading(writer, START + days * DAY_NANOSECONDS)
+        assert len(bench.rows(ReadingSpanRow)) == spans
+        assert len(bench.rows(ReadingWordsRow)) == words
+
+
+def test_figures_say_what_was_read_and_may_be(bench: Any, watch: ReadingWatch) -> None:
+    watch([read(record_count=5)])
+    watch([read(START + DAY_NANOSECONDS, record_count=3)])
+    with bench.store.write() as writer:
+        limits = ReadingLimitsRow(held_id="grt_1", records_per_day=50)
+        limit_reading(writer, limits, OWNER, START)
+        found = reading_figures(writer, "grt_1", START + DAY_NANOSECONDS)
+    assert (found.today.records, found.past.most_records, found.past.days) == (3, 5, 1)
+    assert found.limits.records_per_day == 50

@@ -1,0 +1,177 @@
+"""Refresh families: an answer that was lost is given again, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pdpp_kernel.errors import InvalidGrantCode
+from personal_server.consent.credentials import secret_hash
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import Redemption
+from personal_server.granting.retention import sweep
+from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.reading.tokens import TokenUses
+from personal_server.storage.authorization import (
+    AuditRow,
+    FamilyRow,
+    GrantRow,
+    RefreshTokenRow,
+    TokenRow,
+)
+
+CLIENT = Acting("client")
+SECOND = 10**9
+MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
+
+
+@pytest.fixture
+def first(bench: Any, make_entry: Any) -> Issued:
+    code = bench.allow(bench.ask([make_entry()]))
+    return bench.redeeming.redeem_code(Redemption("cli_1", code, "none", verifier="v" * 43), CLIENT)
+
+
+@pytest.fixture
+def uses(bench: Any) -> TokenUses:
+    return TokenUses(bench.store)
+
+
+@pytest.fixture
+def rotate(bench: Any, uses: TokenUses) -> Any:
+    rotating = Rotating(bench.store, bench.clock, bench.random, uses.flush)
+
+    def once(token: str | None, client_id: str = "cli_1") -> Issued:
+        return rotating.rotate(Refresh(client_id, token or "", "none"), CLIENT)
+
+    return once
+
+
+def pair(issued: Issued) -> tuple[str, str | None]:
+    return issued.access_token, issued.refresh_token
+
+
+def lasting(bench: Any) -> None:
+    """Let the grant outlive what the test waits for."""
+    with bench.store.write() as writer:
+        writer.change(GrantRow, [GrantRow.expires_at_ns.to(None)])
+        writer.change(FamilyRow, [FamilyRow.absolute_end_ns.to(None)])
+
+
+@pytest.mark.parametrize("wait", [0, MINUTE, 40 * MINUTE])
+def test_a_lost_answer_is_given_again_as_often_as_it_is_lost(
+    bench: Any, first: Issued, rotate: Any, wait: int
+) -> None:
+    second = rotate(first.refresh_token)
+    for _ in range(3):
+        bench.now_ns += wait // 3
+        again = rotate(first.refresh_token)
+        assert pair(again) == pair(second)
+        assert (again.grant_ids, again.details) == (second.grant_ids, second.details)
+        assert again.expires_at_ns == second.expires_at_ns
+    assert len(bench.rows(TokenRow)) == len(bench.rows(RefreshTokenRow)) == 2
+    assert bench.rows(FamilyRow)[0].generation == 2
+    assert [row.event for row in bench.rows(AuditRow)][-3:] == ["refresh.repeated"] * 3
+    assert rotate(second.refresh_token).refresh_token not in pair(second)
+
+
+def test_an_answer_lost_for_weeks_comes_with_an_access_token_that_lives(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    lasting(bench)
+    second = rotate(first.refresh_token)
+    for _ in range(8):
+        bench.now_ns += 10 * DAY
+        sweep(bench.store, bench.now_ns)
+    again = rotate(first.refresh_token)
+    assert pair(again) == pair(second)
+    assert again.expires_in_seconds == 3_600
+    stored = [row.expires_at_ns for row in bench.rows(TokenRow)]
+    assert again.expires_at_ns == bench.now_ns + HOUR == max(stored)
+
+
+def row_of(bench: Any, issued: Issued) -> TokenRow:
+    """The row of an access token."""
+    known = secret_hash(issued.access_token)
+    return next(row for row in bench.rows(TokenRow) if row.token_hash == known)
+
+
+def test_within_a_minute_two_sessions_share_one_answer_though_one_used_it(
+    bench: Any, first: Issued, rotate: Any, uses: TokenUses
+) -> None:
+    second = rotate(first.refresh_token)
+    uses.note(row_of(bench, second), bench.now_ns)
+    third = rotate(second.refresh_token)
+    bench.now_ns += MINUTE
+    assert pair(rotate(first.refresh_token)) == pair(second)
+    assert pair(rotate(second.refresh_token)) == pair(third)
+    assert bench.rows(FamilyRow)[0].revoked_at_ns is None
+
+
+@pytest.mark.parametrize("used", ["access", "refresh", "given back"])
+def test_once_the_answer_was_used_the_token_before_it_ends_the_family(
+    bench: Any, first: Issued, rotate: Any, uses: TokenUses, used: str
+) -> None:
+    second = rotate(first.refresh_token)
+    is_second = TokenRow.token_hash.equals(secret_hash(second.access_token))
+    if used == "access":
+        uses.note(row_of(bench, second), bench.now_ns)
+    elif used == "refresh":
+        rotate(second.refresh_token)
+    else:
+        with bench.store.write() as writer:
+            writer.change(TokenRow, [TokenRow.revoked_at_ns.to(bench.now_ns)], is_second)
+    bench.now_ns += MINUTE + 1
+    with pytest.raises(InvalidGrantCode) as caught:
+        rotate(first.refresh_token)
+    assert caught.value.members["fresh_authorization_required"] is True
+    assert bench.rows(FamilyRow)[0].reason == "refresh_reuse"
+    assert bench.rows(GrantRow)[0].reason == "refresh_reuse"
+
+
+def test_a_token_superseded_before_answers_were_derived_ends_the_family(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    rotate(first.refresh_token)
+    with bench.store.write() as writer:
+        writer.change(RefreshTokenRow, [RefreshTokenRow.salt.to(None)])
+    with pytest.raises(InvalidGrantCode):
+        rotate(first.refresh_token)
+    assert bench.rows(GrantRow)[0].reason == "refresh_reuse"
+
+
+def test_no_answer_is_given_again_to_another_client_or_after_the_end(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    rotate(first.refresh_token)
+    with pytest.raises(InvalidGrantCode):
+        rotate(first.refresh_token, "cli_2")
+    assert bench.rows(GrantRow)[0].reason is None
+    with bench.store.write() as writer:
+        ended = [GrantRow.revoked_at_ns.to(bench.now_ns), GrantRow.reason.to("owner")]
+        writer.change(GrantRow, ended)
+    with pytest.raises(InvalidGrantCode):
+        rotate(first.refresh_token)
+    assert bench.rows(GrantRow)[0].reason == "owner"
+
+
+def test_the_store_alone_cannot_make_the_answer_again(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    second = rotate(first.refresh_token)
+    kept = repr([*bench.rows(RefreshTokenRow), *bench.rows(TokenRow), *bench.rows(FamilyRow)])
+    for secret in (*pair(first), *pair(second)):
+        assert secret
+        assert secret not in kept
+
+
+def test_an_access_token_never_outlives_its_grant(bench: Any, first: Issued, rotate: Any) -> None:
+    bench.now_ns = bench.rows(GrantRow)[0].expires_at_ns - 60 * SECOND
+    with bench.store.write() as writer:
+        writer.change(FamilyRow, [FamilyRow.idle_end_ns.to(bench.now_ns * 2)])
+    issued = rotate(first.refresh_token)
+    assert issued.expires_in_seconds == 60
+    bench.now_ns += 60 * SECOND
+    with pytest.raises(InvalidGrantCode):
+        rotate(issued.refresh_token)
+    assert bench.rows(GrantRow)[0].reason is None

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdpp_kernel.values import render_instant
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.granting.audit import Acting
+from personal_server.granting.decisions import Granting
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.preview import Evidence, EvidenceReader
+from personal_server.storage.ports import DisclosureQuery
+from server.tests.console.household import (
+    CHECKING,
+    DAY,
+    HOME,
+    WORK,
+    Household,
+    bank_request,
+    mail_request,
+    mails,
+)
+
+OWNER = Acting("owner")
+
+
+@pytest.fixture
+def house() -> Household:
+    return Household()
+
+
+def gathered(
+    house: Household,
+    request: list[dict[str, object]],
+    connections: frozenset[str] | None = None,
+    **choice: Any,
+) -> Any:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    handle = house.ask(request).removeprefix("/consent/")
+    review = granting.view(handle, OWNER)
+    if choice:
+        streams = {"messages": StreamChoice(wanted=True, **choice)}
+        entry = EntryChoice(keep=True, connections=connections, streams=streams)
+        review = granting.preview(handle, Choices(entries={0: entry}), OWNER)
+    return house.store.evidence.gather(review.prospective())
+
+
+def test_counts_and_spans_are_those_of_the_records(house: Household) -> None:
+    found = gathered(house, mail_request(instance_ids=[HOME, WORK]))
+    assert {place: evidence.count for place, evidence in found.items()} == {
+        (HOME, "messages"): 40,
+        (WORK, "messages"): 12,
+    }
+    home = found[HOME, "messages"]
+    assert (home.earliest, home.latest) == ("2026-05-07T11:06:40.000Z", "2026-11-18T11:06:40.000Z")
+    assert home.synced_at_ns == house.clock.now_ns - 86_400 * 10**9
+
+
+def test_they_follow_the_choices(house: Household) -> None:
+    found = gathered(house, mail_request(), since="2026-10-19")
+    assert found[HOME, "messages"].count == 7
+    found = gathered(house, mail_request(time_range={"until": "2026-05-20"}))
+    assert found[HOME, "messages"].count == 3
+
+
+def test_samples_hold_the_granted_fields_only(house: Household) -> None:
+    found = gathered(house, mail_request(fields=["subject"]))
+    samples = found[HOME, "messages"].samples
+    assert len(samples) == 3
+    assert {name for sample in samples for name in sample} == {"id", "sent_at", "subject"}
+
+
+def test_evidence_shows_no_sample_in_its_representation() -> None:
+    assert "secret" not in repr(Evidence(1, samples=({"x": "secret"},)))
+
+
+def test_a_package_is_counted_source_by_source(house: Household) -> None:
+    found = gathered(house, [*mail_request(), *bank_request()])
+    assert found[CHECKING, "transactions"].count == 30
+    assert found[CHECKING, "transactions"].earliest == "2026-08-23"
+
+
+SHARED = Household()
+DAYS = st.lists(st.integers(-210, 5), min_size=4, max_size=4, unique=True).map(sorted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(DAYS, st.sampled_from([{HOME}, {WORK}, {HOME, WORK}]))
+def test_counts_spans_and_samples_equal_a_look_at_every_record(
+    days: list[int], chosen: set[str]
+) -> None:
+    asked_from, since, until, asked_to = (
+        render_instant(SHARED.clock.now_ns + day * DAY)[:10] for day in days
+    )
+    request = mail_request(time_range={"since": asked_from, "until": asked_to})
+    request[0]["streams"][0]["instance_ids"] = [HOME, WORK]  # type: ignore[index]
+    narrowed = {"since": since, "until": until}
+    found = gathered(SHARED, request, connections=frozenset(chosen), **narrowed)
+    assert {connection for connection, _ in found} == chosen
+    for connection in chosen:
+        held = mails(SHARED.clock.now_ns, 40 if connection == HOME else 12)
+        times = sorted(m["sent_at"] for m in held if since <= m["sent_at"] < until)
+        evidence = found[connection, "messages"]
+        assert evidence.count == len(times)
+        assert (evidence.earliest, evidence.latest) == (
+            (times[0], times[-1]) if times else (None, None)
+        )
+        ids = {m["id"] for m in held if since <= m["sent_at"] < until}
+        assert {sample["id"] for sample in evidence.samples} <= ids
+        assert len(evidence.samples) == min(3, len(times))
+
+
+@dataclass
+class SlowMonotonic:
+    """A clock that has used up the budget after the first look."""
+
+    looks: int = 0
+    seconds: list[float] = field(default_factory=lambda: [0.0, 10.0])
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return self.seconds[min(self.looks, len(self.seconds)) - 1]
+
+
+def test_past_the_budget_it_says_at_least(house: Household) -> None:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    house.fill(WORK, "messages", _many(house))
+    handle = house.ask(mail_request(instance_ids=[WORK])).removeprefix("/consent/")
+    ports: ReadPorts = house.reads
+    reader = EvidenceReader(ports, house.store.declarations, SlowMonotonic())
+    found = reader.gather(granting.view(handle, OWNER).prospective())
+    assert found[WORK, "messages"].count == 100
+    assert found[WORK, "messages"].at_least
+
+
+def _many(house: Household) -> list[dict[str, Any]]:
+    return [
+        {"id": f"x{number:04}", "sent_at": "2026-01-01T00:00:00Z", "subject": "x"}
+        for number in range(150)
+    ]
+
+
+def test_nothing_of_it_is_written_to_the_disclosure_log(house: Household) -> None:
+    gathered(house, mail_request())
+    assert house.disclosures.disclosures(DisclosureQuery(limit=10)) == ()

@@ -1,0 +1,219 @@
+"""A token is judged by its row and through its grant, in one order."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pdpp_kernel.errors import PersonalServerError
+from personal_server.consent.credentials import secret_hash
+from personal_server.domain.authority import SourceId
+from personal_server.domain.grant import Grant, StreamGrant, render_grant
+from personal_server.reading.tokens import TokenResolver
+from personal_server.storage.authorization import (
+    FamilyRow,
+    GrantRow,
+    PackageMemberRow,
+    PackageRow,
+    TokenRow,
+)
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.proving import bearer, unproven
+
+NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
+TOKEN = "pdpp_at_secret"
+
+
+def grant_row(grant_id: str = "grt_1", /, **over: object) -> GrantRow:
+    grant = Grant(
+        grant_id=grant_id,
+        issued_at="2026-11-21T21:00:00Z",
+        subject_id="own_1",
+        client_id="cli_1",
+        source=SourceId("connector", "https://example.com/mail"),
+        declaration_version="1",
+        purpose_code="https://pdpp.dev/purpose/agent_context",
+        access_mode="continuous",
+        streams=(StreamGrant("messages", ("cin_1",), ("id",)),),
+        expires_at=None,
+    )
+    row = GrantRow(
+        grant_id=grant_id,
+        grant=render_grant(grant),
+        client_id="cli_1",
+        connector_key="mail",
+        access_mode="continuous",
+        issued_at_ns=0,
+        revision="rv1:sha256:x",
+    )
+    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+
+
+def token_row(**over: object) -> TokenRow:
+    row = TokenRow(
+        token_hash=secret_hash(TOKEN),
+        kind="client",
+        client_id="cli_1",
+        grant_id="grt_1",
+        family_id="fam_1",
+        origin="https://me.example",
+        resource="https://me.example/mcp",
+        scope="pdpp:read",
+        issued_at_ns=NOW,
+        expires_at_ns=NOW + HOUR,
+    )
+    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+
+
+def family_row(**over: object) -> FamilyRow:
+    row = FamilyRow(
+        family_id="fam_1",
+        kind="client",
+        client_id="cli_1",
+        grant_id="grt_1",
+        origin="https://me.example",
+        resource="https://me.example/mcp",
+        scope="pdpp:read",
+        last_used_at_ns=NOW,
+        idle_end_ns=NOW + 90 * 24 * HOUR,
+    )
+    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+
+
+def resolver(*rows: object) -> TokenResolver:
+    store = MemoryAuthorizationStore("own_1")
+    with store.write() as writer:
+        for row in rows:
+            writer.insert(row)  # type: ignore[arg-type]
+    return TokenResolver(store, lambda: NOW + 1, unproven())
+
+
+def code_of(found: TokenResolver) -> str:
+    with pytest.raises(PersonalServerError) as caught:
+        found.resolve(bearer(TOKEN))
+    return caught.value.code
+
+
+def test_a_good_client_token_stands_for_its_one_grant() -> None:
+    found = resolver(token_row(), family_row(), grant_row()).resolve(bearer(TOKEN))
+    assert (found.kind, found.subject_id, found.client_id) == ("client", "own_1", "cli_1")
+    assert [(m.grant_id, m.connector_key, m.status) for m in found.grants] == [
+        ("grt_1", "mail", "active")
+    ]
+    assert found.token_reference.startswith("tok_")
+
+
+def test_an_unknown_token_is_invalid() -> None:
+    assert code_of(resolver()) == "invalid_token"
+
+
+@pytest.mark.parametrize(
+    ("grant", "code"),
+    [
+        ({"reason": "owner", "revoked_at_ns": NOW}, "grant_revoked"),
+        ({"reason": "replaced", "revoked_at_ns": NOW}, "grant_revoked"),
+        ({"reason": "client_blocked", "revoked_at_ns": NOW}, "grant_revoked"),
+        ({"expires_at_ns": NOW + 1}, "grant_expired"),
+        ({"grant": b"{}"}, "grant_invalid"),
+        ({"reason": "client_disconnected", "revoked_at_ns": NOW}, "invalid_token"),
+        ({"reason": "code_replay", "revoked_at_ns": NOW}, "invalid_token"),
+        ({"reason": "refresh_reuse", "revoked_at_ns": NOW}, "invalid_token"),
+        ({"reason": "not_collected", "revoked_at_ns": NOW}, "invalid_token"),
+        ({"reason": "idle", "revoked_at_ns": NOW}, "invalid_token"),
+    ],
+)
+def test_what_ended_the_grant_decides_even_when_the_token_expired(
+    grant: dict[str, object], code: str
+) -> None:
+    expired = token_row(expires_at_ns=NOW)
+    assert code_of(resolver(token_row(), family_row(), grant_row(**grant))) == code
+    assert code_of(resolver(expired, family_row(), grant_row(**grant))) == code
+
+
+@pytest.mark.parametrize(
+    ("token", "family"),
+    [
+        ({"expires_at_ns": NOW + 1}, {}),
+        ({"revoked_at_ns": NOW}, {}),
+        ({}, {"revoked_at_ns": NOW}),
+        ({}, {"absolute_end_ns": NOW + 1}),
+    ],
+)
+def test_a_token_or_family_that_ended_under_a_live_grant_is_invalid(
+    token: dict[str, object], family: dict[str, object]
+) -> None:
+    found = resolver(token_row(**token), family_row(**family), grant_row())
+    assert code_of(found) == "invalid_token"
+
+
+def package(*members: GrantRow, reason: str | None = None) -> TokenResolver:
+    rows: list[object] = [
+        token_row(kind="mcp_package", grant_id=None, package_id="gpkg_1"),
+        family_row(grant_id=None, package_id="gpkg_1"),
+        PackageRow(
+            package_id="gpkg_1",
+            client_id="cli_1",
+            created_at_ns=0,
+            reason=reason,
+            revision="rv1:sha256:x",
+        ),
+    ]
+    for position, member in enumerate(members):
+        rows += [member]
+        rows += [PackageMemberRow(package_id="gpkg_1", position=position, grant_id=member.grant_id)]
+    return resolver(*rows)
+
+
+REVOKED = {"reason": "owner", "revoked_at_ns": NOW}
+EXPIRED = {"expires_at_ns": NOW}
+
+
+def test_a_package_lists_its_members_with_their_status_while_one_is_active() -> None:
+    found = package(
+        grant_row("grt_1"), grant_row("grt_2", **REVOKED), grant_row("grt_3", **EXPIRED)
+    )
+    members = found.resolve(bearer(TOKEN)).grants
+    assert [m.status for m in members] == ["active", "grant_revoked", "grant_expired"]
+
+
+def test_a_package_ends_with_its_members() -> None:
+    ended = package(grant_row("grt_1", **EXPIRED), grant_row("grt_2", **REVOKED))
+    assert code_of(ended) == "grant_revoked"
+    assert code_of(package(grant_row("grt_1", **EXPIRED))) == "grant_expired"
+    assert code_of(package(grant_row("grt_1", grant=b"{}"))) == "grant_invalid"
+    assert code_of(package(grant_row("grt_1"), reason="owner")) == "grant_revoked"
+    assert code_of(package(grant_row("grt_1"), reason="refresh_reuse")) == "invalid_token"
+
+
+def test_an_owner_token_stands_for_no_grant() -> None:
+    found = resolver(token_row(kind="owner", grant_id=None), family_row(grant_id=None))
+    assert found.resolve(bearer(TOKEN)).grants == ()
+
+
+def test_the_first_use_of_a_token_is_written_before_others() -> None:
+    store, now = MemoryAuthorizationStore("own_1"), iter(range(NOW, NOW + 9))
+    with store.write() as writer:
+        for row in (token_row(), family_row(), grant_row()):
+            writer.insert(row)
+    found = TokenResolver(store, lambda: next(now), unproven())
+    for _ in range(3):
+        found.resolve(bearer(TOKEN))
+        found.uses.flush_first()
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns == NOW
+
+
+def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
+    store = MemoryAuthorizationStore("own_1")
+    with store.write() as writer:
+        for row in (token_row(), family_row(), grant_row()):
+            writer.insert(row)
+    found = TokenResolver(store, lambda: NOW + 1, unproven())
+    found.resolve(bearer(TOKEN))
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns is None
+    found.uses.flush()
+    found.uses.flush()
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns == NOW + 1

@@ -1,0 +1,50 @@
+"""Related records inside records."""
+
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import DIARY, LETTERS, LIST, NARROW, client, stream_grant
+
+
+def test_expansion_reads_children_through_their_own_grant(door: Door) -> None:
+    authority = client(stream_grant(), stream_grant("attachments", fields=("id", "entry_id")))
+    reply = door.get(f"{LIST}?expand=attachments&connection_id={DIARY}", authority)
+    children = reply.data[-1]["expanded"]["attachments"]
+    assert [c["id"] for c in children["data"]][:3] == ["a1", "a10", "a11"]
+    assert all(sorted(c["data"]) == ["entry_id", "id"] for c in children["data"])
+    assert (len(children["data"]), children["has_more"]) == (10, True)
+    more = door.get(children["url"], authority)
+    assert len(more.data) == 12
+    assert reply.data[0]["expanded"]["attachments"] == {
+        "object": "list",
+        "data": [],
+        "has_more": False,
+    }
+
+
+def test_a_limit_asks_for_its_relation(door: Door) -> None:
+    authority = client(stream_grant(), stream_grant("attachments"))
+    reply = door.get(f"{LIST}/e1?expand_limit[attachments]=3", authority)
+    assert len(reply.body["expanded"]["attachments"]["data"]) == 3
+
+
+def test_a_has_one_relation_gives_a_record_or_null(door: Door) -> None:
+    authority = client(stream_grant(), stream_grant("volumes"))
+    reply = door.get(f"{LIST}?expand=volume&connection_id={DIARY}", authority)
+    assert [r["expanded"]["volume"] and r["expanded"]["volume"]["id"] for r in reply.data] == [
+        None,
+        "v1",
+        "v1",
+    ]
+
+
+def test_the_key_that_joins_must_be_granted(door: Door) -> None:
+    authority = client(stream_grant(fields=NARROW), stream_grant("volumes"))
+    assert door.refusal(f"{LIST}?expand=volume", authority) == (403, "field_not_granted", "expand")
+
+
+def test_connections_without_the_related_stream_are_said_to_be_skipped(door: Door) -> None:
+    authority = client(stream_grant(), stream_grant("volumes", (DIARY,)))
+    reply = door.get(f"{LIST}?expand=volume", authority)
+    assert reply.warnings == ["source_skipped_not_applicable"]
+    warning = reply.body["meta"]["warnings"][0]
+    assert warning["connection_id"] == LETTERS
+    assert warning["detail"]["stream"] == "volumes"

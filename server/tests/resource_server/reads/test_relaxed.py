@@ -1,0 +1,165 @@
+"""Where too few records hold all words: what is asked further, and what is said of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personal_server.domain.spelling import likeliest, near_spellings
+from personal_server.semantics.index import PassageIndex
+from personal_server.storage.catalog import KnownDeclarations
+from server.tests.resource_server.door import Door, Reply
+from server.tests.resource_server.journal import (
+    DIARY,
+    NARROW,
+    client,
+    furnished,
+    stream_grant,
+    write,
+)
+from server.tests.semantics.tiny import TinyEmbedder
+from tests.properties.stores import open_store
+
+ASKED = (
+    "remialer",
+    "remialer rain",
+    "remialer chain wind",
+    "chain mixing remailer wind",
+    "remailer wind snow",
+    "mixing chian",
+    "zebra quokka remailer",
+    '"remailer chain" wind rain',
+    "remailer -rain wind chain",
+)
+
+
+def entry(key: str, title: str, body: str, month: int = 1) -> dict[str, Any]:
+    return {"id": key, "title": title, "body": body, "created_at": f"2026-{month:02}-01T00:00:00Z"}
+
+
+def ask(door: Door, query: str, *grants: Any) -> Reply:
+    return door.get(f"/v1/search?{query}", client(*grants))
+
+
+def test_a_mistyped_word_is_taken_for_the_near_one_that_occurs(door: Door) -> None:
+    write(door.store, DIARY, "entries", [entry(f"r{n}", "Remailer", "a chain") for n in range(3)])
+    reply = ask(door, "q=remialer%20chain")
+    assert sorted(reply.keys) == ["r0", "r1", "r2"]
+    meta = reply.body["meta"]
+    assert meta["relaxed"] == {"words": 2, "exact_count": 0, "spelled": ["remialer"]}
+    near = {"word": "remialer", "value": "remailer", "count": 3, "searched": True}
+    assert meta["near"] == [near]
+    assert reply.data[0]["matched_words"] == ["remialer", "chain"]
+    marked = reply.data[0]["snippet"]["text"]
+    assert "<mark>" in marked
+
+
+def test_a_word_that_stands_there_in_another_form_is_near_where_none_is_as_written(
+    door: Door,
+) -> None:
+    write(door.store, DIARY, "entries", [entry("r1", "", "anonymous remailers")])
+    for slip in ("remialer", "rremailer", "remaler"):
+        reply = ask(door, f"q={slip}")
+        is_slip = slip != "remaler"  # a letter that is not there could be any
+        assert reply.keys == (["r1"] if is_slip else [])
+        near = {"word": slip, "value": "remailer", "count": 1, "searched": True}
+        assert reply.body["meta"].get("near") == ([near] if is_slip else None)
+
+
+def test_exact_forbids_all_of_it(door: Door) -> None:
+    write(door.store, DIARY, "entries", [entry("r1", "Remailer", "a chain")])
+    reply = ask(door, "q=remialer%20chain&exact=true")
+    assert reply.data == []
+    assert not {"relaxed", "near"} & reply.body["meta"].keys()
+
+
+def test_most_words_follow_those_that_hold_all(door: Door) -> None:
+    texts = {"all": "chain of zinc mixers", "two": "zinc mixers", "one": "zinc and zinc"}
+    write(door.store, DIARY, "entries", [entry(key, "", text) for key, text in texts.items()])
+    reply = ask(door, "q=chain%20zinc%20mixers")
+    assert reply.keys == ["all", "two"]
+    assert reply.body["meta"]["relaxed"] == {"words": 3, "exact_count": 1, "least": 2}
+    assert [hit.get("matched_words") for hit in reply.data] == [None, ["zinc", "mixers"]]
+    further = ask(door, "q=chain%20zinc%20mixers&limit=1")
+    cursor = further.body["next_cursor"]
+    second = ask(door, f"q=chain%20zinc%20mixers&limit=1&cursor={cursor}")
+    assert second.data == reply.data[1:]
+    assert second.body["meta"]["relaxed"] == reply.body["meta"]["relaxed"]
+    door.ports.rankings.forget()
+    again = ask(door, f"q=chain%20zinc%20mixers&limit=1&cursor={cursor}")
+    assert again.data == second.data
+
+
+def test_what_is_not_there_is_said(door: Door) -> None:
+    reply = ask(door, "q=quokka%20llama%20zebra")
+    assert reply.data == []
+    assert reply.body["meta"]["empty"] == {"reason": "nothing_matches"}
+    told = {"words": 3, "exact_count": 0, "least": 2, "absent": ["quokka", "llama", "zebra"]}
+    assert reply.body["meta"]["relaxed"] in (told, {k: v for k, v in told.items() if k != "least"})
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        stream_grant(fields=NARROW),
+        stream_grant(resources=("e1", "l1")),
+        stream_grant(until="2026-06-01T00:00:00Z"),
+    ],
+    ids=["fields", "records", "time"],
+)
+def test_what_is_hidden_changes_no_byte(tmp_path: Path, shown: Any) -> None:
+    answers: list[list[bytes]] = []
+    for name, body in (("one", "a remailer chain, mixing"), ("other", "a lopkjhgf nhytr, vbcfd")):
+        folder = tmp_path / name
+        folder.mkdir()
+        with open_store("sqlite", folder) as store:
+            door = Door(furnished(store))
+            hidden = [entry(f"h{n}", "Rain", body, 12) for n in range(9)]
+            if "body" not in shown.fields:
+                hidden = [{**each, "created_at": "2026-01-01T00:00:00Z"} for each in hidden]
+            write(store, DIARY, "entries", hidden)
+            answers.append([ask(door, f"q={text}", shown).text for text in ASKED])
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("remialer", "remailer"),
+        ("remailr", "remailer"),
+        ("remaailer", "remailer"),
+        ("remauler", "remailer"),
+        ("zloty", "złoty"),
+        ("привт", "привет"),
+        ("ελλαδ", "ελλαδα"),
+    ],
+)
+def test_a_letter_added_lost_changed_or_swapped_is_near(word: str, near: str) -> None:
+    assert near in near_spellings(word)
+    assert likeliest(word, {near: 7}).words == (near,)
+
+
+@pytest.mark.parametrize("word", ["rai", "2019", "a1b2c3", "ab" * 13, "日本語日", "mixаb"])
+def test_short_words_numbers_and_mixed_scripts_have_no_near_ones(word: str) -> None:
+    assert near_spellings(word) == ()
+
+
+def test_the_likeliest_is_taken_where_it_is_clearly_that() -> None:
+    assert likeliest("meetng", {"meeting": 500}).is_clear
+    assert not likeliest("stoxe", {"store": 40, "stove": 50}).is_clear
+    assert likeliest("tihsone", {"thisone": 9, "tinsone": 9}).words[0] == "thisone"
+    assert not likeliest("rian", {"rain": 9}).is_clear
+    assert likeliest("absent", {"absent's": 0}).words == ()
+
+
+def test_nothing_is_compared_where_many_hold_all_words_in_another_spelling() -> None:
+    """What is near in meaning would stand below them."""
+    door = Door(furnished(), embedder=TinyEmbedder())
+    index = PassageIndex(door.store, KnownDeclarations(), TinyEmbedder, sleep=lambda _: None)
+    for count in (200, 201):
+        written = [entry(f"r{n}", "Letter", "weather wet") for n in range(count)]
+        write(door.store, DIARY, "entries", [*written, entry("near", "Letter", "rain")])
+        index()
+        body = ask(door, "q=weathre%20wet&mode=hybrid").body
+        is_compared = count == 200
+        assert (body["meta"]["count"]["value"] > count) == is_compared

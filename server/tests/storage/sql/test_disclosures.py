@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from personal_server.domain.disclosure import AskedDetail
+from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.sql.disclosures import SqlDisclosures
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
+from server.tests.storage.test_ports import FIRST
+from server.tests.storage.worlds import furnish, note, write
+
+PLACES = [
+    ("cin_a", "notes", "k1"),
+    ("cin_a", "notes", "k2"),
+    ("cin_a", "rest", "k1"),
+    ("cin_b", "notes", "k1"),
+]
+EMPTY_SEARCH = (None, None, "")
+
+
+def erase_record(store: SqlRecordStore) -> object:
+    return store.delete_record("cin_a", "notes", "k1", 9)
+
+
+def erase_stream(store: SqlRecordStore) -> object:
+    return store.delete_stream("cin_a", "notes", 9)
+
+
+def erase_connection(store: SqlRecordStore) -> object:
+    return store.erase_connection("cin_a", 9)
+
+
+@pytest.mark.parametrize(
+    ("erase", "left"),
+    [
+        (erase_record, [*PLACES[1:], EMPTY_SEARCH]),
+        (erase_stream, [*PLACES[2:], EMPTY_SEARCH]),
+        (erase_connection, [*PLACES[3:], EMPTY_SEARCH]),
+    ],
+)
+def test_nothing_beside_the_log_tells_of_what_was_erased(
+    tmp_path: Path, erase: Callable[[SqlRecordStore], object], left: list[object]
+) -> None:
+    database = SqliteDatabase(tmp_path / "data" / "records.db")
+    store = SqlRecordStore(database, "owner", tmp_path / "blobs")
+    furnish(store, "cin_a", "cin_b")
+    write(store, "cin_a", [note("k1"), note("k2")])
+    log = SqlDisclosures(database, "owner")
+    entries = [
+        replace(
+            FIRST,
+            connection_id=connection_id,
+            stream=stream,
+            detail=AskedDetail(b"s", "/v1/x", tuple(key.split())),
+        )
+        for connection_id, stream, key in (*PLACES, EMPTY_SEARCH)
+    ]
+    log.append_disclosures(entries)
+    assert erase(store)
+    found = sorted(log.disclosures(DisclosureQuery(10)), key=lambda item: item[0])
+    assert len(found) == 5
+    details = log.asked_details([number for number, _ in found])
+    kept = [
+        (entry.connection_id, entry.stream, " ".join(details[number].keys))
+        for number, entry in found
+        if number in details
+    ]
+    assert kept == left
+    database.close()
+
+
+def test_nothing_is_kept_beside_a_log_that_was_told_so(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "records.db")
+    log = SqlDisclosures(database, "owner", keeps_details=False)
+    log.append_disclosures([replace(FIRST, detail=AskedDetail(b"s", "/v1/x"))])
+    assert log.asked_details([1]) == {}
+    with database.read() as session:
+        assert session.value("SELECT commitment FROM disclosures") is None
+    database.close()

@@ -1,0 +1,235 @@
+"""Bookmarks in files of their own: JSON, Safari's property list, the page all browsers export."""
+
+from __future__ import annotations
+
+import plistlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from html import unescape
+from typing import BinaryIO, cast
+from xml.parsers.expat import ExpatError
+
+from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord
+from pdpp_sources.browser.history import bookmark
+from pdpp_sources.common import json_values
+from pdpp_sources.common.epochs import UNIX, WEBKIT, epoch_of
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import ExportMember
+from pdpp_sources.common.json_stream import parse_object
+from pdpp_sources.common.source import one_record
+from pdpp_sources.common.text import decoded, one_line, or_none, printable
+
+LARGEST_FILE_BYTES = 64 * 1024 * 1024
+LONGEST_LINE_BYTES = 1024 * 1024
+LONGEST_TITLE_CHARS = 16 * 1024
+_DEEPEST = 100
+_CHROMIUM = re.compile(rb'\s*\{.{0,400}?"roots"\s*:\s*\{', re.DOTALL)
+_FIREFOX = re.compile(rb'\s*\{\s*"guid"\s*:\s*"root________"')
+_PLIST = re.compile(rb"bplist00|\s*<\?xml[^>]*>\s*<!DOCTYPE plist", re.DOTALL)
+_SAFARI = re.compile(rb"WebBookmarkType|WebBookmarkUUID")
+_PAGE = re.compile(rb"\s*<!DOCTYPE NETSCAPE-Bookmark-file-1", re.IGNORECASE)
+_INSIDE = r"""(?:[^<>"]++|"[^"<]*+")*+"""
+_WORDS = r"[^<]*+(?:<(?!/?(?:a|h3|dl)\b)[^<]*+)*+"
+_MARKS = re.compile(
+    rf"<h3\b{_INSIDE}>(?P<name>{_WORDS})|<a\s(?P<link>{_INSIDE})>(?P<title>{_WORDS})"
+    r"|(?P<open><dl\b)|(?P<close></dl\b)",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r'([A-Za-z_]+)\s*=\s*"([^"]*)"')
+_TAGS = re.compile(r"<[^>]*>")
+
+
+def bookmark_kind(head: bytes) -> str | None:
+    """Which kind of file of bookmarks this is, by how it begins."""
+    if _PAGE.match(head):
+        return "page"
+    if _CHROMIUM.match(head) and (b'"bookmark_bar"' in head or b'"checksum"' in head):
+        return "chromium"
+    if _FIREFOX.match(head):
+        return "firefox"
+    if _PLIST.match(head) and _SAFARI.search(head):
+        return "safari"
+    return None
+
+
+def read_bookmarks(member: ExportMember) -> Iterator[SourceItem]:
+    """The bookmarks of a file, which is read as a whole, but for a page of HTML."""
+    kind = bookmark_kind(member.head())
+    if kind == "page":
+        yield from _page(member)
+        return
+    if member.size_bytes > LARGEST_FILE_BYTES:
+        yield Skipped(member.name, "too_large", "it is larger than bookmarks are", member.offset)
+        return
+    with member.open() as stream:
+        content = stream.read(LARGEST_FILE_BYTES)
+    nodes = _safari(content) if kind == "safari" else _json(content)
+    for number, build in enumerate(nodes, 1):
+        where, records = f"{member.name}, entry {number}", partial(_records, build, member.offset)
+        yield from one_record(where, member.offset, records)
+
+
+def _records(build: partial[Data], position: int) -> list[SourceItem]:
+    return [SourceRecord("bookmarks", build(), position)]
+
+
+def _json(content: bytes) -> Iterator[partial[Data]]:
+    """Chromium's `roots`, and Firefox's own backup. Raises: BadRecord."""
+    whole = parse_object(content)
+    roots = json_values.inner(whole, "roots")
+    if roots:
+        for root in roots.values():
+            if isinstance(root, dict):
+                yield from _chromium(cast(Data, root), (), 0)
+    else:
+        yield from _firefox(whole, (), 0)
+
+
+def _chromium(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
+    if "children" in node and depth < _DEEPEST:
+        name = json_values.line(node, "name")
+        for child in json_values.objects(node, "children"):
+            yield from _chromium(child, (*folder, name) if name else folder, depth + 1)
+    elif node.get("type") != "folder":
+        yield partial(_chromium_bookmark, node, folder)
+
+
+def _chromium_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
+    added, modified = (json_values.whole(node, n) for n in ("date_added", "date_modified"))
+    return bookmark(
+        json_values.required(node, "url"),
+        json_values.line(node, "name"),
+        " / ".join(folder),
+        WEBKIT.instant(added) if added else None,
+        WEBKIT.instant(modified) if modified else None,
+    )
+
+
+def _firefox(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
+    if node.get("guid") == "tags________":
+        return
+    if "children" in node and depth < _DEEPEST:
+        name = json_values.line(node, "title") if depth else None
+        for child in json_values.objects(node, "children"):
+            yield from _firefox(child, (*folder, name) if name else folder, depth + 1)
+    elif node.get("typeCode") == 1:
+        yield partial(_firefox_bookmark, node, folder)
+
+
+def _firefox_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
+    added, modified = (json_values.whole(node, n) for n in ("dateAdded", "lastModified"))
+    unit = UNIX["microseconds"]
+    return bookmark(
+        json_values.required(node, "uri"),
+        json_values.line(node, "title"),
+        " / ".join(folder),
+        unit.instant(added) if added else None,
+        unit.instant(modified) if modified else None,
+    )
+
+
+def _safari(content: bytes) -> Iterator[partial[Data]]:
+    """Safari's tree; a property list holds values only. Raises: BadRecord."""
+    try:
+        whole: Json = plistlib.loads(content)
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        ExpatError,
+        plistlib.InvalidFileException,
+    ):
+        raise BadRecord("damaged_file", "it is no property list that can be read") from None
+    if isinstance(whole, dict):
+        yield from _safari_nodes(cast(Data, whole), (), 0)
+
+
+def _safari_nodes(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
+    if node.get("WebBookmarkType") == "WebBookmarkTypeLeaf":
+        yield partial(_safari_bookmark, node, folder)
+    elif depth < _DEEPEST:
+        name = json_values.line(node, "Title") if depth else None
+        for child in json_values.objects(node, "Children"):
+            yield from _safari_nodes(child, (*folder, name) if name else folder, depth + 1)
+
+
+def _safari_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
+    """Only what is to be read later says when it was added."""
+    words, later = json_values.inner(node, "URIDictionary"), json_values.inner(node, "ReadingList")
+    added: Json = later.get("DateAdded")
+    return bookmark(
+        json_values.required(node, "URLString"),
+        json_values.line(words, "title"),
+        " / ".join(folder),
+        _utc(added) if isinstance(added, datetime) else None,
+        None,
+    )
+
+
+def _utc(moment: datetime) -> str:
+    return moment.replace(tzinfo=UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _page(member: ExportMember) -> Iterator[SourceItem]:
+    """The links of a page, each under the headings that are open."""
+    folders: list[str] = []
+    named = ""
+    with member.open() as stream:
+        for begin, text in _stretches(stream):
+            for found in _MARKS.finditer(text):
+                if found["name"] is not None:
+                    named = _words(found["name"])
+                elif found["open"]:
+                    folders.append(named)
+                    named = ""
+                elif found["close"]:
+                    folders[-1:] = []
+                else:
+                    open_folders, position = folders[-_DEEPEST:], member.offset + begin
+                    build = partial(
+                        _page_items, found["link"], found["title"], open_folders, position
+                    )
+                    yield from one_record(member.where(begin), position, build)
+
+
+def _stretches(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Lines with where they begin; those that a title goes over are one."""
+    begin, offset, kept, is_open = 0, 0, "", 0
+    while line := stream.readline(LONGEST_LINE_BYTES):
+        text = decoded(line)
+        kept, offset = kept + text, offset + len(line)
+        lower = text.lower()
+        is_open += lower.count("<a ") + lower.count("<h3") - lower.count("</a>")
+        is_open -= lower.count("</h3>")
+        if is_open <= 0 or len(kept) > LONGEST_TITLE_CHARS:
+            yield begin, kept
+            begin, kept, is_open = offset, "", 0
+    if kept:
+        yield begin, kept
+
+
+def _page_items(link: str, title: str, folders: list[str], position: int) -> list[SourceItem]:
+    facts = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(link)}
+    url = or_none(printable(facts.get("href", "")).strip())
+    if url is None:
+        raise BadRecord("bad_record", "it has no address")
+    folder = " / ".join(filter(None, folders))
+    added, modified = (_counted(facts.get(name)) for name in ("add_date", "last_modified"))
+    record = bookmark(url, or_none(_words(title)), folder, added, modified)
+    return [SourceRecord("bookmarks", record, position)]
+
+
+def _counted(text: str | None) -> str | None:
+    """Seconds since 1970; some programs write finer ones."""
+    number = int(text) if text and text.isdecimal() and len(text) < 19 else 0
+    epoch = epoch_of(number) or UNIX["seconds"]
+    return epoch.instant(number) if number else None
+
+
+def _words(html: str) -> str:
+    return one_line(printable(unescape(_TAGS.sub("", html))))

@@ -1,0 +1,101 @@
+"""Give a record the file it speaks of, or say why it comes without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from mimetypes import MimeTypes
+
+from pdpp_kernel.source_item import (
+    LARGEST_BLOB_BYTES,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_stream,
+)
+from pdpp_sources.common.declaration import (
+    StreamForm,
+    blob,
+    file_text,
+    integer,
+    key,
+    moment,
+    reference,
+    text,
+    word,
+)
+from pdpp_sources.common.errors import MemberDamaged
+from pdpp_sources.common.export import ExportMember
+
+_NEWER = {
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".epub": "application/epub+zip",
+    ".webp": "image/webp",
+    ".heic": "image/heic",
+    ".heif": "image/heif",
+    ".avif": "image/avif",
+    ".m4a": "audio/mp4",
+    ".amr": "audio/amr",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/opus",
+    ".md": "text/markdown",
+}
+# What every Python knows, and no more: what a machine adds would change records between machines.
+_KINDS = MimeTypes()
+for _ending, _kind in _NEWER.items():
+    _KINDS.add_type(_kind, _ending)
+UNKNOWN_KIND = "application/octet-stream"
+# The files of chats: the same stream whichever program they were sent with.
+FILES = StreamForm(
+    "files",
+    "Pictures and files in your chats",
+    "Name, kind and content of the media that was exported.",
+    [
+        key(),
+        reference("message_id", "The message", required=True),
+        moment("sent_at", "When the message was sent", event=True),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        blob(),
+        *file_text(),
+    ],
+    time_field="sent_at",
+    parents={"message": ("messages", "message_id")},
+)
+
+
+def kind_of(filename: str | None) -> str | None:
+    """The MIME type that a file's ending stands for."""
+    return _KINDS.guess_type(filename or "", strict=False)[0]
+
+
+def is_media(name: str) -> bool:
+    """Whether a file is a picture, recording or document, by its ending."""
+    return (kind_of(name) or "").startswith(("image/", "video/", "audio/", "application/pdf"))
+
+
+def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[SourceItem]:
+    """The record with the member's bytes in `blob_ref`; without them, and a report, if they fail.
+
+    Shapes: the record has `filename`, `mime_type` and `size_bytes`.
+    """
+    code = "missing_attachment"
+    if member is not None and member.size_bytes > LARGEST_BLOB_BYTES:
+        code = "attachment_too_large"
+    elif member is not None:
+        try:
+            kind = record.data["mime_type"] or UNKNOWN_KIND
+            blob = blob_of_stream(member.exact, kind, record.data["filename"])
+        except MemberDamaged:
+            code = "damaged_file"
+        else:
+            facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
+            yield replace(record, data=record.data | facts, blobs=(blob,))
+            return
+    yield record
+    where = member.name if member else record.stream
+    yield Skipped(where, code, "recorded without its content", record.position)

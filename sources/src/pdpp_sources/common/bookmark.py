@@ -1,0 +1,130 @@
+"""Where the reader of this process stands, and the places that it must not try again.
+
+Files come from strangers, so they are read in a process of its own (`sources/reader_process.py`),
+which is ended when one entry takes too long or too much. What it was at then is its bookmark; the
+next process is told, reports that place as too costly, and reads on behind it. Where nobody
+watches, nothing is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol, cast
+
+from pdpp_kernel.texts import message
+from pdpp_sources.common.errors import BadRecord
+
+Step = Literal["looking", "beginning", "entry", "after"]
+STEPS: tuple[Step, ...] = ("looking", "beginning", "entry", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a reader was at: looking at a file, beginning it, one entry, or reading on after one.
+
+    Shapes: `file` tells the very file from others.
+    Units: `at` in bytes from the start of the file.
+    """
+
+    file: str
+    step: Step
+    at: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.step} {self.at}"
+
+
+def parse_place(text: str) -> Place:
+    """A place as it was written. Raises: ValueError."""
+    file, step, at = text.split(" ")
+    return Place(file, STEPS[STEPS.index(cast(Step, step))], int(at))
+
+
+class MarkedFile(Protocol):
+    """A file among those of an export."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells the very file from others."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Where it begins if all files are laid end to end."""
+        ...
+
+
+class Watcher(Protocol):
+    """Whoever is told where a reader stands."""
+
+    def file(self, fingerprint: str) -> None:
+        """It turns to that file."""
+        ...
+
+    def stands(self, step: Step, at: int) -> None:
+        """It is at that place of the file."""
+        ...
+
+    def goes_on(self) -> None:
+        """It has read a stretch of the file."""
+        ...
+
+
+class Bookmark:
+    """The one place at which the reader of a process stands."""
+
+    def __init__(self) -> None:
+        self._watcher: Watcher | None = None
+        self._costly: frozenset[Place] = frozenset()
+        self._here: frozenset[tuple[Step, int]] = frozenset()
+        self._begin = 0
+
+    def watch(self, watcher: Watcher | None, costly: Iterable[Place]) -> None:
+        """From now on tell the watcher every place, and give up at the costly ones."""
+        self._watcher, self._costly = watcher, frozenset(costly)
+
+    def looking_at(self, file: MarkedFile) -> None:
+        """It asks what a file is. Raises: BadRecord, if that was too costly before."""
+        self._enter(file, "looking")
+
+    def beginning(self, file: MarkedFile) -> None:
+        """It begins to read a file. Raises: BadRecord, if that was too costly before."""
+        self._enter(file, "beginning")
+
+    def entry(self, position: int) -> None:
+        """It reads the entry at a position. Raises: BadRecord, if that was too costly before."""
+        self._stand("entry", position - self._begin)
+
+    def after(self, position: int) -> None:
+        """It reads on after that entry. Raises: BadRecord, if that was too costly before."""
+        self._stand("after", position - self._begin)
+
+    def goes_on(self) -> None:
+        """It has read a stretch of the file, and may take its time for that."""
+        if self._watcher is not None:
+            self._watcher.goes_on()
+
+    def _enter(self, file: MarkedFile, step: Step) -> None:
+        if self._watcher is not None:
+            fingerprint, self._begin = file.fingerprint, file.offset
+            self._here = frozenset((p.step, p.at) for p in self._costly if p.file == fingerprint)
+            self._watcher.file(fingerprint)
+            self._stand(step, 0)
+
+    def _stand(self, step: Step, at: int) -> None:
+        if self._watcher is None:
+            return
+        if self._here and (step, at) in self._here:
+            raise BadRecord("too_costly", _REASONS[step])
+        self._watcher.stands(step, at)
+
+
+_REASONS: dict[Step, str] = {
+    "looking": message("telling what it is takes too long or too much memory"),
+    "beginning": message("reading this file takes too long or too much memory"),
+    "entry": message("reading it takes too long or too much memory"),
+    "after": message("what follows in this file takes too long or too much memory"),
+}
+
+BOOKMARK = Bookmark()

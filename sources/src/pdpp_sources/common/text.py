@@ -1,0 +1,103 @@
+"""Bytes and strings from anywhere, made into printable Unicode without ever failing."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from pdpp_kernel.source_item import Json
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+_STRAY = "personal-server-stray-byte"
+_SUPERSETS = {
+    "us-ascii": "utf-8",
+    "ascii": "utf-8",
+    "iso-8859-1": "cp1252",
+    "latin-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "ks_c_5601-1987": "cp949",
+    "euc-kr": "cp949",
+    "shift_jis": "cp932",
+    "iso-8859-8-i": "iso-8859-8",
+}
+_WESTERN = frozenset({"cp1252", "windows-1252", "iso-8859-15", "latin1", "iso8859-1"})
+
+
+def printable(text: str) -> str:
+    """The text without control characters and half surrogates."""
+    text = _CONTROLS.sub("", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def printable_within(value: Json) -> Json:
+    """The value with every text in it printable, however deep. Raises: RecursionError."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [printable_within(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        return {printable(name): printable_within(each) for name, each in held.items()}
+    return value
+
+
+def decoded(content: bytes, charset: str | None = None) -> str:
+    """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows.
+
+    Where the charset named is known, a byte that is none of it costs one character.
+
+    What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
+    """
+    named = _codec(charset)
+    for candidate in ("utf-8", named) if named in _WESTERN else (named, "utf-8"):
+        try:
+            return printable(content.decode(candidate))
+        except (LookupError, ValueError):
+            continue
+    if charset and named != "utf-8":
+        try:
+            return printable(content.decode(named, "replace"))
+        except (LookupError, ValueError):
+            pass
+    return printable(content.decode("utf-8", _STRAY))
+
+
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """The first byte that is no UTF-8 as a character of Windows-1252."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101  # nothing is encoded with this
+    stray = error.object[error.start : error.start + 1]
+    return stray.decode("cp1252", "replace"), error.start + 1
+
+
+codecs.register_error(_STRAY, _western)
+
+
+def _codec(charset: str | None) -> str:
+    name = (charset or "utf-8").strip("\"' ").lower()
+    return _SUPERSETS.get(name, name)
+
+
+def one_line(text: str, longest: int = 1000) -> str:
+    """White space folded to single blanks, cut at a length."""
+    return " ".join(text.split())[:longest]
+
+
+def or_none(text: str | None) -> str | None:
+    """None instead of an empty string."""
+    return text or None
+
+
+def host_of(url: str) -> str | None:
+    """The name of the site in an address on the web, if it can be read."""
+    try:
+        return or_none(urlsplit(url).hostname)
+    except ValueError:
+        return None

@@ -1,0 +1,37 @@
+"""Instants as the store keeps them: RFC 3339, UTC, with `Z`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+from pdpp_sources.common.errors import BadRecord
+
+
+def rendered(instant: datetime, zone: tzinfo = UTC) -> str:
+    """An instant in UTC; one without a zone is read in `zone`.
+
+    Raises: BadRecord, if it lies outside the calendar once moved to UTC.
+    """
+    try:
+        aware = instant if instant.tzinfo else instant.replace(tzinfo=zone)
+        moved = aware.astimezone(UTC)
+    except (OverflowError, ValueError):
+        raise BadRecord("bad_date", "its date lies outside the calendar") from None
+    digits = "milliseconds" if moved.microsecond else "seconds"
+    return moved.isoformat(timespec=digits).replace("+00:00", "Z")
+
+
+def from_epoch(seconds: float) -> str:
+    """An instant counted in seconds from 1970. Raises: BadRecord."""
+    try:
+        return rendered(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
+        raise BadRecord("bad_date", "its date lies outside the calendar") from None
+
+
+def from_iso(text: str, zone: tzinfo = UTC) -> str:
+    """An ISO 8601 instant; one without a zone is read in `zone`. Raises: BadRecord."""
+    try:
+        return rendered(datetime.fromisoformat(text.strip()), zone)
+    except ValueError:
+        raise BadRecord("bad_date", "its date cannot be read") from None

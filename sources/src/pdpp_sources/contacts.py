@@ -1,0 +1,481 @@
+"""Contacts: vCard files of any version, with their pictures."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_bytes,
+    stable_id,
+)
+from pdpp_sources.common.components import cut_components
+from pdpp_sources.common.declaration import (
+    StreamForm,
+    blob,
+    caseless,
+    declaration,
+    integer,
+    key,
+    moment,
+    names,
+    person,
+    plain,
+    text,
+    word,
+)
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.source import (
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from pdpp_sources.common.text import decoded, one_line, or_none, printable
+from pdpp_sources.common.times import from_iso
+
+_DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64\\?,", re.IGNORECASE)
+_NO_SEPARATOR = "\0"
+_ESCAPE = re.compile(r'\\([\\;,:nN"])')
+_QUOTED = "quoted-printable"
+_ENCODINGS = frozenset({"QUOTED-PRINTABLE", "BASE64", "B", "8BIT"})
+_BLANKS = (" ", "\t")
+_LINE_END = re.compile(r"\r*\n|\r")
+_APPLE_LABEL = re.compile(r"^_\$!<(.*)>!\$_$")
+# Kinds that say nothing, and those that people call otherwise.
+_NO_KINDS = frozenset({"pref", "voice", "internet", "x400", "intl", "postal", "parcel", "dom"})
+_KIND_NAMES = {"cell": "mobile", "msg": "messages"}
+_SERVICES = {
+    "IMPP": "",
+    "X-SOCIALPROFILE": "",
+    "X-AIM": "aim",
+    "X-ICQ": "icq",
+    "X-JABBER": "jabber",
+    "X-MSN": "msn",
+    "X-YAHOO": "yahoo",
+    "X-SKYPE": "skype",
+    "X-SKYPE-USERNAME": "skype",
+    "X-GOOGLE-TALK": "google talk",
+    "X-GTALK": "google talk",
+    "X-GADUGADU": "gadu-gadu",
+    "X-GROUPWISE": "groupwise",
+    "X-QQ": "qq",
+    "X-TWITTER": "twitter",
+    "X-TELEGRAM": "telegram",
+}
+_RELATIONS = {
+    "RELATED": "related",
+    "X-ABRELATEDNAMES": "related",
+    "X-SPOUSE": "spouse",
+    "X-EVOLUTION-SPOUSE": "spouse",
+    "X-KADDRESSBOOK-X-SPOUSESNAME": "spouse",
+    "X-CHILDREN": "child",
+    "X-MANAGER": "manager",
+    "X-EVOLUTION-MANAGER": "manager",
+    "X-KADDRESSBOOK-X-MANAGERSNAME": "manager",
+    "X-ASSISTANT": "assistant",
+    "X-EVOLUTION-ASSISTANT": "assistant",
+    "X-KADDRESSBOOK-X-ASSISTANTSNAME": "assistant",
+}
+_DAYS = {
+    "ANNIVERSARY": "anniversary",
+    "X-ANNIVERSARY": "anniversary",
+    "X-EVOLUTION-ANNIVERSARY": "anniversary",
+    "X-KADDRESSBOOK-X-ANNIVERSARY": "anniversary",
+    "X-ABDATE": "day",
+    "DEATHDATE": "died",
+}
+_LONGEST_HEAD = 8_000
+_HEAD = re.compile(rf'((?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}}+):')
+_PARAMETER = re.compile(r'(?:[^";]|"[^"]*+")++')
+_DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
+_VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
+CONTACTS = StreamForm(
+    "contacts",
+    "Your contacts",
+    "Names, addresses, numbers, birthdays and notes of the people you know.",
+    [
+        key(),
+        caseless(text("display_name", "Full name", title=True)),
+        caseless(plain("given_name", "Given name")),
+        caseless(plain("middle_name", "Further given names")),
+        caseless(word("family_name", "Family name")),
+        plain("name_prefix", "What stands before the name, as Dr."),
+        plain("name_suffix", "What stands after the name, as Jr."),
+        names("nicknames", "Other names"),
+        person(
+            names("emails", "E-mail addresses"),
+            PersonForm.ADDRESS,
+            named_by="display_name",
+            card=True,
+        ),
+        names("emails_by_kind", "The same, each as its kind and the address: work: ada@…"),
+        person(
+            names("phones", "Telephone numbers"),
+            PersonForm.NUMBER,
+            named_by="display_name",
+            card=True,
+        ),
+        names("phones_by_kind", "The same, each as its kind and the number: mobile, work: +49…"),
+        person(
+            names("instant_messages", "Names in messengers and networks: skype: ada"),
+            PersonForm.HANDLE,
+            named_by="display_name",
+            card=True,
+        ),
+        text("reachable_at", "All addresses, numbers and names in messengers, to search in"),
+        caseless(text("organization", "Company or organization")),
+        text("job_title", "What they do there"),
+        names("organizations", "All organizations of theirs"),
+        names("job_titles", "All they do there"),
+        names("addresses", "Postal addresses"),
+        names("addresses_by_kind", "The same, each as its kind and the address: home: 12 St …"),
+        names("related_people", "Family, assistants and others: spouse: Ann Byron"),
+        names("anniversaries", "Days to remember but the birthday: wedding: 2010-05-01"),
+        plain("birthday", "YYYY-MM-DD, --MM-DD without the year, or as written"),
+        integer("birth_month", "Month of the birthday, 1 to 12"),
+        text("note", "Notes about the person"),
+        names("urls", "Web addresses"),
+        names("categories", "Groups and labels"),
+        moment("updated_at", "When it was last changed"),
+        blob("photo", "Picture"),
+    ],
+    views={"names": ("Names only", ["id", "display_name", "organization"])},
+)
+
+
+class ContactsSource:
+    """Reads every vCard of every file."""
+
+    connector_key = "contacts"
+    declaration: Data = declaration(
+        "contacts", "Contacts", "People of your address books.", [CONTACTS]
+    )
+    how_to_export = (
+        "Google: takeout.google.com or contacts.google.com > Export > vCard. Apple: select all, "
+        "then File > Export > Export vCard. Outlook and phones: any .vcf file or folder of them."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim what begins as a vCard."""
+        suffixes = (".vcf", ".vcard", ".txt", "")
+        return claim(matching(export, _VCARD.match, *suffixes), "it begins as a vCard")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield one record for each card."""
+        return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+    with member.open() as stream:
+        for piece in cut_components(stream, frozenset({"VCARD"})):
+            where, position = member.where(piece.offset), member.offset + piece.offset
+            if piece.raw is not None and piece.name:
+                build = partial(_contact, piece.raw, where, position)
+                yield from one_record(where, position, build)
+            elif piece.name:
+                yield Skipped(where, *piece.fault, position)
+
+
+def _contact(raw: bytes, where: str, position: int) -> Iterator[SourceItem]:
+    named = _Card(properties(raw))
+    name_parts = (named.first_parts("N") + [None] * 5)[:5]
+    emails, phones = named.texts("EMAIL"), named.texts("TEL")
+    display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1::-1])))
+    organizations, titles = named.joined("ORG"), [*named.texts("TITLE"), *named.texts("ROLE")]
+    organization, handles = next(iter(organizations), None), named.handles()
+    shown = display or organization or next(iter([*emails, *phones]), None)
+    if shown is None:
+        raise BadRecord("bad_record", "the card names nobody")
+    uid = named.text("UID")
+    data: Data = {
+        "id": stable_id("person", uid) if uid else stable_id("person", shown, *emails, *phones),
+        "display_name": shown,
+        "given_name": name_parts[1],
+        "middle_name": name_parts[2],
+        "family_name": name_parts[0],
+        "name_prefix": name_parts[3],
+        "name_suffix": name_parts[4],
+        "nicknames": named.texts("NICKNAME"),
+        "emails": emails,
+        "emails_by_kind": named.by_kind("EMAIL"),
+        "phones": phones,
+        "phones_by_kind": named.by_kind("TEL"),
+        "instant_messages": handles,
+        "reachable_at": or_none(" ".join([*emails, *phones, *handles])),
+        "organization": organization,
+        "job_title": next(iter(titles), None),
+        "organizations": organizations,
+        "job_titles": titles,
+        "addresses": named.joined("ADR") or named.texts("LABEL"),
+        "addresses_by_kind": named.by_kind("ADR") or named.by_kind("LABEL"),
+        "related_people": named.related(),
+        "anniversaries": named.anniversaries(),
+        **_birthday(named.all("BDAY")[:1]),
+        "note": named.text("NOTE"),
+        "urls": named.texts("URL"),
+        "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
+        "updated_at": _instant(named.text("REV")),
+    }
+    yield from _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"), where)
+
+
+class _Card:
+    """The properties of one card, asked by name."""
+
+    def __init__(self, card: list[CardProperty]) -> None:
+        self._card = card
+        # Apple names the kind of a property in another one of the same group.
+        self._labels = {each.group: each.text for each in card if each.name == "X-ABLABEL"}
+
+    def all(self, name: str) -> list[CardProperty]:
+        return [each for each in self._card if each.name == name and each.value.strip()]
+
+    def texts(self, name: str) -> list[str]:
+        found = (_bare(each.text) for each in self.all(name))
+        return list(dict.fromkeys(filter(None, found)))
+
+    def joined(self, name: str) -> list[str]:
+        """The parts of each, in one line."""
+        found = (one_line(", ".join(filter(None, each.parts))) for each in self.all(name))
+        return list(dict.fromkeys(filter(None, found)))
+
+    def by_kind(self, name: str) -> list[str]:
+        """Each with its kinds before it, as far as the card names them."""
+        structured = name == "ADR"
+        found = [
+            _labelled(
+                self._kinds_of(each),
+                ", ".join(filter(None, each.parts)) if structured else _bare(each.text),
+            )
+            for each in self.all(name)
+        ]
+        return list(dict.fromkeys(filter(None, found)))
+
+    def handles(self) -> list[str]:
+        """Names in messengers, with the messenger before each."""
+        found: list[str] = []
+        for each in self._card:
+            service = _SERVICES.get(each.name)
+            if service is None or not each.value.strip():
+                continue
+            scheme, _, rest = each.text.strip().partition(":")
+            handle = rest if rest and scheme.isalnum() and not rest.startswith("//") else each.text
+            called = each.parameters.get("X-SERVICE-TYPE") or service or self._kind_or(each, scheme)
+            found.append(_labelled([called.lower()], handle))
+        return list(dict.fromkeys(found))
+
+    def related(self) -> list[str]:
+        """People, each with who they are to this one."""
+        found: list[str] = []
+        for each in self._card:
+            kind = _RELATIONS.get(each.name)
+            if kind is not None and each.value.strip():
+                kinds = self._kinds_of(each) or [kind]
+                found.append(_labelled(kinds, each.text.strip()))
+        return list(dict.fromkeys(found))
+
+    def anniversaries(self) -> list[str]:
+        """Days, each with what it is."""
+        found: list[str] = []
+        for each in self._card:
+            kind = _DAYS.get(each.name)
+            if kind is not None and each.value.strip():
+                day = _birthday([each])["birthday"]
+                found.append(_labelled(self._kinds_of(each) or [kind], day))
+        return list(dict.fromkeys(found))
+
+    def _kind_or(self, each: CardProperty, otherwise: str) -> str:
+        return next(iter(self._kinds_of(each)), otherwise)
+
+    def _kinds_of(self, each: CardProperty) -> list[str]:
+        """The kinds of a property: what its owner called it, else its types."""
+        label = _APPLE_LABEL.sub(r"\1", self._labels.get(each.group, "")) if each.group else ""
+        kinds = [_KIND_NAMES.get(kind, kind) for kind in each.kinds if kind not in _NO_KINDS]
+        return list(dict.fromkeys([label.strip().lower()] if label.strip() else kinds))
+
+    def text(self, name: str) -> str | None:
+        return next((each.text.strip() for each in self.all(name)), None)
+
+    def first_parts(self, name: str) -> list[str | None]:
+        return [or_none(part) for each in self.all(name)[:1] for part in each.parts]
+
+
+def _bare(value: str) -> str:
+    return one_line(value).removeprefix("tel:").removeprefix("mailto:")
+
+
+def _labelled(kinds: Iterable[str], value: str) -> str:
+    kind = ", ".join(kinds)
+    return one_line(f"{kind}: {value}" if kind else value)
+
+
+def _with_photo(
+    record: SourceRecord, photos: list[CardProperty], where: str
+) -> Iterator[SourceItem]:
+    """The card with its first picture; one that cannot be had costs the picture alone."""
+    codes: list[str] = []
+    for photo in photos:
+        if not photo.is_inline:
+            continue
+        content = photo.binary
+        if content and len(content) <= LARGEST_BLOB_BYTES:
+            made = blob_of_bytes(content, photo.image_type, None, "/photo")
+            yield replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
+            return
+        codes.append("attachment_too_large" if content else "missing_attachment")
+    yield record
+    for code in codes[:1]:
+        yield Skipped(where, code, "the card was kept without its picture", record.position)
+
+
+def _birthday(written: list[CardProperty]) -> Data:
+    """A day, if it is written as one; Apple writes a year that is to be left out as 1604."""
+    text = written[0].text.strip() if written else None
+    found = _DAY.match(text or "")
+    if found is None:
+        return {"birthday": text, "birth_month": None}
+    year, month, day = found.groups()
+    if year == written[0].parameters.get("X-APPLE-OMIT-YEAR"):
+        year = "-"
+    return {"birthday": f"{year}-{month}-{day}", "birth_month": int(month)}
+
+
+def _instant(value: str | None) -> str | None:
+    try:
+        return from_iso(value) if value else None
+    except BadRecord:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CardProperty:
+    """One property: its name without group, its parameters, its value with its escapes."""
+
+    name: str
+    value: str
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
+    kinds: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value with its escapes undone."""
+        return self._split(_NO_SEPARATOR)[0]
+
+    @property
+    def parts(self) -> list[str]:
+        """The components of a structured value."""
+        return [part.strip() for part in self._split(";")]
+
+    @property
+    def listed(self) -> list[str]:
+        """The entries of a list."""
+        return [entry for each in self._split(",") if (entry := each.strip())]
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the value holds the bytes of a picture, not an address of one."""
+        encoded = self.parameters.get("ENCODING", "").upper() in ("B", "BASE64")
+        return encoded or _DATA_URI.match(self.value) is not None
+
+    @property
+    def binary(self) -> bytes | None:
+        """The bytes of an inline picture."""
+        inline = _DATA_URI.match(self.value)
+        if not self.is_inline:
+            return None
+        packed = self.value[inline.end() :] if inline else self.value
+        try:
+            return binascii.a2b_base64("".join(packed.split()))
+        except ValueError:
+            return None
+
+    @property
+    def image_type(self) -> str:
+        """The MIME type of an inline picture."""
+        inline = _DATA_URI.match(self.value)
+        kind = (inline.group(1) if inline else self.parameters.get("TYPE", "jpeg")).lower()
+        name = re.sub(r"[^a-z0-9.+-]", "", kind.removeprefix("image/"))
+        return f"image/{name or 'jpeg'}"
+
+    def _split(self, separator: str) -> list[str]:
+        parts = _SPLITS[separator](self.value)
+        return [_ESCAPE.sub(_unescaped, each).replace("\r\n", "\n") for each in parts]
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return "\n" if escape.group(1) in "nN" else escape.group(1)
+
+
+def _splits(separator: str) -> Callable[[str], list[str]]:
+    """Cut a value where the separator stands without a backslash."""
+    pieces = re.compile(rf"((?:[^\\{separator}]|\\.|\\\Z)*+)(?:{separator}|\Z)", re.DOTALL)
+
+    def split(value: str) -> list[str]:
+        *found, rest = pieces.findall(value)
+        return found if found and not rest else [*found, rest]
+
+    return split
+
+
+_SPLITS = {each: _splits(each) for each in (_NO_SEPARATOR, ";", ",")}
+
+
+def properties(raw: bytes) -> list[CardProperty]:
+    """The properties of a card in their order; lines that are none are passed over."""
+    lines = _logical_lines(decoded(raw))
+    return [found for line in lines if (found := _property(line)) is not None]
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines put together again: folded ones, and of vCard 2.1 those that end in a soft break."""
+    pieces: list[str] = []
+    quoted = False
+    for line in _LINE_END.split(text):
+        if pieces and line and quoted and pieces[-1].endswith("="):
+            pieces.append(f"\n{line}")
+        elif pieces and line[:1] in _BLANKS:
+            pieces.append(line[1:])
+        else:
+            yield "".join(pieces)
+            pieces, quoted = [line] if line else [], _QUOTED in line[:_LONGEST_HEAD].lower()
+    yield "".join(pieces)
+
+
+def _property(line: str) -> CardProperty | None:
+    """One logical line (RFC 6350, section 3.3). Parameters without a name are of vCard 2.1."""
+    head = _HEAD.match(line)
+    if head is None:
+        return None
+    pieces: list[str] = _PARAMETER.findall(head.group(1))
+    name, *written = pieces
+    parameters: dict[str, str] = {}
+    kinds: list[str] = []
+    for each in written:
+        key, _, values = each.partition("=")
+        if not values:
+            key, values = ("ENCODING" if key.upper() in _ENCODINGS else "TYPE", key)
+        first = values[1:].partition('"')[0] if values[:1] == '"' else values.partition(",")[0]
+        parameters.setdefault(key.upper(), first)
+        if key.upper() == "TYPE":
+            kinds += [kind.strip().lower() for kind in values.replace('"', "").split(",")]
+    value = line[head.end() :]
+    if parameters.get("ENCODING", "").lower() == _QUOTED:
+        value = decoded(binascii.a2b_qp(value.encode()), parameters.get("CHARSET"))
+    group, _, plain_name = name.rpartition(".")
+    kept = tuple(printable(kind) for kind in kinds if kind)
+    return CardProperty(plain_name.upper(), printable(value), parameters, kept, group.upper())

@@ -1,0 +1,203 @@
+"""Read what a file says, by what it is: first by its content, then by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from pdpp_kernel.source_item import FileText, TextState
+from pdpp_sources.common.attachments import UNKNOWN_KIND, kind_of
+from pdpp_sources.common.html_text import html_to_text
+from pdpp_sources.common.text import decoded, printable
+from pdpp_sources.file_texts import office, pdf, rtf
+from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
+from pdpp_sources.mail.message import Headers, MailText, body_of, shown
+
+MOST_LEVELS = 3  # of mails and what is attached to them in each other
+_HEAD_BYTES = 8192
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_PAGE = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_CALENDAR = re.compile(rb"\s*BEGIN:VCALENDAR\b", re.IGNORECASE)
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE)
+_SCRIPT = re.compile(r"<script\b[^<>]*>", re.IGNORECASE)
+_WRITTEN = re.compile(
+    r"(?:text|message)/.+|application/(json|xml|x-yaml|yaml|toml|javascript|x-sh|sql|.*\+json)"
+)
+_MAIL = frozenset({"message/rfc822", "message/global"})
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+Reader = Callable[[bytes, Draft], None]
+
+
+def read_text(content: bytes, mime_type: str | None, filename: str | None) -> FileText:
+    """What a file says, and whether that is all of it.
+
+    Shapes: the kind and the name are what others say of it.
+    Raises: MemoryError, where it takes more than there is.
+    """
+    draft, state = Draft(), TextState.READ
+    try:
+        _read(content, mime_type, filename, draft, MOST_LEVELS)
+    except EnoughRead:
+        state = TextState.CUT
+    except NoText as why:
+        state = why.state
+    except RecursionError:
+        state = TextState.TOO_COSTLY
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 (libraries raise whatever a damaged file leads to)
+        state = TextState.DAMAGED
+    text = draft.finished()
+    if state is TextState.READ and draft.is_damaged:
+        state = TextState.DAMAGED
+    if state is TextState.READ and not text:
+        state = TextState.EMPTY
+    return FileText(state, text or None)
+
+
+def _read(
+    content: bytes, mime_type: str | None, filename: str | None, draft: Draft, levels: int
+) -> None:
+    """Lay the text to the draft. Raises: NoText, EnoughRead."""
+    draft.goes_on()
+    if not content:
+        return
+    kind = (mime_type or UNKNOWN_KIND).partition(";")[0].strip().lower()
+    named = kind_of(filename)
+    if kind in (UNKNOWN_KIND, "text/plain", "application/x-unknown") and named:
+        kind = named
+    if _by_content(content, kind, draft):
+        return
+    if kind in _MAIL:
+        _read_mail(content, draft, levels)
+    elif kind in _PAGES or _PAGE.match(content[:_HEAD_BYTES]):
+        draft.add(html_to_text(_page(content)))
+    elif kind == "text/calendar" or _CALENDAR.match(content[:_HEAD_BYTES]):
+        _read_calendar(content, draft)
+    else:
+        draft.add(_written(content, kind))
+
+
+def _by_content(content: bytes, kind: str, draft: Draft) -> bool:
+    """Whether its first bytes said what it is, and it was read."""
+    if pdf.MARK in content[: pdf.HEAD_BYTES] and not _WRITTEN.fullmatch(kind):
+        pdf.read_pdf(content, draft)
+    elif content.startswith(office.MARK):
+        office.read_office(content, draft)
+    elif content.startswith(rtf.MARK):
+        rtf.read_rtf(content, draft)
+    elif content.startswith(_OLE):
+        # Microsoft wraps an encrypted document of today into a file of yesterday.
+        is_new = "openxmlformats" in kind
+        raise NoText(TextState.ENCRYPTED if is_new else TextState.OTHER_KIND)
+    else:
+        return False
+    return True
+
+
+def _written(content: bytes, kind: str) -> str:
+    """The content as text. Raises: NoText, if it is none."""
+    if content.startswith(_WIDE):
+        return printable(content.decode("utf-16", "replace"))
+    if b"\x00" in content[:_HEAD_BYTES]:
+        raise NoText(TextState.OTHER_KIND)
+    if _WRITTEN.fullmatch(kind):
+        return decoded(content)
+    if kind != UNKNOWN_KIND:
+        is_broken = kind == "application/pdf"  # it would have been known by how it begins
+        raise NoText(TextState.DAMAGED if is_broken else TextState.OTHER_KIND)
+    try:
+        return printable(content.decode())
+    except UnicodeDecodeError:
+        raise NoText(TextState.OTHER_KIND) from None
+
+
+def _page(content: bytes) -> str:
+    """A document without its scripts, which hold more markup than it has itself."""
+    found = _CHARSET.search(content[:_HEAD_BYTES])
+    html = decoded(content, found[1].decode("ascii") if found else None)
+    pieces, at = list[str](), 0
+    for script in _SCRIPT.finditer(html):
+        end = html.find("</script", script.end())
+        if script.start() >= at and end >= 0:
+            pieces.append(html[at : script.start()])
+            at = end
+        if end < 0:
+            break
+    return "".join((*pieces, html[at:]))
+
+
+def _read_mail(content: bytes, draft: Draft, levels: int) -> None:
+    """A message as a person reads it, then the text of what is attached to it."""
+    mail = MailText(content)
+    headers = Headers(mail.message)
+    for name in ("from", "to", "cc"):
+        people = ", ".join(shown(headers.addresses(name)))
+        draft.add(f"{name.capitalize()}: {people}\n" if people else "")
+    for name in ("date", "subject"):
+        said = headers.text(name)
+        draft.add(f"{name.capitalize()}: {said}\n" if said else "")
+    body = body_of(mail, mail.message)
+    draft.add(f"\n{body.text}\n")
+    for each in body.attachments:
+        draft.add(f"\nAttached: {each.filename or each.mime_type}\n")
+        if levels:
+            try:
+                _read(each.content, each.mime_type, each.filename, draft, levels - 1)
+            except NoText as why:
+                draft.is_damaged |= why.state is TextState.DAMAGED
+        draft.add("\n")
+
+
+# Calendars --------------------------------------------------------------------------------------
+_FOLDED = re.compile(r"\r?\n[ \t]")
+_LINE = re.compile(r'([A-Za-z-]+)((?:;[A-Za-z-]+=(?:"[^"\r\n]*"|[^:;"\r\n]*))*):(.*)')
+_ZONE = re.compile(r';(?:TZID)="?([^";:]+)', re.IGNORECASE)
+_NAME = re.compile(r';CN=(?:"([^"]+)"|([^;:]+))', re.IGNORECASE)
+_INSTANT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?\Z")
+_ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
+_SHOWN = {
+    "SUMMARY": "",
+    "DTSTART": "Begins: ",
+    "DTEND": "Ends: ",
+    "DUE": "Due: ",
+    "LOCATION": "Where: ",
+    "ORGANIZER": "Invited by: ",
+    "ATTENDEE": "With: ",
+    "URL": "Page: ",
+    "DESCRIPTION": "",
+}
+
+
+def _read_calendar(content: bytes, draft: Draft) -> None:
+    """Each entry as its lines, without alarms and zones."""
+    inside: list[str] = []
+    for line in _FOLDED.sub("", decoded(content)).splitlines():
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        name, parameters, value = found.groups()
+        if name.upper() == "BEGIN":
+            inside.append(value.strip().upper())
+        elif name.upper() == "END" and inside:
+            draft.add("\n" if inside.pop() in _ENTRIES else "")
+        elif inside and inside[-1] in _ENTRIES and name.upper() in _SHOWN:
+            draft.goes_on()
+            said = "".join(_said(name.upper(), parameters, value))
+            draft.add(f"{_SHOWN[name.upper()]}{said}\n" if said else "")
+
+
+def _said(name: str, parameters: str, value: str) -> Iterator[str]:
+    instant, who = _INSTANT.match(value), _NAME.search(parameters)
+    if name in ("ORGANIZER", "ATTENDEE"):
+        address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
+        yield f"{who[1] or who[2]} <{address}>" if who else address
+    elif instant:
+        year, month, day, hour, minute, is_utc = instant.groups()
+        zone = _ZONE.search(parameters)
+        yield f"{year}-{month}-{day}"
+        yield f" {hour}:{minute}" if hour else ""
+        yield " UTC" if is_utc else f" {zone[1]}" if zone and hour else ""
+    else:
+        yield re.sub(r"\\([nN,;\\])", lambda m: "\n" if m[1] in "nN" else m[1], value)

@@ -1,0 +1,108 @@
+"""Databases that a program has open, copied before they are read: the copy stands still.
+
+The reader may write nothing, and a program may write at any time; so whoever asks it to read copies
+such a file with the log beside it, and looks whether it changed meanwhile. Nothing is opened but
+for reading, no lock is asked for or minded, and the copy is deleted with its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pdpp_sources.common.errors import ExportUnreadable
+from pdpp_sources.common.export import BESIDE, SQLITE, open_file
+
+_TRIES = 10
+_PAUSE_SECONDS = 0.2
+_MARGIN_BYTES = 64 * 1024 * 1024
+Stamp = tuple[tuple[int, int], ...]
+
+
+def copies_of_live(path: Path, folder: Path, within: Path | None = None) -> dict[str, str]:
+    """Copy each database in use under a path, with what lies beside it, into a folder.
+
+    Returns: where the copy of each file lies, by the path of the file.
+    Shapes: `within` as in `open_file`.
+    Raises: ExportUnreadable, where one never stands still or the copy has no room.
+    """
+    copies: dict[str, str] = {}
+    for number, database in enumerate(_live(path)):
+        own = folder / str(number)
+        own.mkdir()
+        for file in _steady(database, own, within):
+            copies[str(file)] = str(own / file.name)
+    return copies
+
+
+def _live(path: Path) -> Iterator[Path]:
+    """The databases beside which their program keeps something."""
+    if path.is_file():
+        if len(_files_of(path)) > 1:
+            yield path
+        return
+    for folder, folders, names in os.walk(path, followlinks=False):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        known = set(names)
+        for name in sorted(known):
+            if any(name + ending in known for ending in BESIDE):
+                file = Path(folder, name)
+                if len(_files_of(file)) > 1:
+                    yield file
+
+
+def _files_of(database: Path) -> list[Path]:
+    """A database with what lies beside it; nothing if it is none."""
+    try:
+        if not stat.S_ISREG(database.stat().st_mode):
+            return []
+        with database.open("rb") as stream:
+            if stream.read(len(SQLITE)) != SQLITE:
+                return []
+    except OSError:
+        return []
+    files = (Path(f"{database}{ending}") for ending in BESIDE)
+    return [database, *(file for file in files if file.is_file())]
+
+
+def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
+    """Copy until nothing changed meanwhile. Raises: ExportUnreadable."""
+    for _ in range(_TRIES):
+        try:
+            files = _files_of(database)
+            before = _stamp(files)
+            _check_room(sum(size for size, _ in before), folder)
+            for file in files:
+                with open_file(file, within) as held, (folder / file.name).open("wb") as copy:
+                    shutil.copyfileobj(held, copy)
+                shutil.copystat(file, folder / file.name)
+            if before == _stamp(_files_of(database)):
+                return files
+        except FileNotFoundError:  # a log that its program took away meanwhile
+            pass
+        except OSError:
+            raise ExportUnreadable(
+                "A database that a program has open cannot be copied.",
+                "Close the program, and import it again.",
+            ) from None
+        time.sleep(_PAUSE_SECONDS)
+    raise ExportUnreadable(
+        "A program keeps changing this database.", "Close the program, and import it again."
+    )
+
+
+def _stamp(files: list[Path]) -> Stamp:
+    found = [file.stat() for file in files]
+    return tuple((each.st_size, each.st_mtime_ns) for each in found)
+
+
+def _check_room(size_bytes: int, folder: Path) -> None:
+    if shutil.disk_usage(folder).free < size_bytes + _MARGIN_BYTES:
+        raise ExportUnreadable(
+            "There is no room for the copy of a database that a program has open.",
+            "Make room on the disk, or close the program and copy its file yourself.",
+        )

@@ -1,0 +1,367 @@
+"""A parsed message: its headers, its body and its attachments, however real mail writes them."""
+
+from __future__ import annotations
+
+import binascii
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.policy import compat32
+from email.utils import getaddresses, parsedate_tz
+from functools import lru_cache
+from typing import cast
+
+from pdpp_sources.common.html_text import read_html
+from pdpp_sources.common.text import decoded, one_line, printable
+
+MAX_DEPTH = 40
+LONGEST_HEADER_CHARS = 32_000
+_MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
+_ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
+_PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
+_LARGE_BYTES = 4 * 1024 * 1024
+_BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
+_LONG_BYTES = 256 * 1024
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_LONGEST_NUMBER = 18
+_SIGNATURE = "-- "
+_PLACED = re.compile(r"\s*base64 of bytes (\d{1,9}) to (\d{1,9})\s*")
+_TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A mailbox of somebody: what they are called, and where they are reached."""
+
+    name: str
+    email: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} <{self.email}>" if self.name and self.email else self.name or self.email
+        )
+
+
+class Headers:
+    """The header block of one message, read once, asked by lower-case name."""
+
+    def __init__(self, message: Message) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in message.raw_items():
+            self._values.setdefault(name.lower(), []).append(_unescaped(str(value)))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def raw(self, name: str) -> str:
+        """The first value as it stands, unfolded."""
+        return self._values.get(name, [""])[0]
+
+    def text(self, name: str) -> str:
+        """The first value for a person to read."""
+        return one_line(decode_words(self.raw(name)), 2000)
+
+    def addresses(self, name: str) -> list[Address]:
+        """Everybody named in all headers of that name."""
+        return [each for value in self._values.get(name, []) for each in _addresses(value)]
+
+    def message_ids(self, name: str) -> list[str]:
+        """The message ids in a header, without their brackets."""
+        value = self.raw(name)
+        found = _MESSAGE_ID.findall(value)
+        if not found and name == "message-id" and value.strip():
+            found = [value.strip()]
+        return [printable(each)[:998] for each in found]
+
+    def labels(self) -> list[str]:
+        """Gmail's labels: a list with commas, in which a label with a comma stands in quotes."""
+        value = one_line(decode_words(self.raw("x-gmail-labels")), 8000)
+        rows = list(csv.reader([value], skipinitialspace=True)) if value else []
+        return list(dict.fromkeys(label.strip() for row in rows for label in row if label.strip()))
+
+    def sent_at(self, envelope: bytes) -> datetime | None:
+        """When it was sent: by its date, else by the first server's clock, else by the mailbox."""
+        received = (value.rpartition(";")[2] for value in self._values.get("received", []))
+        from_line = _ENVELOPE_DATE.search(envelope)
+        candidates = (
+            self.raw("date"),
+            *received,
+            from_line.group().decode("ascii", "replace") if from_line else "",
+        )
+        return next(filter(None, map(_instant, candidates)), None)
+
+
+def shown(addresses: Iterable[Address]) -> list[str]:
+    """Addresses as people write them."""
+    return [str(address) for address in addresses]
+
+
+def decode_words(value: str) -> str:
+    """Text with its encoded words decoded; if one cannot be, all stay as they are."""
+    if "=?" not in value or len(value) > LONGEST_HEADER_CHARS:
+        return printable(value)
+    try:
+        pieces = decode_header(value)
+    except HeaderParseError:
+        return printable(value)
+    return printable("".join(_piece(content, charset) for content, charset in pieces))
+
+
+def _piece(content: bytes | str, charset: str | None) -> str:
+    """A stretch of a header; the library gives what is not encoded as escaped Latin-1."""
+    if isinstance(content, str):
+        return content
+    if charset is None:
+        try:
+            return content.decode("raw-unicode-escape")
+        except UnicodeDecodeError:
+            return content.decode("latin-1")
+    return decoded(content, charset.partition("*")[0])
+
+
+@lru_cache(maxsize=8192)
+def _addresses(value: str) -> tuple[Address, ...]:
+    """The people of one header; the same few stand in most messages of a mailbox."""
+    return tuple(
+        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
+        for who, email in getaddresses([value])
+        if who or email
+    )
+
+
+def _instant(value: str) -> datetime | None:
+    try:
+        parts = parsedate_tz(value)
+        if parts is None:
+            return None
+        local = datetime(*parts[:6], tzinfo=UTC)
+        return local - timedelta(seconds=parts[9] or 0)
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def _unescaped(value: str) -> str:
+    """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
+    unfolded = _FOLD.sub("", value) if "\n" in value else value
+    return unfolded if value.isascii() else _decoded_raw(unfolded)
+
+
+def _decoded_raw(value: str) -> str:
+    return decoded(value.encode("utf-8", "surrogateescape"))
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message."""
+
+    filename: str | None
+    mime_type: str
+    content: bytes
+
+
+@dataclass(slots=True)
+class Body:
+    """What a message says, and what it carries."""
+
+    texts: list[str] = field(default_factory=list[str])
+    links: list[str] = field(default_factory=list[str])
+    attachments: list[Attachment] = field(default_factory=list[Attachment])
+
+    @property
+    def text(self) -> str:
+        """All text parts in their order."""
+        return "\n\n".join(piece for piece in self.texts if piece)
+
+
+class MailText:
+    """The bytes of a message, and their tree.
+
+    The library takes eight times a message's size. So the long stretches of base64 in a large one
+    are kept from it: a line in their place says where they stand, from which they are decoded.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        large = len(raw) > _LARGE_BYTES
+        lean = _BASE64.sub(self._placed, raw) if large else raw
+        self.message = message_from_bytes(lean, policy=compat32)
+
+    def decoded(self, payload: object) -> bytes | None:
+        """The bytes that a payload stands for, if it is such a line."""
+        found = _PLACED.fullmatch(payload) if isinstance(payload, str) else None
+        if found is None:
+            return None
+        begin, end = map(int, found.groups())
+        with memoryview(self._raw) as view, view[begin:end] as encoded:
+            try:
+                return binascii.a2b_base64(encoded)
+            except ValueError:
+                return b""
+
+    def _placed(self, found: re.Match[bytes]) -> bytes:
+        begin, end = found.span()
+        if end - begin < _LONG_BYTES:
+            return found.group()
+        return b"base64 of bytes %d to %d\n" % (begin, end)
+
+
+def body_of(text: MailText, message: Message, depth: int = 0) -> Body:
+    """Read a part of a message and everything below it."""
+    body = Body()
+    children = _children(message)
+    if children is None or depth > MAX_DEPTH:
+        _read_leaf(text, message, body)
+        return body
+    inner = [body_of(text, child, depth + 1) for child in children]
+    body.attachments = [each for one in inner for each in one.attachments]
+    body.links = list(dict.fromkeys(link for one in inner for link in one.links))
+    if message.get_content_subtype() == "alternative":
+        # Of several versions of one text the plain one speaks, if it says anything.
+        kinds = (child.get_content_type() for child in children)
+        speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
+        plain = [one for kind, one in speaking if kind == "text/plain"]
+        inner = plain[:1] or [one for _, one in speaking[-1:]]
+    body.texts = [text for one in inner for text in one.texts]
+    return body
+
+
+def _children(message: Message) -> list[Message] | None:
+    if message.get_content_maintype() != "multipart":
+        return None
+    return _inner(message) if message.is_multipart() else _misnamed(message)
+
+
+def _misnamed(message: Message) -> list[Message] | None:
+    """The parts of a message that announces another boundary than it uses."""
+    content = _content(message)
+    found = _PART_BEGINS.match(content)
+    if found is None:
+        return None
+    head = b'Content-Type: multipart/mixed; boundary="' + found.group(1) + b'"\n\n'
+    parsed = message_from_bytes(head + content, policy=compat32)
+    return _inner(parsed) if parsed.is_multipart() else None
+
+
+def _inner(message: Message) -> list[Message]:
+    payload = cast("list[object]", message.get_payload())
+    return [part for part in payload if isinstance(part, Message)]
+
+
+def _read_leaf(mail: MailText, part: Message, body: Body) -> None:
+    kind = part.get_content_type()
+    filename = _filename(part)
+    attached = part.get_content_disposition() == "attachment" or filename is not None
+    if kind in ("text/plain", "text/html") and not attached:
+        text = decoded(_content(part), _charset(part))
+        if kind == "text/html":
+            page = read_html(text)
+            body.texts, body.links = [page.text], page.links
+        else:
+            body.texts = [_unflowed(text.replace("\r\n", "\n"), part).strip("\n\r\t ")]
+    elif part.get_content_maintype() != "multipart" or _content(part).strip():
+        mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
+        content = mail.decoded(part.get_payload())
+        content = _content(part) if content is None else content
+        body.attachments.append(Attachment(filename, mime_type, content))
+
+
+def _unflowed(text: str, part: Message) -> str:
+    """Lines that a program broke put together again, where it says so.
+
+    Source: RFC 3676, section 4.
+    """
+    if _parameter(part, "format") != "flowed":
+        return text
+    joint = -1 if _parameter(part, "delsp") == "yes" else None
+    lines: list[str] = []
+    flows, depth = False, 0
+    for line in text.split("\n"):
+        inner = line.lstrip(">")
+        quoted, said = len(line) - len(inner), inner.removeprefix(" ")
+        if flows and quoted == depth and said != _SIGNATURE:
+            lines[-1] = lines[-1][:joint] + said
+        else:
+            lines.append(f"{'>' * quoted} {said}" if quoted else said)
+        flows, depth = said.endswith(" ") and said != _SIGNATURE, quoted
+    return "\n".join(lines)
+
+
+def _parameter(part: Message, name: str) -> str:
+    if not _has_word(part, "content-type", name):
+        return ""
+    try:
+        return str(part.get_param(name, "")).lower()
+    except (LookupError, ValueError, TypeError):
+        return ""
+
+
+def _has_word(part: Message, header: str, word: str) -> bool:
+    """Whether a header can have a parameter of that name: most have none."""
+    return word in str(part.get(header, "")).lower()
+
+
+def ends_early(raw: bytes) -> bool:
+    """Whether a message says itself that more of it should follow."""
+    blank = _BLANK_LINE.search(raw)
+    if blank is None:
+        return True
+    head = message_from_bytes(raw[: blank.end()], policy=compat32)
+    length = str(head.get("content-length", "")).strip()
+    if length.isdecimal() and len(length) < _LONGEST_NUMBER:
+        return len(raw) - blank.end() < int(length)
+    boundary = _parameter(head, "boundary")
+    return bool(boundary) and f"--{boundary}--".encode() not in raw.lower()
+
+
+def _content(part: Message) -> bytes:
+    if part.is_multipart():
+        return b"\n".join(map(_as_bytes, _inner(part)))
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _as_bytes(message: Message) -> bytes:
+    """The message, or where it cannot be written again its headers."""
+    try:
+        return message.as_bytes(policy=compat32)
+    except (UnicodeError, LookupError, ValueError, TypeError):
+        lines = "".join(f"{name}: {value}\n" for name, value in message.raw_items())
+        return lines.encode("utf-8", "surrogateescape")
+
+
+def _charset(part: Message) -> str | None:
+    if not _has_word(part, "content-type", "charset"):
+        return None
+    try:
+        return part.get_content_charset()
+    except (LookupError, ValueError):
+        return None
+
+
+def _filename(part: Message) -> str | None:
+    named = (("content-disposition", "filename"), ("content-type", "name"))
+    if not any(_has_word(part, *each) for each in named):
+        return None
+    _give_raw_bytes_a_meaning(part)
+    try:
+        name = part.get_filename()
+    except (LookupError, ValueError, TypeError):
+        return None
+    if name is None:
+        return None
+    readable = one_line(decode_words(_decoded_raw(name)), 500)
+    return re.split(r"[/\\]", readable)[-1].strip(". ")[-255:] or None
+
+
+def _give_raw_bytes_a_meaning(part: Message) -> None:
+    """Names of files in 8-bit headers, which the library would replace by marks of doubt."""
+    for name, value in list(part.raw_items()):
+        if name.lower() in ("content-type", "content-disposition") and not str(value).isascii():
+            part.replace_header(name, _decoded_raw(str(value)))

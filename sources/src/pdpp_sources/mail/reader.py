@@ -1,0 +1,336 @@
+"""The mail reader: members of an export in, messages and attachments out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import PurePosixPath
+
+from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_bytes,
+    stable_id,
+)
+from pdpp_kernel.texts import message
+from pdpp_sources.common.declaration import (
+    StreamForm,
+    blob,
+    caseless,
+    declaration,
+    file_text,
+    flag,
+    integer,
+    key,
+    labelled,
+    moment,
+    names,
+    person,
+    plain,
+    reference,
+    sent_to,
+    text,
+    word,
+    written_by,
+)
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.source import (
+    MOST_REMEMBERED,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+)
+from pdpp_sources.common.text import or_none, printable
+from pdpp_sources.common.times import rendered
+from pdpp_sources.mail.mbox import (
+    LARGEST_MESSAGE_BYTES,
+    SEPARATOR,
+    RawMessage,
+    split_mbox,
+)
+from pdpp_sources.mail.message import (
+    Address,
+    Attachment,
+    Body,
+    Headers,
+    MailText,
+    body_of,
+    ends_early,
+    shown,
+)
+from pdpp_sources.mail.threads import thread_of
+
+LONGEST_BODY_CHARS = 4_000_000
+_HEADER = re.compile(
+    rb"^(received|return-path|delivered-to|message-id|date|from|to|subject|mime-version|content-type"
+    rb"|x-[a-z-]+):",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
+_NEWLINE = ord("\n")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
+_MAILDIR = frozenset({"cur", "new", "tmp"})
+MESSAGES = StreamForm(
+    "messages",
+    "Your e-mails",
+    "Sender, recipients, date, subject, text and labels of every message.",
+    [
+        key(),
+        labelled(
+            reference(
+                "thread_id", "Messages of one conversation share it, also from several imports"
+            ),
+            "subject",
+        ),
+        moment("sent_at", "When it was sent, in UTC", event=True),
+        text("subject", "Subject line", title=True),
+        written_by(caseless(text("from_name", "Name of the sender"))),
+        person(
+            written_by(
+                caseless(
+                    word("from_address", "E-mail address of the sender, lower case", searched=True)
+                )
+            ),
+            PersonForm.ADDRESS,
+            named_by="from_name",
+        ),
+        person(names("to", "Recipients, as name and address"), PersonForm.WRITTEN),
+        person(names("cc", "Recipients of a copy"), PersonForm.WRITTEN),
+        person(names("bcc", "Recipients of a blind copy"), PersonForm.WRITTEN),
+        caseless(word("to_address", "E-mail address of the first recipient, lower case")),
+        sent_to(text("recipients", "Names and addresses of all recipients, to search in")),
+        caseless(plain("reply_to", "Where answers are asked to go")),
+        text("body", "The text; of HTML mails what a reader sees, without markup"),
+        names("links", "Where its page leads: each link as its words and its address in <>"),
+        names("labels", "Labels or folders the mail program gave it"),
+        text("labelled", "All labels, to search in"),
+        word("mailbox", "Name of the mailbox file or folder it was found in"),
+        word("list_id", "Mailing list it came through"),
+        flag("is_reply", "Whether it answers another message"),
+        integer("attachment_count", "Number of attached files", summed=True),
+        integer("size_bytes", "Size of the whole message in bytes", summed=True),
+        plain("internet_message_id", "The Message-ID of the mail standard, without brackets"),
+        plain("in_reply_to", "Message-ID of the message it answers"),
+    ],
+    time_field="sent_at",
+    views={
+        "headers": (
+            "Who, when and subject, without the text",
+            ["id", "thread_id", "sent_at", "subject", "from_name", "from_address", "to", "cc"],
+        ),
+        "traffic": ("Only who and when", ["id", "sent_at", "from_address", "to"]),
+    },
+    children={"attachments": ("attachments", "message_id")},
+    threads={"thread": "thread_id"},
+    semantic=["subject", "body"],
+)
+ATTACHMENTS = StreamForm(
+    "attachments",
+    "Files attached to your e-mails",
+    "Name, type, size and content of every attached file.",
+    [
+        key(),
+        reference("message_id", "The message it came with", required=True),
+        moment("sent_at", "When the message was sent, in UTC", event=True),
+        plain("subject", "Subject line of the message"),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        blob(),
+        *file_text(),
+    ],
+    time_field="sent_at",
+    views={"names": ("Names only", ["id", "message_id", "sent_at", "filename", "mime_type"])},
+    parents={"message": ("messages", "message_id")},
+)
+DECLARATION = declaration(
+    "mail", "E-mail", "Messages and attachments of a mailbox.", [MESSAGES, ATTACHMENTS]
+)
+
+
+class MailSource:
+    """Reads mbox files, Maildir folders and single messages."""
+
+    connector_key = "mail"
+    declaration: Data = DECLARATION
+    how_to_export = (
+        "Gmail: takeout.google.com, choose Mail, download the zip. Thunderbird: copy the folder's "
+        "file without extension from the profile. Apple Mail: Mailbox > Export Mailbox. Others: "
+        "any .mbox, Maildir folder or .eml files."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim what begins with an mbox separator or with the headers of a message."""
+        return claim(matching(export, _is_mail), "it begins like a mailbox or a message")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each message, then its attachments."""
+        if len(export.members) == 1:
+            only = export.members[0]
+            return each_member(export, lambda member: _read_member(member, start - only.offset))
+        return beginning_at(start, _without_repeats(each_member(export, _read_member)))
+
+
+def _is_mail(head: bytes) -> bool:
+    if SEPARATOR.match(head):
+        return True
+    block = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
+    if not _HEADER_LINE.match(block):
+        return False
+    names = {name.lower() for name in _HEADER.findall(block)}
+    return len(names) >= 3 and bool(names & {b"from", b"received", b"message-id"})
+
+
+def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+    """A message that lies in several mailboxes is read from the first, of so many as fit."""
+    seen: set[int] = set()
+    repeated = False
+    for item in items:
+        if isinstance(item, SourceRecord) and item.stream == "messages":
+            mark = int(item.data["id"][-16:], 16)
+            repeated = mark in seen
+            if len(seen) < MOST_REMEMBERED:
+                seen.add(mark)
+            if repeated:
+                reason = message("the same message was read from another mailbox")
+                yield Skipped(item.data["mailbox"], "duplicate", reason, item.position)
+        if isinstance(item, Skipped) or not repeated:
+            yield item
+
+
+def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
+    begin = max(0, begin)
+    if SEPARATOR.match(member.head()):
+        with member.open(begin) as stream:
+            for message in split_mbox(stream, member.offset + begin):
+                yield from _read_message(message, member)
+        return
+    raw = None
+    if member.size_bytes <= LARGEST_MESSAGE_BYTES:
+        with member.open() as stream:
+            raw = stream.read()
+    yield from _read_message(RawMessage(member.offset, b"", raw), member)
+
+
+def _read_message(found: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
+    raw, position = found.raw, found.offset
+    where = member.where(position - member.offset)
+    if raw is None:
+        limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
+        yield Skipped(
+            where, "too_large", message("the message is over %(most)s MB", most=limit), position
+        )
+    elif not found.complete and ends_early(raw):
+        reason = message("the mailbox ends in the middle of this message")
+        yield Skipped(where, "truncated", reason, position)
+    else:
+        mailbox, envelope = _mailbox_name(member.name), found.envelope
+        build = partial(mail_records, raw, envelope, mailbox, position)
+        yield from one_record(where, position, build)
+
+
+def _mailbox_name(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.parent.name in _MAILDIR:
+        return path.parent.parent.name or "Inbox"
+    if path.suffix.lower() == ".eml":
+        return path.parent.name or "Single messages"
+    if path.name == "mbox" and path.parent.name:
+        return path.parent.name.removesuffix(".mbox")
+    return path.name.removesuffix(".mbox")
+
+
+def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> Iterator[SourceItem]:
+    """The records of one message.
+
+    Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
+    """
+    text = MailText(raw)
+    headers = Headers(text.message)
+    record_id = _record_id(headers, raw)
+    body = body_of(text, text.message)
+    sent_at = headers.sent_at(envelope)
+    when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
+    thread_id, links = thread_of(headers, mailbox, sent_at)
+    data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
+    data["thread_id"] = thread_id or record_id
+    yield SourceRecord("messages", data, position, thread=links)
+    came_with = when | {"message_id": record_id, "subject": data["subject"]}
+    for number, attachment in enumerate(body.attachments, 1):
+        yield from _attachment_items(attachment, number, came_with, position)
+
+
+def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
+    sender = next(iter(headers.addresses("from")), Address("", ""))
+    to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
+    labels = headers.labels()
+    names = ("references", "in-reply-to", "message-id")
+    references, answered, own_ids = (headers.message_ids(name) for name in names)
+    own_id = own_ids[0] if own_ids else None
+    return {
+        "id": record_id,
+        "subject": or_none(headers.text("subject")),
+        "from_name": or_none(sender.name),
+        "from_address": or_none(sender.email.lower()),
+        "to": shown(to),
+        "cc": shown(cc),
+        "bcc": shown(bcc),
+        "to_address": next((each.email.lower() for each in to if each.email), None),
+        "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
+        "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
+        "body": body.text[:LONGEST_BODY_CHARS],
+        "links": [printable(each) for each in body.links],
+        "labels": labels,
+        "labelled": or_none(", ".join(labels)),
+        "mailbox": or_none(printable(mailbox)),
+        "list_id": or_none(headers.text("list-id")),
+        "is_reply": bool(answered or references),
+        "attachment_count": len(body.attachments),
+        "internet_message_id": own_id,
+        "in_reply_to": answered[0] if answered else None,
+    }
+
+
+def _record_id(headers: Headers, raw: bytes) -> str:
+    """The digest of what identifies a message and of its text, which may be too large to copy."""
+    blank = _BLANK_LINE.search(raw)
+    if b"\r\n" in raw:
+        raw = raw[blank.end() if blank else len(raw) :].replace(b"\r\n", b"\n")
+        begin, end = 0, len(raw)
+    else:
+        begin, end = blank.end() if blank else len(raw), len(raw)
+    while begin < end and raw[begin] == _NEWLINE:
+        begin += 1
+    while end > begin and raw[end - 1] == _NEWLINE:
+        end -= 1
+    with memoryview(raw) as view, view[begin:end] as body:
+        return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
+
+
+def _attachment_items(
+    attachment: Attachment, number: int, came_with: Data, position: int
+) -> Iterator[SourceItem]:
+    content = attachment.content
+    data: Data = came_with | {
+        "id": f"{came_with['message_id']}.{number}",
+        "filename": attachment.filename,
+        "mime_type": attachment.mime_type,
+        "size_bytes": len(content),
+    }
+    if len(content) > LARGEST_BLOB_BYTES:
+        limit = LARGEST_BLOB_BYTES // 1024 // 1024
+        reason = message("over %(most)s MB: recorded without its content", most=limit)
+        yield SourceRecord("attachments", data, position)
+        yield Skipped("attachments", "attachment_too_large", reason, position)
+        return
+    blob = blob_of_bytes(content, attachment.mime_type, attachment.filename)
+    yield SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))

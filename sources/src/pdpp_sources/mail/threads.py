@@ -1,0 +1,127 @@
+"""What puts a mail into a thread: what it answers, or where it names nothing, its subject.
+
+Mail that names what it answers (In-Reply-To, References) is in one thread with that, whether that
+comes sooner, later or never. An answer that names nothing, as some mailing lists send them, is in
+one thread with mail of the same subject within a month, if it came through the same list, or two
+of its people stand in that mail as the one who sent it and one who got it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import combinations
+
+from pdpp_kernel.source_item import ThreadLinks, stable_id
+from pdpp_sources.common.text import one_line
+from pdpp_sources.mail.message import Headers
+
+MONTH_SECONDS = 31 * 86_400
+MOST_REFERENCES = 50
+MOST_PEOPLE = 8
+_ANSWER = "re|aw|sv|vs|antw|antwort|res|rif|odp|ynt|回复|答复|回覆"
+_PASSED_ON = "fwd?|wg|tr|rv|enc|doorst|转发|轉寄"
+_BEFORE_THE_SUBJECT = re.compile(
+    rf"\s*(?:\[[^\]]{{1,60}}\]|(?:(?P<answer>{_ANSWER})(?:\s?[\[(]\d{{1,4}}[\])]|\^\d{{1,4}})?"
+    rf"|{_PASSED_ON})\s?[:：])",
+    re.IGNORECASE,
+)
+_LISTS = ("list-id", "x-beenthere", "mailing-list", "x-mailing-list", "list-post")
+_IN_ANGLES = re.compile(r"<([^<>]+)>")
+
+
+def thread_of(
+    headers: Headers, mailbox: str, sent_at: datetime | None
+) -> tuple[str | None, ThreadLinks]:
+    """The thread that a mail would begin (`None`: one of its own), and what joins it to others.
+
+    Gmail says itself which thread a mail is in; then nothing else counts.
+    """
+    own = headers.message_ids("message-id")[:1]
+    if gmail := headers.raw("x-gm-thrid").strip():
+        marks = [_mark("gmail", gmail), *(_mark("id", each) for each in own)]
+        return stable_id("thr", "gmail", gmail), _links(marks[:1], marks)
+    references, answered = headers.message_ids("references"), headers.message_ids("in-reply-to")
+    named = [*references[:1], *references[1:][-MOST_REFERENCES:], *answered]
+    begun_by = next(iter([*named, *own]), None)
+    marks = [_mark("id", each) for each in dict.fromkeys([*own, *named])]
+    links = _links(marks, marks)
+    if sent_at is not None:
+        links = _with_topic(links, headers, mailbox, sent_at, names_parent=bool(named))
+    return stable_id("thr", begun_by) if begun_by else None, links
+
+
+def _links(looks: Iterable[str], leaves: Iterable[str]) -> ThreadLinks:
+    return ThreadLinks(tuple((each, 0, 0) for each in looks), tuple((each, 0) for each in leaves))
+
+
+def _with_topic(
+    links: ThreadLinks, headers: Headers, mailbox: str, sent_at: datetime, *, names_parent: bool
+) -> ThreadLinks:
+    """Further links for mail of one subject.
+
+    An answer that names nothing looks for any mail, other mail for such answers only: two mails
+    that are no answers stay two threads.
+    """
+    subject, is_answer = topic_of(headers.text("subject"))
+    if not subject:
+        return links
+    asks = is_answer and not names_parent
+    circles = [_mark("topic", subject, *each) for each in _circles(headers, mailbox)]
+    people = [_mark("topic", subject, *each) for each in _pairs(headers)] if asks else []
+    at = int(sent_at.timestamp())
+    span = (at - MONTH_SECONDS, at + MONTH_SECONDS)
+    looked = tuple(("any " if asks else "answer ") + each for each in [*circles, *people])
+    left = tuple("any " + each for each in circles)
+    if asks:
+        left += tuple("answer " + each for each in [*circles, *people])
+    return ThreadLinks(
+        links.looks + tuple((_mark(each), *span) for each in looked),
+        links.leaves + tuple((_mark(each), at) for each in left),
+    )
+
+
+def topic_of(subject: str) -> tuple[str, bool]:
+    """A subject without what programs and lists put before it, and whether that says "answer"."""
+    is_answer = False
+    while found := _BEFORE_THE_SUBJECT.match(subject):
+        is_answer = is_answer or found["answer"] is not None
+        subject = subject[found.end() :]
+    return one_line(subject).casefold(), is_answer
+
+
+def _circles(headers: Headers, mailbox: str) -> Iterator[tuple[str, ...]]:
+    """Who may have read a mail: its list (of an archive without recipients its mailbox), else the
+    one who sent it with each who got it.
+    """
+    found = next((headers.raw(name) for name in _LISTS if name in headers), "")
+    if found:
+        inner = _IN_ANGLES.search(found)
+        yield ("list", (inner.group(1) if inner else found).strip().lower())
+    receivers = _receivers(headers)
+    if not found and not receivers:
+        yield ("mailbox", mailbox)
+    for sender in _addresses(headers, "from")[:1]:
+        for receiver in receivers:
+            yield ("people", *sorted((sender, receiver)))
+
+
+def _pairs(headers: Headers) -> Iterator[tuple[str, ...]]:
+    """Any two people of a mail."""
+    everybody = dict.fromkeys([*_addresses(headers, "from")[:1], *_receivers(headers)])
+    for pair in combinations(sorted(everybody), 2):
+        yield ("people", *pair)
+
+
+def _receivers(headers: Headers) -> list[str]:
+    found = [each for name in ("to", "cc") for each in _addresses(headers, name)]
+    return list(dict.fromkeys(found))[:MOST_PEOPLE]
+
+
+def _addresses(headers: Headers, name: str) -> list[str]:
+    return [each.email.lower() for each in headers.addresses(name) if each.email]
+
+
+def _mark(*parts: str) -> str:
+    return stable_id("m", *parts)

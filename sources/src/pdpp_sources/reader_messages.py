@@ -1,0 +1,225 @@
+"""What a process that reads exports and the one that asked for it say to each other.
+
+Each message is a length and MessagePack; the bytes of a record's blobs follow it as they are.
+MessagePack holds values only: whoever got hold of the reader could send nothing that runs.
+"""
+
+from __future__ import annotations
+
+import mmap
+import signal
+import struct
+from datetime import datetime
+from typing import IO, Any, cast
+
+import msgspec
+
+from pdpp_kernel.source_item import Data, TextState, ThreadLinks
+from pdpp_sources.common.bookmark import STEPS, Place, Step
+
+# A line of a record has at most 16 MiB where it is stored.
+LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024
+_LENGTH = struct.Struct("<I")
+_FILE_CHARS = 32
+_PLACE = struct.Struct("<Bq")
+SLATE_BYTES = _FILE_CHARS + _PLACE.size
+
+
+Text = Any
+"""A sentence as `domain/texts.py` renders it."""
+
+
+class Message(msgspec.Struct, array_like=True, tag=True):
+    """One of the messages below."""
+
+
+class Look(Message):
+    """Say who reads what of a path.
+
+    `costly` are the places not to be tried again; `copies` the files read in place of others;
+    `further_parts` of an export that was cut into archives; `within` the folder to stay in.
+    """
+
+    path: str
+    connector_key: str | None
+    columns: tuple[str | None, str | None, str | None]
+    zone: str
+    costly: list[str]
+    copies: dict[str, str]
+    further_parts: list[str]
+    within: str | None = None
+
+
+class Read(Message):
+    """Send the items of one reading from a place on."""
+
+    reading: int
+    start: int
+
+
+class ReadFile(Message):
+    """Say what a file says, whose bytes follow; the rest is what others say of it."""
+
+    size_bytes: int
+    mime_type: str | None
+    filename: str | None
+
+
+class Ready(Message):
+    """The reader runs; `beyond_limits` is what this system could not take from it."""
+
+    connector_keys: list[str]
+    beyond_limits: list[str]
+
+
+class SeenReading(Message):
+    """One source, and its part of the path; `files` names what it reads."""
+
+    connector_key: str
+    declaration: Data
+    why: str
+    fingerprint: str
+    captured_at: datetime
+    files: list[str]
+    begins_at: int
+    total_bytes: int
+
+
+class Seen(Message):
+    """What a path holds; `unread` names the files that nobody reads, by what they are."""
+
+    total_bytes: int
+    readings: list[SeenReading]
+    refused: list[SkippedItem]
+    unread: dict[str, list[str]]
+
+
+class Refused(Message):
+    """The path cannot be read at all."""
+
+    code: str
+    sentence: Text
+    next_step: Text
+
+
+class Misguided(Message):
+    """What the owner said of the columns does not fit."""
+
+    code: str
+    reason: Text
+
+
+class BlobFacts(Message):
+    """A blob whose bytes follow."""
+
+    json_path: str
+    mime_type: str
+    sha256: str
+    size_bytes: int
+    filename: str | None
+
+
+class RecordItem(Message):
+    """One record."""
+
+    stream: str
+    data: dict[str, Any]
+    position: int
+    blobs: list[BlobFacts]
+    thread: ThreadLinks | None
+
+
+class SkippedItem(Message):
+    """Something passed over."""
+
+    where: str
+    code: str
+    reason: Text
+    position: int
+
+
+class SaidByFile(Message):
+    """What a file says."""
+
+    state: TextState
+    text: str | None
+
+
+class End(Message):
+    """That was the last item."""
+
+
+class Broken(Message):
+    """The reader met a fault of its own; `fault` is the name of the error and its line of code."""
+
+    fault: str
+
+
+Request = Look | Read | ReadFile
+Reply = Ready | Seen | Refused | Misguided | RecordItem | SkippedItem | SaidByFile | End | Broken
+_requests = msgspec.msgpack.Decoder(Request)
+_replies = msgspec.msgpack.Decoder(Reply)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def send(stream: IO[bytes], message: Message) -> None:
+    """Write one message. Raises: TypeError, ValueError, OverflowError for values it cannot hold."""
+    body = _encoder.encode(message)
+    if len(body) > LARGEST_MESSAGE_BYTES:
+        raise ValueError
+    stream.write(_LENGTH.pack(len(body)))
+    stream.write(body)
+
+
+def receive_request(stream: IO[bytes]) -> Request | None:
+    """The next request, or None at the end."""
+    body = _body(stream)
+    return None if body is None else _requests.decode(body)
+
+
+def receive_reply(stream: IO[bytes]) -> Reply | None:
+    """The next reply, or None if the other side has ended. Raises: msgspec.DecodeError."""
+    body = _body(stream)
+    return None if body is None else _replies.decode(body)
+
+
+def _body(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if length > LARGEST_MESSAGE_BYTES:
+        return None
+    body = stream.read(length)
+    return body if len(body) == length else None
+
+
+class Slate:
+    """Where the reader stands, in a file that both map; it outlives the reader."""
+
+    def __init__(self, fileno: int, seconds: float) -> None:
+        self._memory = mmap.mmap(fileno, SLATE_BYTES)
+        self._seconds = seconds
+
+    def file(self, fingerprint: str) -> None:
+        """It turns to that file."""
+        self._memory[:_FILE_CHARS] = fingerprint.encode("ascii").ljust(_FILE_CHARS)
+
+    def stands(self, step: Step, at: int) -> None:
+        """It is at that place of the file, and has its time from now on."""
+        _PLACE.pack_into(self._memory, _FILE_CHARS, STEPS.index(step) + 1, at)
+        self.goes_on()
+
+    def goes_on(self) -> None:
+        """It has come further. The system ends the process when the time is up."""
+        signal.setitimer(signal.ITIMER_PROF, self._seconds)
+
+    def clear(self) -> None:
+        """It stands nowhere."""
+        self._memory[:] = bytes(SLATE_BYTES)
+
+    def place(self) -> Place | None:
+        """Where it stood last."""
+        step, at = cast("tuple[int, int]", _PLACE.unpack_from(self._memory, _FILE_CHARS))
+        file = self._memory[:_FILE_CHARS].decode("ascii", "replace").strip()
+        return Place(file, STEPS[step - 1], at) if 0 < step <= len(STEPS) and file else None

@@ -1,0 +1,480 @@
+"""Exports read by a process of its own, so that no file can harm the one that stores.
+
+The process (`sources/reader_worker.py`) has given up the network, most of its memory and its time
+(`confinement.py`). When a file ends it all the same, the place where it stood is kept as
+too costly, another process is started, reports that place, and goes on behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import IO, BinaryIO, Self, cast
+
+import msgspec
+import orjson
+
+from pdpp_kernel.confinement import LIMITS, Limits
+from pdpp_kernel.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    FileText,
+    Skipped,
+    SourceBlob,
+    SourceItem,
+    SourceRecord,
+    TextState,
+)
+from pdpp_kernel.texts import parse_text
+from pdpp_sources.common.bookmark import Place, parse_place
+from pdpp_sources.common.errors import (
+    BadRecord,
+    ExportError,
+    ExportNotFound,
+    ExportNotRecognized,
+    ExportTooCostly,
+    ExportTruncated,
+    ExportUnreadable,
+    ExportUnsafe,
+)
+from pdpp_sources.common.export import file_facts
+from pdpp_sources.live_databases import copies_of_live
+from pdpp_sources.reader_messages import (
+    SLATE_BYTES,
+    BlobFacts,
+    Broken,
+    End,
+    Look,
+    Message,
+    Misguided,
+    Read,
+    ReadFile,
+    Ready,
+    RecordItem,
+    Refused,
+    Reply,
+    SaidByFile,
+    Seen,
+    SeenReading,
+    SkippedItem,
+    Slate,
+    receive_reply,
+    send,
+)
+
+WORKER = "pdpp_sources.reader_worker"
+MOST_ENDS = 100  # of the process, in one reading
+MOST_PLACES = 10_000
+_BUFFER_BYTES = 256 * 1024
+_REFUSALS: Mapping[str, type[ExportError]] = {
+    each.code: each
+    for each in (
+        ExportNotFound,
+        ExportUnreadable,
+        ExportTruncated,
+        ExportUnsafe,
+        ExportTooCostly,
+        ExportNotRecognized,
+    )
+}
+
+
+class CostlyPlaces:
+    """The places of files that ended the process reading them, so that none is tried twice.
+
+    They are digests of a file's name, size and time with an offset, kept in a file if one is named,
+    which may be deleted at any time; then each costs its time once more.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._places: dict[Place, None] = {}
+
+    def known(self) -> tuple[Place, ...]:
+        """All of them, oldest first."""
+        self._places = dict.fromkeys([*self._stored(), *self._places])
+        return tuple(self._places)
+
+    def add(self, place: Place) -> None:
+        """Keep one more; the oldest are forgotten."""
+        kept = [*self.known(), place][-MOST_PLACES:]
+        self._places = dict.fromkeys(kept)
+        if self._path is not None and self._path.parent.is_dir():
+            scratch = self._path.with_suffix(f".{os.getpid()}")
+            scratch.touch(mode=0o600)
+            scratch.write_bytes(orjson.dumps([str(each) for each in kept]))
+            scratch.replace(self._path)
+
+    def _stored(self) -> list[Place]:
+        """What the file holds; one that cannot be read holds nothing."""
+        if self._path is None:
+            return []
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            return [parse_place(each) for each in orjson.loads(self._path.read_bytes())]
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How the owner wants a path to be read.
+
+    Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one;
+        `further_parts` of an export whose first part is the path; `within` the folder that all
+        that is read must lie in, wherever links lead.
+    """
+
+    connector_key: str | None = None
+    columns: tuple[str | None, str | None, str | None] = (None, None, None)
+    zone: str = "UTC"
+    further_parts: tuple[Path, ...] = ()
+    within: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathContents:
+    """What a path holds: who reads what, what may not be read, what nobody reads.
+
+    Shapes: `unread` as `sources.registry.unread_of` says.
+    """
+
+    path: Path
+    total_bytes: int
+    readings: tuple[ProcessReading, ...]
+    refused: tuple[Skipped, ...]
+    unread: Mapping[str, list[str]]
+
+
+class ReaderProcess:
+    """Reads one path after the other, each in as many processes as it takes."""
+
+    def __init__(self, costly: CostlyPlaces, limits: Limits = LIMITS) -> None:
+        self._costly = costly
+        self._limits = limits
+        self._opened = ExitStack()
+        self._child: _Child | None = None
+        self._opened_for_texts = ExitStack()
+        self._child_for_texts: _Child | None = None
+        self._copied = ExitStack()
+        self._copies: dict[Path, dict[str, str]] = {}
+        self.faults: list[str] = []  # errors of its own that it met, of which none was expected
+
+    def __enter__(self) -> Self:
+        self._child = self._started()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+        self._opened_for_texts.close()
+        self._copied.close()
+
+    def look(self, path: Path, wanted: Wanted) -> PathContents:
+        """Say what a path holds.
+
+        Raises: ExportError; BadRecord, where `wanted` names columns that are not there.
+        """
+        while True:
+            known = [str(place) for place in self._costly.known()]
+            request = Look(
+                str(path),
+                wanted.connector_key,
+                wanted.columns,
+                wanted.zone,
+                known,
+                self._copies_under(path, wanted.within),
+                [str(each) for each in wanted.further_parts],
+                None if wanted.within is None else str(wanted.within),
+            )
+            try:
+                reply = self._running().ask(request)
+            except _Ended as ended:
+                self._learn(ended)
+                continue
+            match reply:
+                case Seen():
+                    return self._contents(path, wanted, reply)
+                case Refused():
+                    raise _REFUSALS[reply.code](
+                        parse_text(reply.sentence), parse_text(reply.next_step)
+                    )
+                case Misguided():
+                    raise BadRecord(reply.code, parse_text(reply.reason))
+                case _:
+                    raise _too_costly()
+
+    def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
+        """The items of a reading from a place on, read again behind what ended the process."""
+        at, given, ends = start, 0, 0
+        while True:
+            try:
+                for item in self._running().items(Read(reading.number, at), skip=given):
+                    at, given = item.position, given + 1 if item.position == at else 1
+                    yield item
+            except _Ended as ended:
+                ends += 1
+                self._learn(ended)
+                if ends > MOST_ENDS:
+                    raise _too_costly() from None
+                self._find_again(reading)
+            else:
+                return
+
+    def text_of(
+        self, content: BinaryIO, size_bytes: int, mime_type: str | None, filename: str | None
+    ) -> FileText:
+        """What a file says; the process that it ends is another than the one that reads exports.
+
+        Raises: ExportTooCostly, if none starts.
+        """
+        request = ReadFile(size_bytes, mime_type, filename)
+        while True:
+            known = self._child_for_texts
+            child = known if known is not None and known.is_idle else self._started_for_texts()
+            content.seek(0)
+            try:
+                reply = child.ask(request, content)
+                if isinstance(reply, SaidByFile):
+                    return FileText(reply.state, reply.text)
+            except _Ended as ended:
+                if ended.fault is not None:
+                    self.faults.append(ended.fault)
+            self._child_for_texts = None
+            # A process that has read others may have ended on what they left in its memory.
+            if child.ended_by_time() or child is not known:
+                return FileText(TextState.TOO_COSTLY)
+
+    def facts(self) -> Ready:
+        """Which sources it knows, and what the system could not take from it."""
+        return self._running().wait_until_ready()
+
+    def _copies_under(self, path: Path, within: Path | None) -> dict[str, str]:
+        """What is to be read in place of the databases that a program has open."""
+        if path not in self._copies:
+            folder = self._copied.enter_context(tempfile.TemporaryDirectory(prefix="pdpp-"))
+            self._copies[path] = copies_of_live(path, Path(folder), within)
+        return self._copies[path]
+
+    def _contents(self, path: Path, wanted: Wanted, seen: Seen) -> PathContents:
+        return PathContents(
+            path,
+            seen.total_bytes,
+            tuple(
+                ProcessReading(self, path, wanted, number, each)
+                for number, each in enumerate(seen.readings)
+            ),
+            tuple(_skipped(e) for e in seen.refused),
+            seen.unread,
+        )
+
+    def _find_again(self, reading: ProcessReading) -> None:
+        """Have a new process open the same path. Raises: ExportTooCostly."""
+        found = self.look(reading.path, reading.wanted).readings[reading.number :][:1]
+        if [each.connector_key for each in found] != [reading.connector_key]:
+            raise _too_costly()
+
+    def _learn(self, ended: _Ended) -> None:
+        """Keep the place. Raises: ExportTooCostly, where there is none, or it is no news."""
+        self._child = None
+        if ended.fault is not None:
+            self.faults.append(ended.fault)
+        if ended.place is None or ended.place in self._costly.known():
+            raise _too_costly() from None
+        self._costly.add(ended.place)
+
+    def _running(self) -> _Child:
+        """The process; another where that one has ended, or has more to say than was asked for."""
+        if self._child is None or not self._child.is_idle:
+            self._child = self._started()
+        return self._child
+
+    def _started_for_texts(self) -> _Child:
+        self._opened_for_texts.close()
+        child = self._opened_for_texts.enter_context(_Child(self._limits))
+        self._child_for_texts = child
+        return child
+
+    def _started(self) -> _Child:
+        self._opened.close()
+        return self._opened.enter_context(_Child(self._limits))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReading:
+    """A source, and the part of a path that it reads in a process of its own."""
+
+    process: ReaderProcess
+    path: Path
+    wanted: Wanted
+    number: int
+    seen: SeenReading
+
+    @property
+    def connector_key(self) -> str:
+        """The short name of the source."""
+        return self.seen.connector_key
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the export was made, as far as its files tell."""
+        return self.seen.captured_at
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these very files from others."""
+        return self.seen.fingerprint
+
+    def items(self, start: int = 0) -> Iterator[SourceItem]:
+        """What the source yields from a place on. Raises: ExportTooCostly."""
+        return self.process.items(self, start)
+
+    def facts(self) -> Data:
+        """What identifies the files that were read."""
+        parts = (self.path, *self.wanted.further_parts)
+        return file_facts(parts, len(self.seen.files), self.seen.total_bytes)
+
+
+def _skipped(said: SkippedItem) -> Skipped:
+    return Skipped(said.where, said.code, parse_text(said.reason), said.position)
+
+
+def _too_costly() -> ExportTooCostly:
+    return ExportTooCostly(
+        "Reading on takes more time or memory than any export should.",
+        "What was read is stored. Import its other files by themselves, or get it anew.",
+    )
+
+
+class _Ended(Exception):
+    """The process ended while it read; `place` is where it stood.
+
+    Shapes: `fault` is an error of its own, if it was one.
+    """
+
+    def __init__(self, place: Place | None, fault: str | None = None) -> None:
+        super().__init__()
+        self.place = place
+        self.fault = fault
+
+
+class _Child:
+    """One process, until it ends."""
+
+    def __init__(self, limits: Limits) -> None:
+        shared = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        shared.truncate(SLATE_BYTES)
+        self._shared = shared
+        self._slate = Slate(shared.fileno(), limits.seconds)
+        self._process = subprocess.Popen(  # noqa: S603 (this very program)
+            [
+                *(sys.executable, "-P", "-s", "-S", "-m", WORKER),
+                *(str(shared.fileno()), str(limits.seconds), str(limits.memory_bytes)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=_BUFFER_BYTES,
+            pass_fds=(shared.fileno(),),
+            # Nothing of ours goes with it: no token, no setting.
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._requests = cast("IO[bytes]", self._process.stdin)
+        self._replies = cast("IO[bytes]", self._process.stdout)
+        self._ready: Ready | None = None
+        self.is_idle = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._replies.close()
+        with suppress(BrokenPipeError):
+            self._requests.close()
+        self._shared.close()
+
+    def ended_by_time(self) -> bool:
+        """End it, where it has not; whether the system had done so, since its time was up."""
+        self._process.kill()
+        return self._process.wait() == -signal.SIGPROF
+
+    def wait_until_ready(self) -> Ready:
+        """Until it has given up what it can. Raises: ExportTooCostly, if it does not start."""
+        if self._ready is None:
+            ready = receive_reply(self._replies)
+            if not isinstance(ready, Ready):
+                raise _too_costly()
+            self._ready = ready
+        return self._ready
+
+    def ask(self, request: Message, content: BinaryIO | None = None) -> Reply:
+        """The reply to a request, and to the bytes that follow it. Raises: _Ended."""
+        self._send(request, content)
+        reply = self._next()
+        self.is_idle = True
+        return reply
+
+    def items(self, request: Read, skip: int) -> Iterator[SourceItem]:
+        """The items, but for the first. Raises: _Ended."""
+        self._send(request)
+        while True:
+            match reply := self._next():
+                case RecordItem():
+                    blobs = tuple(map(self._blob, reply.blobs))
+                    item = SourceRecord(
+                        reply.stream, reply.data, reply.position, blobs, reply.thread
+                    )
+                case SkippedItem():
+                    item = _skipped(reply)
+                case End():
+                    self.is_idle = True
+                    return
+                case _:
+                    raise _Ended(self._slate.place())
+            if skip:
+                skip -= 1
+            else:
+                yield item
+
+    def _blob(self, facts: BlobFacts) -> SourceBlob:
+        if facts.size_bytes > LARGEST_BLOB_BYTES:
+            raise _Ended(self._slate.place())
+        content = self._replies.read(facts.size_bytes)
+        if len(content) < facts.size_bytes:
+            raise _Ended(self._slate.place())
+        return SourceBlob(
+            facts.json_path,
+            facts.mime_type,
+            facts.sha256,
+            facts.size_bytes,
+            facts.filename,
+            partial(BytesIO, content),
+        )
+
+    def _send(self, request: Message, content: BinaryIO | None = None) -> None:
+        self.wait_until_ready()
+        self.is_idle = False
+        try:
+            send(self._requests, request)
+            while content is not None and (chunk := content.read(_BUFFER_BYTES)):
+                self._requests.write(chunk)
+            self._requests.flush()
+        except BrokenPipeError:
+            raise _Ended(self._slate.place()) from None
+
+    def _next(self) -> Reply:
+        try:
+            reply = receive_reply(self._replies)
+        except msgspec.DecodeError:
+            reply = None
+        if reply is None or isinstance(reply, Broken):
+            raise _Ended(self._slate.place(), reply.fault if reply else None)
+        return reply

@@ -1,0 +1,94 @@
+"""The rows of a file of JSON, in whichever form it holds its objects.
+
+A list of objects is a table: the whole file, a member of its object, or one level further in.
+Objects that follow each other, on lines or not, are one table. Features of GeoJSON are places.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pdpp_kernel.source_item import Data, Skipped
+from pdpp_sources.common import json_values
+from pdpp_sources.common.export import HEAD_BYTES, ExportMember
+from pdpp_sources.common.json_stream import json_lines, json_lists, json_objects
+from pdpp_sources.common.text import decoded
+
+JsonForm = Literal["lines", "lists", "objects"]
+_LIST = re.compile(r"\[\s*\{")
+_OBJECT = re.compile(r'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})')
+_GEO_MEMBERS = ("type", "geometry", "properties", "bbox")
+_LOOKED_AT = 20
+_ALIKE = 0.6
+
+
+def form_of_json(head: bytes) -> JsonForm | None:
+    """How a file of JSON holds its objects, by how it begins; None for any other file."""
+    text = decoded(head).lstrip()
+    if _LIST.match(text):
+        return "lists"
+    if not _OBJECT.match(text):
+        return None
+    lines = [line for line in text.splitlines() if line.strip()]
+    whole = lines[:-1] if len(head) >= HEAD_BYTES else lines
+    objects = sum(map(_is_object, whole[:_LOOKED_AT]))
+    are_lines = len(lines) > 1 and objects >= _ALIKE * len(whole[:_LOOKED_AT])
+    return "lines" if objects and are_lines else "lists"
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def rows_of_json(
+    member: ExportMember, form: JsonForm
+) -> Iterator[tuple[str, str, int, Data] | Skipped]:
+    """The objects in their order: the name of their table, their place for reports, themselves."""
+    stem = Path(member.name).stem
+    for element in _CUTS[form](member):
+        if isinstance(element, Skipped):
+            yield element
+            continue
+        name, values = element.key or stem, element.value
+        if values.get("type") == "Feature" and "geometry" in values:
+            name, values = _feature(values)
+        yield name, element.where, element.position, values
+
+
+_CUTS = {"lines": json_lines, "lists": json_lists, "objects": json_objects}
+
+
+def tables_of_json(member: ExportMember, form: JsonForm) -> tuple[JsonForm, list[str]]:
+    """The names of the tables of a file, and the form in which they are found."""
+    if form == "lines":
+        return form, [Path(member.name).stem]
+    tried: tuple[JsonForm, ...] = (form, "objects")
+    for each in tried:
+        rows = rows_of_json(member, each)
+        if names := list(dict.fromkeys(row[0] for row in rows if not isinstance(row, Skipped))):
+            return each, names
+    return form, []
+
+
+def _feature(value: Data) -> tuple[str, Data]:
+    """A place of GeoJSON, or a shape: a line or an area, whose coordinates stay as they are.
+
+    Source: RFC 7946. Longitude comes first.
+    """
+    geometry = json_values.inner(value, "geometry")
+    facts: Data = {name: each for name, each in value.items() if name not in _GEO_MEMBERS}
+    facts |= json_values.inner(value, "properties")
+    ends = json_values.things(geometry, "coordinates")
+    numbers = [e for e in ends if isinstance(e, int | float) and not isinstance(e, bool)]
+    if geometry.get("type") == "Point" and len(numbers) == len(ends) >= 2:
+        height: Data = {"elevation": numbers[2]} if len(numbers) > 2 else {}
+        return "places", facts | {"longitude": numbers[0], "latitude": numbers[1]} | height
+    inside = geometry.get("geometries") if "geometries" in geometry else ends
+    return "shapes", facts | {"shape": geometry.get("type"), "coordinates": inside}

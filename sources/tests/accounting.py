@@ -1,0 +1,537 @@
+"""How many entries an export holds, counted by the plainest means there are, against the report.
+
+Entries in are new, updated, unchanged or rejected records, and what is named as skipped. The
+counters share nothing with the readers. By hand, over files of strangers:
+
+    python -m sources.tests.accounting PATH...
+
+imports each file below the paths twice into a store of its own,
+prints a line for each that does not add up or changes something the second time, and at the end the
+sums of each source. Of a CSV the cells are counted too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import plistlib
+import re
+import sqlite3
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pdpp_kernel.source_item import Data, Skipped, SourceRecord
+from server.tests.cli.import_machine import Machine
+from sources.tests.reading import read_path
+
+# What stands beside an entry, such as a file that is missing, is no entry of its own.
+BESIDE = frozenset(
+    {
+        "missing_attachment",
+        "attachment_too_large",
+        "unknown_rule",
+        "agenda_cut",
+        "unnamed_chat",
+        "unknown_content",
+        "unreadable_text",
+        "no_value",
+        "before_header",
+        "no_account_number",
+        "ambiguous_dates",
+        "no_year",
+    }
+)
+
+
+def _lines(pattern: bytes) -> Callable[[bytes], int]:
+    return lambda body: len(re.findall(pattern, body, re.MULTILINE | re.IGNORECASE))
+
+
+def _text(body: bytes) -> str:
+    """Text of any charset, so that cells and lines can be counted."""
+    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+    return body.decode(marks.get(body[:2], "utf-8-sig"), "replace").replace("\x00", "")
+
+
+def rows_of(body: bytes) -> list[list[str]]:
+    """Rows that hold something, the names first; cells are apart by what there is most of."""
+    text = _text(body)
+    delimiter = max(",;\t|", key=text.count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return [row for row in rows if any(cell.strip() for cell in row)]
+
+
+def _of_table(body: bytes) -> int:
+    """Rows of CSV, but for the names; rows of a database; objects of JSON."""
+    if body.startswith(b"SQLite"):
+        return _in_every_table(body)
+    if body.strip()[:1] in (b"{", b"["):
+        return _of_json(_text(body))
+    return len(rows_of(body)) - 1
+
+
+def _unlogged(body: bytes) -> bytes:
+    """A database as if it kept no log beside it, which one in memory cannot have."""
+    return body[:18] + b"\x01\x01" + body[20:]
+
+
+def _in_every_table(body: bytes) -> int:
+    """Rows of all tables, and the views, which are named."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(_unlogged(body))
+        listed = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        found = database.execute(listed).fetchall()
+        total = sum(kind == "view" for kind, _ in found)
+        for name in (name for kind, name in found if kind == "table"):
+            (rows,) = database.execute(f'SELECT count(*) FROM "{name}"').fetchone()  # noqa: S608 (a copy in memory)
+            total += rows
+        return total
+
+
+def _of_json(text: str) -> int:
+    """Entries of the lists of objects, at the root or at most two objects in; else the objects."""
+    values: list[Any] = []
+    rest = text.strip()
+    while rest:
+        value, end = json.JSONDecoder().raw_decode(rest)
+        values.append(value)
+        rest = rest[end:].strip()
+    if len(values) > 1:
+        return len(values)
+    if isinstance(values[0], list):
+        return len(cast("list[Any]", values[0]))
+    outer = cast("dict[str, Any]", values[0])
+    inner = [cast("dict[str, Any]", each) for each in outer.values() if isinstance(each, dict)]
+    held: list[Any] = [each for holder in (outer, *inner) for each in holder.values()]
+    lists = [cast("list[Any]", each) for each in held if isinstance(each, list)]
+    listed = sum(len(each) for each in lists if any(isinstance(o, dict) for o in each))
+    scalars = [each for each in held if not isinstance(each, dict | list)]
+    is_beside = bool(set(map(str, scalars)) - {"FeatureCollection"})
+    return listed + is_beside if listed else 1  # what stands beside the lists is one
+
+
+_IN_STATEMENTS = (
+    rb"STMTTRNP?|BUY(?:DEBT|MF|OPT|OTHER|STOCK)|CLOSUREOPT|INCOME|INVEXPENSE|JRNL(?:FUND|SEC)"
+    rb"|MARGININTEREST|REINVEST|RETOFCAP|SELL(?:DEBT|MF|OPT|OTHER|STOCK)|SPLIT|TRANSFER"
+    rb"|POS(?:MF|STOCK|OPT|OTHER|DEBT)|SECINFO|LEDGERBAL|AVAILBAL|AVAILCASH"
+)
+
+
+def _in_bank(body: bytes) -> int:
+    """Payments, trades, holdings and balances of OFX, or one reason why there is none; rows."""
+    if b"<OFX" in body.upper() or b"OFXHEADER" in body.upper():
+        found = re.findall(rb"(?i)<(?:\w+:)?(?:" + _IN_STATEMENTS + rb")>", body)
+        return len(found) or not re.search(rb"(?i)<(?:\w+:)?ACCTID>", body)
+    return len(rows_of(body)) - 1
+
+
+def _in_mail(body: bytes) -> int:
+    """Separators after an empty line, or one mail."""
+    if not body.startswith(b"From "):
+        return 1
+    return len(re.findall(rb"(?:\A|\n\r?\n)From .*\n(?=[!-9;-~]{1,80}:|>From )", body))
+
+
+# A date and a time in any order, in brackets or before a dash or colon.
+_CHAT_DATE = r"(?:\d{1,4}\s?[./-]\s?\d{1,2}\s?[./-]\s?\d{1,4}\.?|\d{1,2} \w{3,9} \d{4})"
+_CHAT_TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\W?[ap]\.?\s?m\.?)?"
+_CHAT_LINE = re.compile(
+    rf"^[\u200e\u202a]*\[?(?:{_CHAT_DATE},?\s{_CHAT_TIME}|{_CHAT_TIME},?\s{_CHAT_DATE})(?:\]|\s-|:)\s",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def _in_whatsapp(body: bytes) -> int:
+    return len(_CHAT_LINE.findall(_text(body)))
+
+
+def _in_slack(body: bytes) -> int:
+    return len(json.loads(body))
+
+
+def _objects(*lists: str) -> Callable[[bytes], int]:
+    """The objects in lists of these names of a file of JSON."""
+    return lambda body: sum(len(each) for each in _named(json.loads(body), lists))
+
+
+def _named(value: Any, names: Iterable[str]) -> list[Any]:
+    """The lists of these names, wherever they stand."""
+    if isinstance(value, list):
+        listed = cast("list[Any]", value)
+        return [found for each in listed for found in _named(each, names)]
+    if not isinstance(value, dict):
+        return []
+    held = cast("dict[str, Any]", value)
+    own: list[Any] = [e for name, e in held.items() if name in names and isinstance(e, list)]
+    return own + [found for each in held.values() for found in _named(each, names)]
+
+
+def _in_database(*statements: str) -> Callable[[bytes], int]:
+    """What statements count in a database; one whose tables it lacks counts nothing."""
+
+    def count(body: bytes) -> int:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(_unlogged(body))
+            total = 0
+            for statement in statements:
+                with suppress(sqlite3.OperationalError):
+                    total += database.execute(statement).fetchone()[0]
+            return total
+
+    return count
+
+
+_BROWSER_ROWS = _in_database(
+    "SELECT count(*) FROM visits",
+    "SELECT count(*) FROM keyword_search_terms",
+    "SELECT count(*) FROM downloads",
+    "SELECT count(*) FROM moz_historyvisits",
+    "SELECT count(*) FROM history_visits",
+    "SELECT count(*) FROM moz_places_metadata_search_queries",
+    "SELECT count(*) FROM searchhistory",
+    "SELECT count(*) FROM bookmarks WHERE type = 1",
+    "SELECT count(*) FROM moz_bookmarks WHERE type = 1 AND parent NOT IN (SELECT id FROM"
+    " moz_bookmarks WHERE parent IN (SELECT id FROM moz_bookmarks WHERE guid = 'tags________'))",
+)
+
+
+def _in_browser(body: bytes) -> int:
+    if body.startswith(b"SQLite"):
+        return _BROWSER_ROWS(body)
+    if body.startswith(b"bplist"):
+        return str(plistlib.loads(body)).count("'WebBookmarkTypeLeaf'")
+    return len(re.findall(rb'<DT><A |"type": "url"', body))
+
+
+def _in_health(body: bytes) -> int:
+    """Elements that begin, but for those inside others; a file of another kind is one entry."""
+    if b"<HealthData" not in body and b"<gpx" not in body:
+        return 1
+    outside = re.sub(rb"(?s)(<Correlation )[^>]*>.*?</Correlation>", rb"\1", body)
+    names = rb"<(?:Record|Correlation|Workout|ActivitySummary|Me|ClinicalRecord|trkpt|Location) "
+    return len(re.findall(names, outside))
+
+
+def _in_calendar(body: bytes) -> int:
+    """Entries, and of times shown as busy each."""
+    unfolded = re.sub(rb"\r*\n[ \t]", b"", body)
+    shown = re.findall(rb"(?ims)^BEGIN:VFREEBUSY(.*?)^END:VFREEBUSY", unfolded)
+    lines = [re.findall(rb"(?im)^FREEBUSY[;:].*", each) for each in shown]
+    busy = sum(sum(1 + line.count(b",") for line in each) or 1 for each in lines)
+    known = len(re.findall(rb"(?im)^BEGIN:V(?:EVENT|TODO|JOURNAL)", body))
+    return known + busy + _unknown_components(unfolded)
+
+
+def _unknown_components(body: bytes) -> int:
+    """Entries of a calendar that are none of those that it is known for."""
+    stack: list[bytes] = []
+    unknown = 0
+    for mark, kind in re.findall(rb"(?im)^(BEGIN|END):(?!VCALENDAR)(\S+)", body):
+        if mark.upper() == b"END":
+            stack = stack[: stack.index(kind)] if kind in stack else stack
+            continue
+        unknown += not stack and not re.match(
+            rb"(?i)V(?:EVENT|TODO|JOURNAL|FREEBUSY|TIMEZONE)$", kind
+        )
+        stack.append(kind)
+    return unknown
+
+
+def _in_chatgpt(body: bytes) -> int:
+    """Conversations, the messages in them that say something, and the files of those.
+
+    Of a file beside them each object of its list, or the one object that it is.
+    """
+    total, whole = 0, json.loads(body)
+    if b"mapping" not in body:
+        return len(whole if body.startswith(b"[") else whole.get("chats", [whole]))
+    for conversation in whole:
+        nodes = conversation["mapping"].values()
+        messages = [node["message"] for node in nodes if node["message"]]
+        files = {
+            found
+            for message in messages
+            for found in re.findall(r"file[-_](?!service)\w+", json.dumps(message))
+        }
+        total += 1 + sum(any(m["content"].get("parts", ())) for m in messages) + len(files)
+    return total
+
+
+def _in_claude(body: bytes) -> int:
+    """Conversations, messages and files; projects and documents; memories, each of its own."""
+    whole: Any = json.loads(body)
+    lists = ("chat_messages", "messages", "attachments", "files", "docs", "memory_files")
+    inside = sum(len(each) for each in _named(whole, lists))
+    memories = [len(each["project_memories"]) for each in whole if "project_memories" in each]
+    return inside + (len(whole) if body.startswith(b"[") else 1) + sum(memories)
+
+
+def _in_google(body: bytes) -> int:
+    """Cells of a page; rows; a note, an album, each picture; entries of lists, points of a path."""
+    if body.startswith(b"\xff\xd8"):
+        return 0  # it is told of by a file of JSON
+    if body.startswith(b"<html"):
+        return body.count(b'<div class="outer-cell') or int(b"Starter" in body)
+    if not body.startswith((b"{", b"[")):
+        return len(rows_of(body)) - 1
+    whole: Any = json.loads(body)
+    if "title" in whole:
+        return 1 + len(whole.get("attachments", ()))
+    if "items" in whole:
+        return len(whole["items"]) + sum(len(each["items"]) for each in whole["items"])
+    names = ("Browser History", "locations", "timelineObjects", "semanticSegments", "rawSignals")
+    lists: list[Any] = [whole] if body.startswith(b"[") else _named(whole, names)
+    inside = _named(whole, ("points", "childVisits", "frequentPlaces"))
+    own = sum(len(entry.get("timelinePath", "1")) for each in lists for entry in each)
+    return own + sum(map(len, inside))
+
+
+# For each source: the files that hold entries, how to count them, and the streams they become
+# (none means all).
+COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
+    "bank": (
+        r".*",
+        _in_bank,
+        frozenset({"transactions", "trades", "holdings", "securities", "balances"}),
+    ),
+    "apple_health": (
+        r".*",
+        _in_health,
+        frozenset({"measurements", "sleep", "workouts", "activity_days", "route_points"}),
+    ),
+    "browser": (
+        r".*",
+        _in_browser,
+        frozenset({"visits", "bookmarks", "downloads", "searches"}),
+    ),
+    "calendar": (
+        r".*\.(?:ics|txt)",
+        _in_calendar,
+        frozenset({"events", "tasks", "journal", "busy_times"}),
+    ),
+    "chatgpt": (
+        r"(?:.*/)?(?:[\w-]*conversations[\w-]*|message_feedback|group_chats|textdocs/[\w-]+)\.json",
+        _in_chatgpt,
+        frozenset(
+            {
+                *("conversations", "messages", "attachments", "documents"),
+                *("shared_links", "feedback", "group_chats"),
+            }
+        ),
+    ),
+    "claude": (
+        r"(?!users).*\.json",
+        _in_claude,
+        frozenset(
+            {"conversations", "messages", "attachments", "projects", "documents", "memories"}
+        ),
+    ),
+    "google": (
+        r".*",
+        _in_google,
+        frozenset(
+            {
+                "youtube_watches",
+                "youtube_searches",
+                "activity",
+                "browser_visits",
+                "location_points",
+                "location_visits",
+                "location_trips",
+                "frequent_places",
+                "youtube_subscriptions",
+                "youtube_playlists",
+                "youtube_playlist_videos",
+                "youtube_comments",
+                "notes",
+                "note_files",
+                "task_lists",
+                "tasks",
+                "photos",
+                "albums",
+            }
+        ),
+    ),
+    "contacts": (r".*\.vcf", _lines(rb"^BEGIN:VCARD"), frozenset({"contacts"})),
+    "imessage": (
+        r".*\.db",
+        _in_database(
+            "SELECT count(*) FROM chat",
+            "SELECT count(*) FROM message",
+            "SELECT count(*) FROM attachment",
+        ),
+        frozenset({"chats", "messages", "reactions", "files"}),
+    ),
+    "mail": (r".*", _in_mail, frozenset({"messages"})),
+    "notes": (r".*\.(?:md|markdown|mdown)", lambda _: 1, frozenset({"notes"})),
+    "slack": (
+        r"(?!.*(?:users|channels|dms|groups|mpims|logs|canvases)\.json).*\.json",
+        _in_slack,
+        frozenset({"messages"}),
+    ),
+    "table": (r".*", _of_table, frozenset()),
+    "whatsapp": (
+        r".*\.txt",
+        _in_whatsapp,
+        frozenset({"messages"}),
+    ),
+    "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+}
+
+
+def told(machine: Machine, path: Path, streams: frozenset[str]) -> tuple[int, int]:
+    """How many entries the report names, and how many of them changed what is stored."""
+    _, printed = machine.run("import", path)
+    return told_in(printed["imports"], streams)
+
+
+def told_in(reports: Iterable[Data], streams: frozenset[str]) -> tuple[int, int]:
+    """The same of some reports."""
+    stored = changed = named = 0
+    for report in reports:
+        for name, tally in report["streams"].items():
+            if name in streams or not streams:
+                changed += tally["new"] + tally["updated"]
+                stored += tally["new"] + tally["updated"] + tally["unchanged"] + tally["rejected"]
+        named += sum(e["count"] for e in report["skipped"] if not _is_beside(report, e))
+        named += sum(map(_lines_before, report["skipped"]))
+    return stored + named, changed
+
+
+def _is_beside(report: Data, skip: Data) -> bool:
+    """Whether a report names no entry: what is missing, columns past the last, a cut statement."""
+    if skip["code"] == "too_large":
+        return all("columns" in each["reason"] for each in skip["examples"])
+    is_cut = skip["code"] == "truncated" and report["connector_key"] == "bank"
+    return is_cut or skip["code"] in BESIDE
+
+
+def _lines_before(skip: Data) -> int:
+    """How many lines before the names of columns a report tells of."""
+    if skip["code"] != "before_header":
+        return 0
+    return sum(int(each["reason"].partition(" ")[0]) for each in skip["examples"])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One source's part of one path: entries counted, told first and again, changed again.
+
+    Shapes: `counted` is None of a file too broken for plain means; of a table in CSV the first row
+        may be none of names, so it counts or not; `cells` are those lost of one.
+    """
+
+    source: str
+    counted: int | None
+    told: int
+    again: int
+    changed_again: int
+    cells: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every entry is told, both times, and nothing changes the second time."""
+        is_same = self.counted == self.told == self.again
+        return is_same and not self.changed_again and not self.cells
+
+
+def accounts_of(path: Path) -> Iterator[Account | str]:
+    """What an import of a path tells and what it holds; a code where it is refused."""
+    machine = Machine()
+    _, first = machine.run("import", path)
+    if "imports" not in first:
+        yield first["error"]["code"]
+        return
+    _, second = machine.run("import", path)
+    for report, repeated in zip(first["imports"], second["imports"], strict=True):
+        key = report["connector_key"].partition("-")[0]
+        pattern, count, streams = COUNTED[key]
+        names = [name for name in report["files"] if re.fullmatch(pattern, name)]
+        counted = None
+        with suppress(ValueError, LookupError, TypeError, AttributeError, sqlite3.Error):
+            counted = sum(_counted(count, _bytes_of(path, name)) for name in names)
+        told_first, (again, changed_again) = (
+            told_in([report], streams)[0],
+            told_in([repeated], streams),
+        )
+        lost = 0
+        if key == "table" and path.suffix.lower() in (".csv", ".tsv"):
+            counted = told_first if counted == told_first - 1 else counted
+            lost = _lost_cells(path)
+        yield Account(key, counted, told_first, again, changed_again, lost)
+
+
+def _counted(count: Callable[[bytes], int], body: bytes) -> int:
+    """What a file holds; one that is no JSON, though it should be, is refused as a whole."""
+    try:
+        return count(body)
+    except json.JSONDecodeError:
+        return 1
+
+
+def _lost_cells(path: Path) -> int:
+    """Cells of a CSV less the names, the values of its records and those said to be none."""
+    rows, items = rows_of(path.read_bytes()), [item for _, item in read_path(path)]
+    records = [item.data for item in items if isinstance(item, SourceRecord)]
+    skips = Counter(item.code for item in items if isinstance(item, Skipped))
+    if skips.keys() - {"no_value"}:
+        return 0
+    cells = sum(bool(cell.strip()) for row in rows[len(rows) - len(records) :] for cell in row)
+    is_column = any(cell.strip() == "id" for cell in rows[0])
+    values = [
+        value
+        for record in records
+        for name, value in record.items()
+        if value is not None
+        and str(value).strip()
+        and (name != "id" or (is_column and "column_id" not in record))
+    ]
+    return cells - len(values) - skips["no_value"]
+
+
+def _bytes_of(path: Path, name: str) -> bytes:
+    if path.is_dir():
+        return (path / name).read_bytes()
+    if not zipfile.is_zipfile(path):
+        return path.read_bytes()
+    return _member_of(path.read_bytes(), name)
+
+
+def _member_of(archive: bytes, name: str) -> bytes:
+    """A file of an archive, or of an archive in it. Raises: KeyError."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        if name in opened.namelist():
+            return opened.read(name)
+        for inner in (each for each in opened.namelist() if each.endswith(".zip")):
+            with suppress(KeyError):
+                return _member_of(opened.read(inner), name)
+    raise KeyError(name)
+
+
+def main(paths: Iterable[Path]) -> None:
+    """Account for each file below some paths, each by itself."""
+    files = [e for p in paths for e in sorted(p.rglob("*") if p.is_dir() else [p]) if e.is_file()]
+    sums: dict[str, Counter[str]] = {}
+    for path in files:
+        for found in accounts_of(path):
+            if isinstance(found, str):
+                sums.setdefault(found, Counter())["files"] += 1
+                continue
+            tally = sums.setdefault(found.source, Counter())
+            tally.update(files=1, counted=found.counted or 0, told=found.told)
+            tally.update(apart=not found.adds_up)
+            if not found.adds_up:
+                print(path, found, flush=True)
+    for source, tally in sorted(sums.items()):
+        print(source, dict(tally))
+
+
+if __name__ == "__main__":
+    main(map(Path, sys.argv[1:]))

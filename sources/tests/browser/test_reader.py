@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.source_item import Data
+from sources.tests.reading import read_path, records_of, skips_of
+from sources.tests.specimens import browser
+from sources.tests.specimens.databases import database
+from sources.tests.specimens.files import as_folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return as_folder(browser.FILES, tmp_path)
+
+
+def test_a_visit_has_its_page_its_reason_its_length_and_what_led_to_it(home: Path) -> None:
+    first, second, again, *_ = records_of(read_path(home / "Chrome"), "visits")
+    assert first["url"] == browser.LOAF
+    assert (first["visited_at"], first["reason"], first["seconds"]) == (
+        "2024-03-04T08:00:00Z",
+        "typed",
+        4.5,
+    )
+    assert second["from_visit_id"] == first["id"]
+    assert (second["title"], second["host"]) == ("Rye", "bread.example.org")
+    assert (again["reason"], again["from_visit_id"]) == ("reload", None)
+
+
+def test_searches_and_downloads_come_with_the_history(home: Path) -> None:
+    items = read_path(home / "Chrome")
+    [search], [download] = records_of(items, "searches"), records_of(items, "downloads")
+    assert (search["term"], search["searched_at"]) == ("rye loaf", "2024-03-04T08:00:00Z")
+    assert (download["filename"], download["state"], download["size_bytes"]) == (
+        "rye.pdf",
+        "complete",
+        2048,
+    )
+
+
+def test_bookmarks_of_firefox_know_their_folder_and_tags(home: Path) -> None:
+    [bookmark] = records_of(read_path(home / "Firefox"), "bookmarks")
+    assert (bookmark["title"], bookmark["folder"], bookmark["tags"]) == (
+        "Mill",
+        "Bookmarks Menu / Baking",
+        ["flour"],
+    )
+
+
+def test_safari_counts_seconds_since_2001(home: Path) -> None:
+    items = read_path(home / "Safari")
+    first, second = records_of(items, "visits")
+    assert first["visited_at"] == "2024-03-01T15:33:20.250Z"
+    assert second["from_visit_id"] == first["id"]
+    [later] = records_of(items, "bookmarks")
+    assert (later["title"], later["added_at"]) == ("Crusts", "2024-05-01T08:00:00Z")
+
+
+def test_the_page_that_browsers_export_keeps_its_folders(home: Path) -> None:
+    items = read_path(home / "bookmarks.html")
+    first, second = records_of(items)
+    assert (first["title"], first["url"], first["folder"]) == (
+        "Tins & more",
+        "https://tins.example.org/?a=1&b=2",
+        "Tools & tins",
+    )
+    assert (second["folder"], skips_of(items)) == (None, ["bad_record"])
+
+
+def test_the_backup_of_firefox_is_read(tmp_path: Path) -> None:
+    leaf: Data = {
+        "guid": "a",
+        "typeCode": 1,
+        "uri": "https://example.org/",
+        "title": "Example",
+        "dateAdded": browser.APRIL,
+    }
+    folder: Data = {"guid": "menu________", "title": "menu", "typeCode": 2, "children": [leaf]}
+    root: Data = {"guid": "root________", "title": "", "typeCode": 2, "children": [folder]}
+    (tmp_path / "backup.json").write_text(json.dumps(root))
+    [found] = records_of(read_path(tmp_path))
+    assert (found["title"], found["folder"]) == ("Example", "menu")
+    assert found["added_at"] == "2024-04-01T19:33:20Z"
+
+
+def test_the_first_layouts_are_read(tmp_path: Path) -> None:
+    schema = """
+        CREATE TABLE urls (id INTEGER PRIMARY KEY, url TEXT, title TEXT, last_visit_time INTEGER);
+        CREATE TABLE visits (id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER);
+        CREATE TABLE downloads (id INTEGER PRIMARY KEY, full_path TEXT, url TEXT,
+          start_time INTEGER, total_bytes INTEGER, state INTEGER);
+    """
+    content = database(
+        schema,
+        [
+            ("urls", [(1, "https://example.org/", "Example", 0)]),
+            ("visits", [(1, 1, browser.MARCH)]),
+            ("downloads", [(1, "/tmp/a.zip", "https://example.org/a.zip", 1_286_000_000, 7, 1)]),
+        ],
+    )
+    (tmp_path / "History").write_bytes(content)
+    items = read_path(tmp_path / "History")
+    [visit], [download] = records_of(items, "visits"), records_of(items, "downloads")
+    assert (visit["title"], visit["seconds"], visit["from_visit_id"]) == ("Example", None, None)
+    assert (download["started_at"], download["filename"]) == ("2010-10-02T06:13:20Z", "a.zip")
+
+
+def test_a_row_that_is_not_utf_8_costs_no_other(tmp_path: Path) -> None:
+    spoiled = browser.FILES["Chrome/History"].replace(b"rye loaf - Search", b"rye \xfc - Search XY")
+    assert len(spoiled) == len(browser.FILES["Chrome/History"])
+    (tmp_path / "History").write_bytes(spoiled)
+    visits = records_of(read_path(tmp_path / "History"), "visits")
+    assert [visit["title"] for visit in visits] == ["rye ü - Search XY", "Rye", "Rye"]

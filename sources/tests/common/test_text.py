@@ -1,0 +1,32 @@
+import pytest
+
+from pdpp_sources.common.text import decoded
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("Привет, Zoë".encode(), "Привет, Zoë"),
+        ("“Zoë” €".encode("cp1252"), "“Zoë” €"),
+        ("Привет".encode() + b" caf\xe9", "Привет café"),
+        ("Привет".encode()[:-1], "ПривеÑ"),
+        (b"\x81", "\ufffd"),
+        (b"\xed\xa0\x80", "í\xa0€"),
+    ],
+)
+def test_a_stray_byte_costs_no_other_character(content: bytes, text: str) -> None:
+    assert decoded(content) == text
+
+
+def test_an_unknown_charset_counts_as_none() -> None:
+    assert decoded(b"na\xc3\xafve", "x-unheard-of") == "naïve"
+
+
+def test_a_byte_that_is_none_of_the_charset_named_costs_one_character() -> None:
+    assert decoded("中文".encode("gb18030") + b"\xff", "gb2312") == "中文\ufffd"
+    assert decoded("Привет".encode("koi8-r"), "koi8-r") == "Привет"
+
+
+def test_utf_8_that_is_called_western_is_utf_8() -> None:
+    assert decoded("naïve".encode(), "iso-8859-1") == "naïve"
+    assert decoded("naïve".encode("cp1252"), "iso-8859-1") == "naïve"

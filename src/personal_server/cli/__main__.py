@@ -1,8 +1,0 @@
-"""`python -m personal_server.cli`: the command line without an installed script."""
-
-from __future__ import annotations
-
-from personal_server.cli.main import run
-
-if __name__ == "__main__":
-    run()

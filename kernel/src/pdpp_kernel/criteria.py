@@ -12,25 +12,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+from pdpp_kernel.metrics import Granularity
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import Comparable, ValueKind
-
-
-class Operator(StrEnum):
-    """Comparison operators of conditions; null values satisfy none but `exists` false."""
-
-    EQ = "eq"
-    GTE = "gte"
-    GT = "gt"
-    LTE = "lte"
-    LT = "lt"
-    IN = "in"
-    NE = "ne"
-    CONTAINS = "contains"
-    STARTS_WITH = "starts_with"
-    EXISTS = "exists"
-
-
-RANGES = frozenset({Operator.GTE, Operator.GT, Operator.LTE, Operator.LT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,50 +57,6 @@ class HitOrder(StrEnum):
     RELEVANCE = "relevance"
     NEWEST = "newest"
     OLDEST = "oldest"
-
-
-class Metric(StrEnum):
-    """Aggregate metrics; `pN` is the percentile by nearest rank."""
-
-    COUNT = "count"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-    COUNT_DISTINCT = "count_distinct"
-    AVG = "avg"
-    MEDIAN = "median"
-    P10 = "p10"
-    P25 = "p25"
-    P75 = "p75"
-    P90 = "p90"
-    P95 = "p95"
-    P99 = "p99"
-
-    @property
-    def percent(self) -> int | None:
-        """Which percentile; the median is the fiftieth."""
-        if self is Metric.MEDIAN:
-            return 50
-        return int(self.value[1:]) if self.value[1:].isdecimal() else None
-
-
-class Granularity(StrEnum):
-    """Time buckets; weeks are ISO weeks, and the last two come round again."""
-
-    MINUTE = "minute"
-    HOUR = "hour"
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    QUARTER = "quarter"
-    YEAR = "year"
-    HOUR_OF_DAY = "hour_of_day"
-    WEEKDAY = "weekday"
-
-    @property
-    def is_cyclic(self) -> bool:
-        """Whether a bucket holds one time of every day or week, and none is the newest."""
-        return self in (Granularity.HOUR_OF_DAY, Granularity.WEEKDAY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ class ValueKind(StrEnum):
     INSTANT = "date-time"
 
 
+TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
+NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
+SCALARS = frozenset(ValueKind)
+
+
 def instant_ns(text: str) -> int | None:
     """Nanoseconds since 1970 of an RFC 3339 date-time with offset, or `None`.
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import InvalidFilter, InvalidSort, PersonalServerError
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns
 from personal_server.enforcement.fields import conditions_on, order_of
 from personal_server.enforcement.queries import FilterText

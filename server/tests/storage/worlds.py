@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
-from pdpp_kernel.criteria import Condition, Operator, Order
+from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import comparable
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 
-from pdpp_kernel.criteria import Condition, Granularity, Grouping, Metric, WordQuery
+from pdpp_kernel.criteria import Condition, Grouping, WordQuery
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import (
     FieldNotGranted,
@@ -21,6 +21,7 @@ from pdpp_kernel.errors import (
     PersonalServerError,
     UnknownField,
 )
+from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import Warning, skipped

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from pdpp_kernel import persons
-from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import SourceDeclaration, Stream
 from pdpp_kernel.errors import (
     AmbiguousConnection,
@@ -27,6 +27,7 @@ from pdpp_kernel.errors import (
     NotFound,
     PersonalServerError,
 )
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import comparable
 from personal_server.domain.authority import (
     Access,

@@ -12,7 +12,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from math import inf
 
-from pdpp_kernel.criteria import Condition, Operator, Order
+from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import (
     FieldNotGranted,
@@ -21,6 +21,7 @@ from pdpp_kernel.errors import (
     InvalidSort,
     UnknownField,
 )
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Text, message
 from pdpp_kernel.values import (
     DAY_NANOSECONDS,

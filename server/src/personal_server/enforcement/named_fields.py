@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdpp_kernel.criteria import Condition, Operator, Term, WordQuery
+from pdpp_kernel.criteria import Condition, Term, WordQuery
 from pdpp_kernel.declaration import Stream
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.search_words import value_term
 from personal_server.enforcement.fields import parsed_value

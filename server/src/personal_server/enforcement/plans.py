@@ -10,16 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from pdpp_kernel.criteria import (
-    Condition,
-    Grouping,
-    GroupOrder,
-    Metric,
-    Operator,
-    Order,
-    WordQuery,
-)
+from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, WordQuery
 from pdpp_kernel.declaration import Stream
+from pdpp_kernel.metrics import Metric
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import ValueKind, comparable, order_key
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidRequest
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
 from personal_server.domain.authority import ReadableSource

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from pdpp_kernel.criteria import Condition, Operator
+from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import QueryTimeout
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind, instant_ns
 from pdpp_kernel.wire_objects import Count, Instant, WireObject, Word
 from personal_server.domain.authority import ReadableSource

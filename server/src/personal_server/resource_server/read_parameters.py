@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from pdpp_kernel.criteria import Granularity, GroupOrder, HitOrder, Metric
+from pdpp_kernel.criteria import GroupOrder, HitOrder
 from pdpp_kernel.errors import (
     InvalidExpand,
     InvalidFilter,
@@ -16,6 +16,7 @@ from pdpp_kernel.errors import (
     InvalidWindow,
     UnsupportedSearchMode,
 )
+from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import instant_or_day_ns
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,

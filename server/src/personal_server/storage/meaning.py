@@ -14,7 +14,9 @@ from typing import Any
 
 import orjson
 
-from pdpp_kernel.criteria import Condition, GroupOrder, Metric, Operator, Term, WordQuery
+from pdpp_kernel.criteria import Condition, GroupOrder, Term, WordQuery
+from pdpp_kernel.metrics import Metric
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import FieldChange, JsonObject
 from pdpp_kernel.values import (
     MAX_INTEGER,

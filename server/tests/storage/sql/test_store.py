@@ -14,7 +14,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from pdpp_kernel.criteria import Operator, Term, WordQuery
+from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.search_words import tokens

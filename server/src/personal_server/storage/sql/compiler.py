@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from pdpp_kernel.criteria import RANGES, Condition, Operator, Order, Term, WordQuery
+from pdpp_kernel.criteria import Condition, Order, Term, WordQuery
+from pdpp_kernel.operators import RANGES, Operator
 from pdpp_kernel.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,

@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 
-from pdpp_kernel.criteria import Condition, Operator, Order, WordQuery
+from pdpp_kernel.criteria import Condition, Order, WordQuery
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import RecordPlace, StoredRecord
 from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
 from personal_server.enforcement.named_fields import conditions_in, words_in

@@ -17,7 +17,9 @@ from typing import Any
 
 import orjson
 
-from pdpp_kernel.criteria import Condition, Granularity, Grouping, Metric, Operator
+from pdpp_kernel.criteria import Condition, Grouping
+from pdpp_kernel.metrics import Granularity, Metric
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.calendar import FINE_UNITS, Calendar
 from personal_server.storage.sql.compiler import NOTHING, Statement, Where

@@ -6,12 +6,14 @@ or kept on a first call.
 
 `--modules` names what was entered, `--moves` who called whom in another module.
 
-How it counts, on all threads, and only in `server/src/personal_server`:
+How it counts, on all threads, and only in the four parts:
   calls      functions entered; a coroutine or generator that goes on is not entered again
   functions  distinct ones with a name: lambdas and comprehensions are calls, and no functions
   modules    distinct files of those; the bodies of modules and classes are not counted
   moves      calls whose nearest caller in the package lies in another module; a call from outside
              (the event loop, a new thread) is none
+  lines      of the files of those modules: what a reader opens to follow the road
+  read       the share of these lines that lies in functions entered
   rooms      first parts of module paths; moves between rooms are counted likewise
 """
 
@@ -28,6 +30,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import CO_OPTIMIZED
 from itertools import islice
 from pathlib import Path
@@ -51,6 +54,14 @@ RECORDS = "/v1/streams/messages/records?limit=3"
 QUERY = {"name": "query_records", "arguments": {"stream": "messages", "limit": 3}}
 MAILS = 9
 WRITTEN_SECONDS = 0.5  # disclosures of earlier calls are written within
+BEGINNINGS = frozenset(
+    {
+        "web/application:Application.__call__",
+        "pdpp_mcp_server/server:Adapter.call_tool",
+        "pdpp_mcp_server/commands/main:run",
+    }
+)
+"""Where a road begins; what the server does by itself meanwhile is no part of one."""
 
 
 @dataclass
@@ -72,11 +83,18 @@ class Road:
     def figures(self) -> tuple[int, ...]:
         """In the order of `HEADINGS`."""
         modules, rooms = len(self.modules), len(self.rooms)
+        lines = sum(map(_line_count, {code.co_filename for code in self.functions}))
         between_rooms = sum(
             times for (caller, callee), times in self.moves.items() if room(caller) != room(callee)
         )
         moves = self.moves.total()
-        return (self.calls, len(self.functions), modules, moves, rooms, between_rooms)
+        read = round(100 * self._lines_read() / lines) if lines else 0
+        return (self.calls, len(self.functions), modules, lines, read, moves, rooms, between_rooms)
+
+    def _lines_read(self) -> int:
+        """Lines from the first to the last of every function entered; each is counted once."""
+        read = {(code.co_filename, line) for code in self.functions for line in range(*_span(code))}
+        return len(read)
 
     def enter(self, code: CodeType, caller: CodeType | None) -> None:
         """Count one call."""
@@ -103,7 +121,28 @@ class Road:
         )
 
 
-HEADINGS = ("road", "calls", "functions", "modules", "moves", "rooms", "moves between rooms")
+HEADINGS = (
+    "road",
+    "calls",
+    "functions",
+    "modules",
+    "lines",
+    "read %",
+    "moves",
+    "rooms",
+    "moves between rooms",
+)
+
+
+@cache
+def _line_count(file_name: str) -> int:
+    return len(Path(file_name).read_text(encoding="utf-8").splitlines())
+
+
+def _span(code: CodeType) -> tuple[int, int]:
+    """The first line of a function, and the one behind its last."""
+    lines = [line for _, _, line in code.co_lines() if line is not None]
+    return code.co_firstlineno, max([code.co_firstlineno, *lines]) + 1
 
 
 def module_of(code: CodeType) -> str:
@@ -147,7 +186,9 @@ class Tracer:
         del argument
         road = self._road
         if road is not None and event == "call" and ours(frame) and begins(frame):
-            road.enter(frame.f_code, _caller(frame))
+            above = list(_above(frame))
+            if name_of((above or [frame.f_code])[-1]) in BEGINNINGS:
+                road.enter(frame.f_code, above[0] if above else None)
 
 
 def ours(frame: FrameType) -> bool:
@@ -161,11 +202,13 @@ def begins(frame: FrameType) -> bool:
     return frame.f_lasti < 0 or frame.f_code.co_code[frame.f_lasti + 1] & 3 == ENTERED
 
 
-def _caller(frame: FrameType) -> CodeType | None:
+def _above(frame: FrameType) -> Generator[CodeType]:
+    """Functions of ours that a call came through, the nearest first."""
     above = frame.f_back
-    while above is not None and not ours(above):
+    while above is not None:
+        if ours(above):
+            yield above.f_code
         above = above.f_back
-    return None if above is None else above.f_code
 
 
 def main() -> None:
@@ -237,18 +280,20 @@ async def _read(app: Any, token: str, tracer: Tracer) -> list[Road]:
     headers["Accept"] = "application/json, text/event-stream"
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": QUERY}
     transport = httpx2.ASGITransport(app=app, client=("127.0.0.1", 1))
-    roads = [Road(f"GET {RECORDS}"), Road("POST /mcp query_records")]
+    names = (f"GET {RECORDS}", "POST /mcp query_records")
+    roads: list[Road] = []
     async with _living(app), httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
         client.headers.update(headers)
         calls: list[Callable[[], Any]] = [
             lambda: client.get(RECORDS),
             lambda: client.post("/mcp", json=message),
         ]
-        for road, call in zip(roads, calls, strict=True):
+        for name, call in zip(names, calls, strict=True):
             for _ in range(2):
                 _require_success(await call())
             await anyio.sleep(WRITTEN_SECONDS)
-            with tracer.gone(road):
+            roads.append(Road(name))
+            with tracer.gone(roads[-1]):
                 answer = await call()
             _require_success(answer)
     return roads

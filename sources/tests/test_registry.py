@@ -124,7 +124,7 @@ def test_every_code_of_a_report_is_documented() -> None:
     raised = re.compile(r'(?:BadRecord\(|Skipped\([^"()]*,|code = )\s*"([a-z_]+)"')
     codes = {
         code
-        for path in Path("server/src/personal_server/sources").rglob("*.py")
+        for path in Path("sources/src/pdpp_sources").rglob("*.py")
         for code in raised.findall(path.read_text(encoding="utf-8"))
     }
     assert len(codes) > 12

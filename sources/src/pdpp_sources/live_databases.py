@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pdpp_sources.common.errors import ExportUnreadable
-from pdpp_sources.common.export import BESIDE, SQLITE, open_file
+from pdpp_sources.export_files import BESIDE, SQLITE, open_file
 
 _TRIES = 10
 _PAUSE_SECONDS = 0.2

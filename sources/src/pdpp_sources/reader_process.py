@@ -47,7 +47,7 @@ from pdpp_sources.common.errors import (
     ExportUnreadable,
     ExportUnsafe,
 )
-from pdpp_sources.common.export import file_facts
+from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
 from pdpp_sources.reader_messages import (
     SLATE_BYTES,

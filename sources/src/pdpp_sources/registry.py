@@ -27,9 +27,10 @@ from pdpp_sources.common.errors import (
     ExportTooCostly,
     MemberDamaged,
 )
-from pdpp_sources.common.export import ARCHIVES, Export, ExportMember
+from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.contacts import ContactsSource
+from pdpp_sources.export_files import ARCHIVES
 from pdpp_sources.google.reader import GoogleSource
 from pdpp_sources.imessage import MessagesSource
 from pdpp_sources.likeness import Likeness, likeness_of

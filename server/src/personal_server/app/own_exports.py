@@ -31,7 +31,7 @@ from pdpp_kernel.source_item import Data, Skipped
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import instant_ns
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTruncated
-from pdpp_sources.common.export import open_file
+from pdpp_sources.export_files import open_file
 from personal_server.collecting.connections import restored_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import (

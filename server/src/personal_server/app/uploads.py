@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from pdpp_sources.common.errors import BadRecord, ExportError
-from pdpp_sources.common.export import BESIDE
+from pdpp_sources.export_files import BESIDE
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from personal_server.app.own_exports import is_own_export
 from personal_server.app.stores import Stores

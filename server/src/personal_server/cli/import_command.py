@@ -34,7 +34,7 @@ from pdpp_mcp_server.commands.exits import (
 )
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.common.errors import BadRecord, ExportError
-from pdpp_sources.common.export import ARCHIVES, name_of_parts
+from pdpp_sources.export_files import ARCHIVES, name_of_parts
 from pdpp_sources.reader_process import (
     PathContents,
     ProcessReading,

@@ -22,8 +22,9 @@ import apsw
 from pdpp_kernel.texts import message
 from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import MemberDamaged
-from pdpp_sources.common.export import BESIDE, FAILURES, SQLITE, Export, ExportMember
+from pdpp_sources.common.export import FAILURES, Export, ExportMember
 from pdpp_sources.common.text import decoded
+from pdpp_sources.export_files import BESIDE, SQLITE
 
 LARGEST_VALUE_BYTES = 16 * 1024 * 1024
 LARGEST_PACKED_BYTES = 64 * 1024 * 1024

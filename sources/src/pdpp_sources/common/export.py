@@ -6,14 +6,12 @@ is followed, no name leads out of the export, and no archive unpacks to more tha
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import lzma
 import os
 import stat
 import struct
-import sys
 import tarfile
 import zipfile
 import zlib
@@ -22,12 +20,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import BinaryIO, Self, cast
 
-from pdpp_kernel.source_item import Data, Skipped
+from pdpp_kernel.source_item import Skipped
 from pdpp_kernel.texts import message
 from pdpp_sources.common.archive import (
     check_directory,
@@ -57,10 +55,10 @@ from pdpp_sources.common.packed import (
     tar_entries,
 )
 from pdpp_sources.common.text import printable
+from pdpp_sources.export_files import BESIDE, BUFFER_BYTES, SQLITE, open_file
 
 Opener = Callable[[], BinaryIO]
 HEAD_BYTES = 8192
-BUFFER_BYTES = 256 * 1024
 MOST_FILES = 1_000_000
 FAILURES = (
     OSError,
@@ -73,17 +71,11 @@ FAILURES = (
     RuntimeError,
 )
 _NO_CONTENTS = (*FAILURES, IndexError, struct.error, tarfile.TarError)
-# How databases begin, and what SQLite keeps beside a database while a program has it open.
-SQLITE = b"SQLite format 3\x00"
-BESIDE = ("-journal", "-shm", "-wal")
 NO_COPIES: Mapping[str, str] = MappingProxyType({})
 # How a zip in a zip may be packed to be read from any place of it.
 _LEAPED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-# Endings of names of archives that are read in place.
-ARCHIVES = (".zip", ".tgz", ".tar.gz")
 _GZIP = b"\x1f\x8b"
-_LONGEST_PATH_BYTES = 1024  # MAXPATHLEN of macOS
 _OTHERS = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
@@ -231,27 +223,6 @@ class Export:
         trace: TracebackType | None,
     ) -> None:
         self.opened.close()
-
-
-def open_file(path: Path, within: Path | None = None) -> BinaryIO:
-    """A file to be read; `within` is the folder in which it must really lie.
-
-    The system says where what was opened lies, so no link leads out, whenever it was put there.
-    Raises: OSError; PermissionError for what lies elsewhere.
-    """
-    stream = path.open("rb", buffering=BUFFER_BYTES // 4)
-    if within is not None and not _real_place(stream).is_relative_to(within):
-        stream.close()
-        raise PermissionError
-    return stream
-
-
-def _real_place(stream: BinaryIO) -> Path:
-    """Where an opened file lies.  Raises: OSError, where the system does not tell."""
-    if sys.platform == "darwin":
-        told = fcntl.fcntl(stream, fcntl.F_GETPATH, bytes(_LONGEST_PATH_BYTES))
-        return Path(os.fsdecode(told.rstrip(b"\0")))
-    return Path(f"/proc/self/fd/{stream.fileno()}").readlink()
 
 
 def open_export(
@@ -503,30 +474,3 @@ def _entry_date(entry: zipfile.ZipInfo) -> datetime:
 
 def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-
-
-def file_facts(parts: Sequence[Path], files: int, total_bytes: int) -> Data:
-    """What identifies the files of an export; a digest where it is one file."""
-    path = parts[0]
-    facts: Data = {"name": name_of_parts(parts), "files": files}
-    if path.is_dir() or len(parts) > 1:
-        return facts | {"size_bytes": total_bytes}
-    try:
-        stated = path.stat()
-        digest = _sha256(path, stated.st_size, stated.st_mtime_ns)
-    except OSError:  # moved away meanwhile; what it held is stored
-        return facts | {"size_bytes": total_bytes}
-    return facts | {"size_bytes": stated.st_size, "sha256": digest}
-
-
-def name_of_parts(parts: Sequence[Path]) -> str:
-    """What a report calls an export, however many archives it was cut into."""
-    if len(parts) == 1:
-        return parts[0].name
-    return f"{parts[0].name} to {parts[-1].name} ({len(parts)} parts)"
-
-
-@lru_cache(maxsize=4)
-def _sha256(path: Path, _size_bytes: int, _modified_ns: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

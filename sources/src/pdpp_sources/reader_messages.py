@@ -9,7 +9,9 @@ from __future__ import annotations
 import mmap
 import signal
 import struct
+import traceback
 from datetime import datetime
+from pathlib import Path
 from typing import IO, Any, cast
 
 import msgspec
@@ -65,11 +67,42 @@ class ReadFile(Message):
     filename: str | None
 
 
+class ListSources(Message):
+    """Say which sources there are, those of other packages among them."""
+
+
 class Ready(Message):
-    """The reader runs; `beyond_limits` is what this system could not take from it."""
+    """The reader runs; `beyond_limits` is what this system could not take from it.
+
+    Shapes: `connector_keys` of the built-in sources; those of others are loaded when asked for.
+    """
 
     connector_keys: list[str]
     beyond_limits: list[str]
+
+
+class KnownSource(Message):
+    """A source; `package` is the name and version of the one that it comes from, if not ours."""
+
+    connector_key: str
+    declaration: Data
+    how_to_export: str
+    package: str | None
+
+
+class UnusableReader(Message):
+    """An entry point of `pdpp.sources` that gives no reader; `fault` says why."""
+
+    name: str
+    package: str
+    fault: str
+
+
+class KnownSources(Message):
+    """All sources in the order in which they are asked; `unusable` are readers of others."""
+
+    sources: list[KnownSource]
+    unusable: list[UnusableReader]
 
 
 class SeenReading(Message):
@@ -86,20 +119,25 @@ class SeenReading(Message):
 
 
 class Seen(Message):
-    """What a path holds; `unread` names the files that nobody reads, by what they are."""
+    """What a path holds; `unread` names the files that nobody reads, by what they are.
+
+    `faults` are errors of readers of other packages, which were passed over.
+    """
 
     total_bytes: int
     readings: list[SeenReading]
     refused: list[SkippedItem]
     unread: dict[str, list[str]]
+    faults: list[str]
 
 
 class Refused(Message):
-    """The path cannot be read at all."""
+    """The path cannot be read at all; `faults` as in `Seen`."""
 
     code: str
     sentence: Text
     next_step: Text
+    faults: list[str]
 
 
 class Misguided(Message):
@@ -155,11 +193,28 @@ class Broken(Message):
     fault: str
 
 
-Request = Look | Read | ReadFile
-Reply = Ready | Seen | Refused | Misguided | RecordItem | SkippedItem | SaidByFile | End | Broken
+Request = Look | Read | ReadFile | ListSources
+Reply = (
+    Ready
+    | KnownSources
+    | Seen
+    | Refused
+    | Misguided
+    | RecordItem
+    | SkippedItem
+    | SaidByFile
+    | End
+    | Broken
+)
 _requests = msgspec.msgpack.Decoder(Request)
 _replies = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
+
+
+def fault_of(error: BaseException) -> str:
+    """The kind of an error and its line of code; its words may hold what was read."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
 
 
 def send(stream: IO[bytes], message: Message) -> None:

@@ -54,6 +54,8 @@ from pdpp_sources.reader_messages import (
     BlobFacts,
     Broken,
     End,
+    KnownSources,
+    ListSources,
     Look,
     Message,
     Misguided,
@@ -201,8 +203,10 @@ class ReaderProcess:
                 continue
             match reply:
                 case Seen():
+                    self.faults += reply.faults
                     return self._contents(path, wanted, reply)
                 case Refused():
+                    self.faults += reply.faults
                     raise _REFUSALS[reply.code](
                         parse_text(reply.sentence), parse_text(reply.next_step)
                     )
@@ -253,8 +257,22 @@ class ReaderProcess:
                 return FileText(TextState.TOO_COSTLY)
 
     def facts(self) -> Ready:
-        """Which sources it knows, and what the system could not take from it."""
+        """Which built-in sources it knows, and what the system could not take from it."""
         return self._running().wait_until_ready()
+
+    def sources(self) -> KnownSources:
+        """Which sources there are, those of other packages among them.
+
+        Raises: ExportTooCostly, where a reader of another package ends the process.
+        """
+        try:
+            reply = self._running().ask(ListSources())
+        except _Ended as ended:
+            self._learn(ended)
+            raise _too_costly() from None
+        if not isinstance(reply, KnownSources):
+            raise _too_costly()
+        return reply
 
     def _copies_under(self, path: Path, within: Path | None) -> dict[str, str]:
         """What is to be read in place of the databases that a program has open."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 from zoneinfo import ZoneInfo
@@ -22,11 +22,16 @@ from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.bookmark import BOOKMARK, parse_place
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts
+from pdpp_sources.common.source import SourceReader
 from pdpp_sources.file_texts.reader import read_text
+from pdpp_sources.outside_readers import OutsideReader, outside_readers
 from pdpp_sources.reader_messages import (
     BlobFacts,
     Broken,
     End,
+    KnownSource,
+    KnownSources,
+    ListSources,
     Look,
     Message,
     Misguided,
@@ -40,6 +45,8 @@ from pdpp_sources.reader_messages import (
     SeenReading,
     SkippedItem,
     Slate,
+    UnusableReader,
+    fault_of,
     receive_request,
     send,
 )
@@ -50,6 +57,7 @@ from pdpp_sources.registry import (
     readings,
     source_named,
     unread_of,
+    with_outside,
 )
 from pdpp_sources.tables.reader import Guidance
 
@@ -67,6 +75,18 @@ class ReaderWorker:
         self._slate = slate
         self._opened = ExitStack()
         self._readings: tuple[Reading, ...] = ()
+        self._faults: list[str] = []
+
+    @cached_property
+    def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
+        """The readers of other packages: looked for once this process is confined, and asked."""
+        readers, unusable = outside_readers(SOURCES)
+        self._faults += [f"{each.package}: {each.fault}" for each in unusable]
+        return readers, unusable
+
+    @property
+    def _sources(self) -> tuple[SourceReader, ...]:
+        return with_outside(self._outside[0])
 
     def serve(self) -> None:
         """Until nobody asks any more."""
@@ -80,6 +100,8 @@ class ReaderWorker:
                     self._read(self._readings[request.reading].items(request.start))
                 case ReadFile():
                     send(self._replies, self._said(request))
+                case ListSources():
+                    send(self._replies, self._known_sources())
             self._slate.clear()
             self._replies.flush()
 
@@ -89,9 +111,10 @@ class ReaderWorker:
         try:
             export = self._opened.enter_context(_export(request))
             export = replace(export, zone=ZoneInfo(request.zone))
-            self._readings = _readings(export, request)
+            self._readings = self._read_by(export, request)
         except ExportError as error:
-            return Refused(error.code, render_text(error.sentence), render_text(error.next_step))
+            sentence, next_step = render_text(error.sentence), render_text(error.next_step)
+            return Refused(error.code, sentence, next_step, self._new_faults())
         except BadRecord as bad:
             return Misguided(bad.code, render_text(bad.reason))
         return Seen(
@@ -99,7 +122,41 @@ class ReaderWorker:
             [_seen(reading) for reading in self._readings],
             [_skipped_item(each) for each in export.refused],
             unread_of(export, [reading.export for reading in self._readings]),
+            self._new_faults(),
         )
+
+    def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
+        """Who reads what of an export; other packages are not asked where one of ours is named."""
+        guidance, key = Guidance(*request.columns), request.connector_key
+        own = source_named(key) if key else None
+        if own:
+            return (reading_as(export, own, guidance),)
+        source = source_named(key, self._sources) if key else None
+        if source:
+            return (reading_as(export, source, guidance, self._sources),)
+        return readings(export, guidance, self._sources)
+
+    def _new_faults(self) -> list[str]:
+        """Errors of readers of other packages that were not told yet."""
+        if "_outside" in self.__dict__:
+            for reader in self._outside[0]:
+                self._faults += reader.faults
+                reader.faults.clear()
+        faults, self._faults = self._faults, []
+        return faults
+
+    def _known_sources(self) -> Message:
+        packages = {each.connector_key: each.package for each in self._outside[0]}
+        known = [
+            KnownSource(
+                each.connector_key,
+                each.declaration,
+                str(each.how_to_export),
+                packages.get(each.connector_key),
+            )
+            for each in self._sources
+        ]
+        return KnownSources(known, self._outside[1])
 
     def _said(self, request: ReadFile) -> Message:
         BOOKMARK.watch(self._slate, ())
@@ -146,12 +203,6 @@ def _export(request: Look) -> Export:
     return open_export(Path(request.path), request.copies, within)
 
 
-def _readings(export: Export, request: Look) -> tuple[Reading, ...]:
-    guidance = Guidance(*request.columns)
-    source = source_named(request.connector_key) if request.connector_key else None
-    return (reading_as(export, source, guidance),) if source else readings(export, guidance)
-
-
 def _seen(reading: Reading) -> SeenReading:
     export = reading.export
     return SeenReading(
@@ -194,16 +245,10 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os._exit(0)
     except Exception as error:  # noqa: BLE001 (the boundary of the process)
-        send(replies, Broken(_fault(error)))
+        send(replies, Broken(fault_of(error)))
         replies.flush()
         os._exit(1)
     os._exit(0)
-
-
-def _fault(error: Exception) -> str:
-    """The kind of an error and its line of code; its words may hold what was read."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every source there is, and which of them reads an export."""
+"""Every built-in source, and which of them and of those of other packages reads an export."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from pdpp_sources.telegram import TelegramSource
 from pdpp_sources.whatsapp import WhatsAppSource
 
 # The surest first: where two claim one file, the first of them reads it.
-SOURCES: tuple[SourceReader, ...] = (
+_OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     MailSource(),
     BankSource(),
     ChatGptSource(),
@@ -58,9 +58,10 @@ SOURCES: tuple[SourceReader, ...] = (
     AppleHealthSource(),
     BrowserSource(),
     GoogleSource(),
-    NotesSource(),
-    TableSource(),
 )
+# These take any text and any table, so readers of other packages are asked before them.
+_OF_ANY_CONTENT: tuple[SourceReader, ...] = (NotesSource(), TableSource())
+SOURCES = (*_OF_ONE_FORMAT, *_OF_ANY_CONTENT)
 
 UNGUIDED = Guidance()
 _LOOKED_AT = 100
@@ -92,19 +93,28 @@ class Reading:
         return self.source.read(self.export, start)
 
 
-def source_named(connector_key: str) -> SourceReader | None:
+def with_outside(outside: Sequence[SourceReader]) -> tuple[SourceReader, ...]:
+    """All sources in the order in which they are asked, those of other packages among them."""
+    return (*_OF_ONE_FORMAT, *outside, *_OF_ANY_CONTENT)
+
+
+def source_named(
+    connector_key: str, sources: Sequence[SourceReader] = SOURCES
+) -> SourceReader | None:
     """The source of that key."""
-    return next((each for each in SOURCES if each.connector_key == connector_key), None)
+    return next((each for each in sources if each.connector_key == connector_key), None)
 
 
-def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ...]:
+def readings(
+    export: Export, guidance: Guidance = UNGUIDED, sources: Sequence[SourceReader] = SOURCES
+) -> tuple[Reading, ...]:
     """Who reads what: each source takes of its members what those before it left.
 
     Raises: ExportNotRecognized.
     """
     taken: set[str] = set()
     chosen: list[Reading] = []
-    for source in SOURCES:
+    for source in sources:
         found = source.recognize(export)
         members = [m for m in found.members if m.name not in taken] if found else []
         if found and members:
@@ -117,7 +127,12 @@ def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ..
     return tuple(chosen)
 
 
-def reading_as(export: Export, source: SourceReader, guidance: Guidance = UNGUIDED) -> Reading:
+def reading_as(
+    export: Export,
+    source: SourceReader,
+    guidance: Guidance = UNGUIDED,
+    sources: Sequence[SourceReader] = SOURCES,
+) -> Reading:
     """Let one source read what it claims; else what looks like it; else everything.
 
     Raises: ExportNotRecognized, if there is nothing to read, or nothing that it can.
@@ -131,7 +146,7 @@ def reading_as(export: Export, source: SourceReader, guidance: Guidance = UNGUID
     alike = [m for m in export.members if _likeness(m).connector_key == source.connector_key]
     reading = _tried(source, export.only(alike or export.members), guidance)
     if reading is None:
-        raise _not_of_kind(export, source)
+        raise _not_of_kind(export, source, sources)
     return reading
 
 
@@ -145,13 +160,15 @@ def _tried(source: SourceReader, export: Export, guidance: Guidance = UNGUIDED) 
         return None
 
 
-def _not_of_kind(export: Export, source: SourceReader) -> ExportError:
+def _not_of_kind(
+    export: Export, source: SourceReader, sources: Sequence[SourceReader]
+) -> ExportError:
     """Why a source that was asked for by name is not the one."""
     sentence = message(
         "`%(source)s` finds nothing in it that it can read.", source=source.connector_key
     )
     try:
-        keys = [each.source.connector_key for each in readings(export)]
+        keys = [each.source.connector_key for each in readings(export, sources=sources)]
     except ExportError as refused:
         return ExportNotRecognized(f"{sentence} {refused.sentence}", refused.next_step)
     known = "table" if keys[0].startswith(OWN_FILE_PREFIX) else keys[0]

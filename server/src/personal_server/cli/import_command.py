@@ -49,6 +49,7 @@ from personal_server.app.own_exports import (
     restore_own_export,
     survey_own_export,
 )
+from personal_server.cli.known_sources import known_sources
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.collecting.declarations import declare
@@ -241,7 +242,9 @@ def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
         what = " and ".join(facts.beyond_limits)
         words().print(f"  This system cannot keep the reader of your files from: {what}.")
     if connector_key is not None and connector_key not in facts.connector_keys:
-        raise unknown_source(facts.connector_keys)
+        known = [each.connector_key for each in known_sources(reader).sources]
+        if connector_key not in known:
+            raise unknown_source(known)
 
 
 def archives_first(paths: Sequence[Path]) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -11,9 +12,10 @@ from rich.text import Text
 
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.exits import print_json, unknown_source
-from pdpp_mcp_server.commands.tables import console, indented, table
-from pdpp_sources.common.source import SourceReader
-from pdpp_sources.registry import SOURCES, source_named
+from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
+from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableReader
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.cli.known_sources import known_sources
 
 FROM_COLUMNS = "made from your columns"
 
@@ -30,26 +32,30 @@ def sources(
     json
         Print JSON.
     """
-    chosen = SOURCES if key is None else (known_source(key),)
+    with ReaderProcess(CostlyPlaces()) as reader:
+        known = known_sources(reader)
+    chosen = known.sources if key is None else [known_source(key, known)]
     if json:
         print_json([source_json(source, fields=key is not None) for source in chosen])
     elif key is None:
-        print_sources(console())
+        print_sources(chosen, console())
     else:
         print_source(chosen[0], console())
+    for reader_of_others in known.unusable:
+        _print_unusable(reader_of_others)
 
 
-def known_source(key: str) -> SourceReader:
+def known_source(key: str, known: KnownSources) -> KnownSource:
     """The source of that key.  Raises: CommandError (`usage`)."""
-    source = source_named(key)
-    if source is None:
-        raise unknown_source(each.connector_key for each in SOURCES)
-    return source
+    found = next((each for each in known.sources if each.connector_key == key), None)
+    if found is None:
+        raise unknown_source(each.connector_key for each in known.sources)
+    return found
 
 
-def print_sources(out: Console) -> None:
+def print_sources(chosen: Sequence[KnownSource], out: Console) -> None:
     """Each source with its streams and the way to its export."""
-    for source in SOURCES:
+    for source in chosen:
         _print_head(source, out)
         names = ", ".join(stream["name"] for stream in source.declaration["streams"])
         indented(f"Streams: {names or FROM_COLUMNS}", 2, out)
@@ -58,14 +64,15 @@ def print_sources(out: Console) -> None:
     out.print("`pdpp sources KEY` shows all fields of one, `pdpp import PATH` imports.")
 
 
-def print_source(source: SourceReader, out: Console) -> None:
+def print_source(source: KnownSource, out: Console) -> None:
     """One source with the way to its export and every field of its streams."""
     _print_head(source, out)
     indented(f"How to get it: {source.how_to_export}", 2, out)
     for stream in source.declaration["streams"]:
         display = stream["display"]
         out.print()
-        indented(Text.assemble((stream["name"], "bold"), f": {display['label']}"), 2, out)
+        label = plain(f": {display['label']}")
+        indented(Text.assemble((plain(stream["name"]).plain, "bold"), label), 2, out)
         indented(display["detail"], 2, out)
         properties: Data = stream["schema"]["properties"]
         rows = [
@@ -76,13 +83,21 @@ def print_source(source: SourceReader, out: Console) -> None:
         indented(f"Streams: {FROM_COLUMNS}", 2, out)
 
 
-def _print_head(source: SourceReader, out: Console) -> None:
+def _print_head(source: KnownSource, out: Console) -> None:
     display = source.declaration["display"]
-    out.print(Text.assemble((source.connector_key, "bold"), "  ", display["name"]))
+    out.print(Text.assemble((source.connector_key, "bold"), "  ", plain(display["name"])))
     indented(display["detail"], 2, out)
+    if source.package is not None:
+        indented(f"From the package {source.package}", 2, out)
 
 
-def source_json(source: SourceReader, *, fields: bool = False) -> Data:
+def _print_unusable(reader: UnusableReader) -> None:
+    """A reader of another package that cannot be used, and why."""
+    what = f"The reader {reader.name} of the package {reader.package} cannot be used"
+    words().print(plain(f"{what}: {reader.fault}"), soft_wrap=True)
+
+
+def source_json(source: KnownSource, *, fields: bool = False) -> Data:
     """One source for programs."""
     display = source.declaration["display"]
     streams: list[Data] = []
@@ -93,10 +108,12 @@ def source_json(source: SourceReader, *, fields: bool = False) -> Data:
             shown["detail"] = stream["display"]["detail"]
             shown["fields"] = {name: facts.get("description") for name, facts in properties}
         streams.append(shown)
+    from_package = {} if source.package is None else {"package": source.package}
     return {
         "connector_key": source.connector_key,
         "name": display["name"],
         "detail": display["detail"],
         "how_to_export": source.how_to_export,
         "streams": streams,
+        **from_package,
     }

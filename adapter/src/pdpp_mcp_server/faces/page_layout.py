@@ -16,6 +16,20 @@ from pdpp_mcp_server.faces.text import length
 from pdpp_mcp_server.faces.truncation import Measure, largest
 from pdpp_mcp_server.rs_client.json_values import Json, compact
 
+# The problem: `/v1` answered with N rows, and both faces of the result have a budget (by default
+# 12,000 characters of text, 20,000 structured).  How much of each row is shown?
+#
+#   in:   40 mails, some with bodies of 30,000 characters
+#   out:  blocks of all 40 rows, each long field cut to the same preview (say 600 characters, the
+#         rest reachable by `content_ladder`) …
+#         or 23: so many rows fit at the shortest preview worth reading, ask `/v1` for these.
+#
+# A *measure* says how much of a row is shown: the characters of a long field, of a compound one,
+# and how many members.  Measures are tried from the longest on (`LONG`, then `SHORT`, `SHORTEST`,
+# `LEAST`); the first at which all rows fit is taken, so no row is cut more than its neighbours.
+# Rows are rendered one by one while they fit, and a rendering is kept: a mail of three lines is the
+# same block at every measure, so most rows are rendered once however many measures are tried.
+
 TEXT_SLACK = 500
 STRUCTURED_SLACK = 400
 """Room for what is only known once the page is chosen: first id, a shortening warning."""
@@ -103,6 +117,8 @@ class PageHead:
         return self._count(blocks(), PRESUMED_CURSOR_CHARS)
 
     def _count(self, blocks: Iterable[Block], cursor_chars: int) -> int:
+        # A cursor stands four times in the structured face (envelope, `next` and its arguments) and
+        # twice in the text.
         structured = self.structured_chars + STRUCTURED_SLACK + 4 * cursor_chars
         text = self.text_chars + TEXT_SLACK + 2 * cursor_chars
         count = 0

@@ -26,6 +26,22 @@ import msgspec
 
 from personal_server.domain.keyed_values import KeyedCounts, KeyedValues
 
+# The layout, for two areas of which the second has 16-byte values and 1,000 sets:
+#
+#   byte 0           16 KiB                        end
+#   ├ directory ─────┼ area "limits" ──┬ area "ids" ─────────────────────────────┤
+#   │ msgpack: name  │                 │ set 0 │ set 1 │ …                        │
+#   │ → offset, sets │                 └──┬────┘
+#                          8 keys of 16 bytes │ 8 turns │ 8 × (length, value)
+#
+# A key's digest says in which set it lies, so a look-up reads one set, under the lock of its
+# area.  A *turn* is the number of the write that put a value: in a full set the lowest turn gives
+# way.  So the memory is bounded whatever callers send, and what was put first is forgotten first.
+#
+# A process may be killed at any instruction.  The value is written first and its key last, and a
+# value that was written half does not decode, which reads as nothing; locks are the system's
+# (`lockf`), which lets go of them when a process ends.
+
 V = TypeVar("V")
 SIZE_BYTES = 192 * 1024 * 1024
 """As much as there may be; a page that nobody wrote takes no memory."""

@@ -96,6 +96,21 @@ Belongs = Callable[[Connection], str | None]
 """Asks whether a file is of the one account there is: `None`, or the name of another."""
 
 
+# Which account a file goes into, by what was said and what is there (accounts of the same source):
+#
+#   --connection NAME   accounts there   file's name known   goes into
+#   given               one of the name  –                   that one
+#   given               none of it       –                   a new one of that name
+#   given               several of it    –                   AmbiguousConnection
+#   –                   none             –                   a new one, named as the source
+#   –                   one              yes                 that one: a newer export of it
+#   –                   one              no                  what `belongs` answers: it compares
+#                                                            records and asks where it can
+#   –                   several          –                   AmbiguousConnection
+#
+# A revoked account is never chosen: naming it is refused, and else it counts as not there.
+
+
 def connection_for(
     ports: ImportPorts,
     declaration: SourceDeclaration,

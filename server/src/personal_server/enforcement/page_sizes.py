@@ -18,6 +18,21 @@ from pdpp_kernel.wire_objects import ENCODE, WireObject
 from personal_server.enforcement.disclose import ChildList, Record
 from personal_server.enforcement.queries import PageSize
 
+# How the count works.  A caller (the MCP adapter) shows a page twice: as a table in its text, where
+# a column's name stands once, and as JSON, where each record repeats its names.  It says how many
+# characters it has (`limit_chars`); this module ends the page before either would be longer.
+#
+#   in:   limit_chars 12,000; records {"id": "m1", "from": "ada@example.org", "subject": "Tea"} …
+#   out:  so many of them that
+#           table:  Σ (id + 1) + Σ (value + 1)                    ≤ 12,000
+#           JSON:   Σ (id + 1 + FRAME_CHARS) + Σ (name + 4 + value) ≤ 12,000 × 5/3
+#         where the structured face may be 5/3 as long as the text (20,000 to 12,000 characters).
+#
+# A member that all records of the page have alike (`from` above, if every mail is Ada's) is shown
+# once beside the table, so it counts once: `alike` holds such members while they stay alike; the
+# first record that differs moves the member into both sums, once for each item counted before.
+# Members of `most` characters or more are shown cut by the caller, so they count as `most`.
+
 MAX_PAGE_BYTES = 4 * 1024 * 1024
 REST_CHARS = 60
 """What counts for the members of a record that say which account it comes from."""
@@ -65,6 +80,7 @@ class PageCount:
 
     def fits(self, chars: int) -> bool:
         """Whether a caller with room for so much has room for all of it."""
+        # JSON has five thirds of the room that the table has; in integers, so that it is exact.
         once = sum(each.as_json for each in self.alike.values())
         return self.in_table + once <= chars and 3 * (self.as_json + once) <= 5 * chars
 
@@ -106,6 +122,7 @@ class PageFill:
         place = f"{item.stream}{item.connection_id}"
         said: dict[str | int, Said] = {
             PLACE: Said(place.encode(), len(place) + REST_CHARS, len(place) + REST_CHARS),
+            # 4: two quotation marks, a colon and a comma; 26: an instant in quotation marks.
             TAKEN_AT: Said(item.emitted_at.encode(), 0, len("emitted_at") + 4 + 26),
         }
         members: dict[str, object] = orjson.loads(bytes(item.data))

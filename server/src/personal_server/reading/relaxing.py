@@ -87,6 +87,23 @@ class Relaxation:
         )
 
 
+# What goes in, what comes out.  A person asks "invoice harbor energy october", and two records hold
+# all four words or fewer than `FEW_HITS` do.
+#
+#   counts of each word among visible records: invoice 40, harbor 0, energy 12, october 300
+#   near words of what nothing holds:          harbor → harbour (12 records, one letter away)
+#   questions, the narrowest first:
+#     1. invoice harbour energy october    all words, with the spelling that occurs
+#     2. three of these four               more than half of the words
+#     3. harbour or energy                 either of the two rarest (`last`)
+#   said beside the hits: `harbor` was read as `harbour`
+#
+# The caller asks one question after the other and stops at the first that finds something.  Words
+# in quotation marks, excluded words and `field:value` are in every question: whoever wrote them
+# meant them.  Each count and each question is answered from visible records alone, so that neither
+# the words suggested nor the number of questions tells what is hidden.
+
+
 def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Relaxation:
     """What else to ask where too few records hold all the words of a plan.
 

@@ -184,6 +184,28 @@ class _Readable(Protocol):
         ...
 
 
+# How the cutter works.  It looks for strings and brackets only (`_TOKEN`) and keeps the brackets
+# that are open as a stack; an object that opens directly inside the array begins an element, and
+# the bracket that closes it ends one.  What lies between is never parsed here.
+#
+#   in:   {"chats": [{"id": 1, "text": "a } b"}, {"id": 2, "text": , {"id": 3, "text": "c"}]}
+#   out:  {"id": 1, …} at its offset · a fault `bad_record` at the second · {"id": 3, …}
+#
+# Damage is a bracket that closes none, a list among objects, a string without an end.  Then
+# (`_give_up`) the current object is reported once, and the scan goes on at the next place where
+# something begins as the objects of this array did (`_beginnings`, learnt: `{"id": …, "text":`).
+# This is right for exports because a program wrote every element with the same first names; where
+# nothing begins alike in this chunk, the scan is `_lost` and looks on in the next one.
+#
+#   state            members                                     changed by
+#   where it reads   _buffer, _offset, _at                       _refill, _scan
+#   how deep it is   _open, _within, _home, _key, _lead, _last   _step, _enter, _leave
+#   this element     _begin, _beginnings                         _step, _learn
+#   after damage     _lost, _damaged                             _give_up, _seek
+#   what is no       _is_of_objects, _in_scalar, _is_pair,       _others, _other, _note
+#   object           _named_before, _is_beside
+
+
 class _Cutter:
     """How deep in which array the scan is, over the part of the file that is still needed.
 

@@ -8,7 +8,7 @@ import pytest
 
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.openapi import described_answers, described_paths
-from personal_server.web.bodies import FORM
+from personal_server.web.forms import FORM
 from server.tests.authorization_server.application.endpoints import ENDPOINTS, Endpoint
 from server.tests.authorization_server.conftest import Server
 

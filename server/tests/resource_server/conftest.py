@@ -16,7 +16,8 @@ from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.ports import ReadSnapshot, RecordStore
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routes import Route
+from personal_server.web.routing import RouteTable
 from personal_server.web.workers import Capacity
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import furnished

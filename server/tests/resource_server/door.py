@@ -21,12 +21,13 @@ from personal_server.reading.meaning import QueryEmbedder
 from personal_server.reading.ports import KeyedSealer, ReadPorts
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.ports import RecordStore, SealingKey
-from personal_server.web.application import rendered
 from personal_server.web.error_responses import json_error
 from personal_server.web.json_schemas import Components
-from personal_server.web.parameters import parse_query
+from personal_server.web.query_strings import parse_query
+from personal_server.web.rendering import rendered
 from personal_server.web.requests import Request
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routes import Route
+from personal_server.web.routing import RouteTable
 from server.tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS

@@ -35,7 +35,8 @@ from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routes import Route
+from personal_server.web.routing import RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from personal_server.storage.ports import RecordStore
-from personal_server.web.parameters import parse_query
+from personal_server.web.query_strings import parse_query
 from personal_server.web.requests import Request
 from personal_server.web.responses import close_chunks
 from server.tests.resource_server.living import NDJSON, Living

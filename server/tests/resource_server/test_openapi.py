@@ -11,7 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck, assume, given, settings
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.web.routing import Route
+from personal_server.web.routes import Route
 from server.tests.resource_server.living import Living, since
 
 ENTRIES: list[dict[str, Any]] = [

@@ -3,7 +3,8 @@ import threading
 import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
-from personal_server.web.limits import MAX_KEYS, Bucket, FailedBearers, network_of
+from personal_server.web.failures import FailedBearers
+from personal_server.web.limits import MAX_KEYS, Bucket, network_of
 
 SECOND = 10**9
 

@@ -5,15 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpp_kernel.errors import InvalidRequest, PersonalServerError
-from personal_server.web.parameters import (
-    SELECTORS,
-    Form,
-    Kind,
-    Parameter,
-    by_name,
-    page_limit,
-    parse_query,
-)
+from personal_server.web.parameters import SELECTORS, Form, Kind, Parameter, by_name, page_limit
+from personal_server.web.query_strings import parse_query
 
 DECLARED = by_name(
     (

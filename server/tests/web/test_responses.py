@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personal_server.web.responses import FilePart, UnsatisfiableRange, asked_range
+from personal_server.web.byte_ranges import FilePart, UnsatisfiableRange, asked_range
 
 ETAG = '"sha256-aa"'
 

@@ -3,9 +3,10 @@ import base64
 import pytest
 
 from pdpp_kernel.errors import MethodNotAllowed, PersonalServerError
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routes import Route
+from personal_server.web.routing import RouteTable
 
 
 def nothing(request: Request) -> Reply:

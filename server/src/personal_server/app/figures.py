@@ -30,7 +30,7 @@ from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.registry import SOURCES
 from personal_server.app.server import VERSION, Server
 from personal_server.app.tallies import Tallies
-from personal_server.web.requests import sent_token
+from personal_server.web.authorization_headers import sent_token
 from personal_server.web.traffic import BOUNDS_SECONDS
 
 PATH = "/metrics"

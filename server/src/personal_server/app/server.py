@@ -127,11 +127,12 @@ from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
 from personal_server.upkeep.rebuilds import RebuildWork
 from personal_server.upkeep.scratch import sweep_scratch
-from personal_server.web.application import Application, Surface
+from personal_server.web.application import Application
+from personal_server.web.failures import FailedBearers
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Fault, Health
-from personal_server.web.limits import FailedBearers
-from personal_server.web.requests import origin_policy
+from personal_server.web.origins import origin_policy
+from personal_server.web.surfaces import Surface
 from personal_server.web.traffic import IN_PROCESS, Traffic
 
 # Clients that the owner set up by hand: the `[[clients]]` tables of `config.toml`.

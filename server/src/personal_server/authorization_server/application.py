@@ -41,14 +41,17 @@ from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.application import Exchange, Surface
-from personal_server.web.bodies import FORM, JSON
+from personal_server.web.accept_headers import prefers_json
+from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.error_responses import ErrorPage, json_error, oauth_error, plain_page
+from personal_server.web.forms import FORM, JSON
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import RateLimits
-from personal_server.web.requests import IncomingRequest, prefers_json, shows_proof
-from personal_server.web.responses import NO_STORE
-from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
+from personal_server.web.replies import NO_STORE
+from personal_server.web.requests import IncomingRequest
+from personal_server.web.routes import BodyRule, RouteDeclaration
+from personal_server.web.routing import RouteTable
+from personal_server.web.surfaces import Exchange, Surface
 
 # The OAuth endpoints on the frame: what a call is to them, and how their errors look.
 #

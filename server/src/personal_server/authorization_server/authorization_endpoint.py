@@ -40,7 +40,7 @@ from personal_server.granting.pending_requests import PUSHED_NS, Asking, Request
 from personal_server.reading.proofs import Proofs
 from personal_server.storage.authorization import ClientRow
 from personal_server.web.limits import RateLimits
-from personal_server.web.responses import NO_STORE, answer
+from personal_server.web.replies import NO_STORE, answer
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})

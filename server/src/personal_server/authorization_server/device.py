@@ -24,7 +24,7 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
 from personal_server.web.limits import RateLimits, network_of
-from personal_server.web.responses import answer
+from personal_server.web.replies import answer
 
 
 class ShownDeviceCodes(WireObject):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pdpp_kernel.errors import BadRequest
 from pdpp_kernel.texts import message
 from personal_server.granting.audit import Acting
-from personal_server.web.bodies import form_fields
+from personal_server.web.forms import form_fields
 from personal_server.web.limits import network_of
 from personal_server.web.requests import IncomingRequest
 

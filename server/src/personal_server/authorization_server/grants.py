@@ -32,8 +32,8 @@ from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.web.replies import answer
 from personal_server.web.requests import IncomingRequest
-from personal_server.web.responses import answer
 
 OwnerSession = Callable[[IncomingRequest], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.

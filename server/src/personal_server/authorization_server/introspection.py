@@ -30,7 +30,7 @@ from personal_server.storage.authorization import AuthorizationStore, Introspect
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.error_responses import json_error
 from personal_server.web.limits import RateLimits
-from personal_server.web.responses import answer
+from personal_server.web.replies import answer
 
 REALM = 'Basic realm="introspection"'
 

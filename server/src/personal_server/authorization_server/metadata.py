@@ -16,7 +16,7 @@ from personal_server.consent.client_registration import GRANT_TYPES, GrantType
 from personal_server.consent.selections import DATA_ACCESS
 from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.granting.consent_receipts import ConsentReceipts
-from personal_server.web.responses import DOCUMENT, answer
+from personal_server.web.replies import DOCUMENT, answer
 
 SIGNING_ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 AuthMethod = Literal["none", "private_key_jwt"]

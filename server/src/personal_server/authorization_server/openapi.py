@@ -21,7 +21,7 @@ from personal_server.authorization_server.metadata import KEYS_PATH, Authorizati
 from personal_server.authorization_server.registration import RegisteredClient
 from personal_server.authorization_server.token_endpoint import IssuedTokens
 from personal_server.consent.client_registration import GRANT_TYPES
-from personal_server.web.bodies import FORM, JSON
+from personal_server.web.forms import FORM, JSON
 from personal_server.web.json_schemas import Components, JsonSchema, component_name
 
 Shape = Mapping[str, object]

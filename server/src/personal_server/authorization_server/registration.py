@@ -19,7 +19,7 @@ from personal_server.consent.credentials import RandomBytes
 from personal_server.granting.clients import register_client
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.web.limits import RateLimits
-from personal_server.web.responses import answer
+from personal_server.web.replies import answer
 
 
 class RegisteredClient(WireObject):

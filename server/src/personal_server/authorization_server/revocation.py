@@ -11,7 +11,7 @@ from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.granting.revocations import disconnect
 from personal_server.storage.authorization import AuthorizationStore
-from personal_server.web.responses import answer
+from personal_server.web.replies import answer
 
 
 class Revoking:

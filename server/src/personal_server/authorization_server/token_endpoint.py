@@ -35,7 +35,7 @@ from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating
 from personal_server.reading.proofs import Proofs
 from personal_server.web.limits import RateLimits
-from personal_server.web.responses import answer
+from personal_server.web.replies import answer
 
 
 class IssuedTokens(WireObject):

@@ -69,10 +69,12 @@ from personal_server.settings import OwnerLocale
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
-from personal_server.web.application import Exchange, Surface
-from personal_server.web.bodies import FORM, Form, drain, form_fields, leading_fields
-from personal_server.web.requests import IncomingRequest, prefers_json
+from personal_server.web.accept_headers import prefers_json
+from personal_server.web.bodies import drain
+from personal_server.web.forms import FORM, Form, form_fields, leading_fields
+from personal_server.web.requests import IncomingRequest
 from personal_server.web.routing import RouteTable
+from personal_server.web.surfaces import Exchange, Surface
 
 # The pages on the frame: who visits, and how an error looks.
 #

@@ -81,7 +81,8 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
-from personal_server.web.responses import ChunkedResponse, FilePart
+from personal_server.web.byte_ranges import FilePart
+from personal_server.web.responses import ChunkedResponse
 
 STREAMS_SHOWN = 40
 ROWS_SHOWN, READ_SHOWN = 25, 10

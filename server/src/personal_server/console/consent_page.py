@@ -46,7 +46,7 @@ from personal_server.granting.owner_sessions import Clock
 from personal_server.granting.passkeys import APPROVE, Passkeys
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
-from personal_server.web.bodies import Form
+from personal_server.web.forms import Form
 
 QUICK_DAYS: tuple[tuple[str, Text], ...] = (
     ("30", message("Last 30 days")),

@@ -40,7 +40,8 @@ from personal_server.console.languages import Language, PageReader, languages, n
 from personal_server.console.session import PageRequest
 from personal_server.settings import OwnerLocale
 from personal_server.web.error_responses import error_headers, json_error
-from personal_server.web.responses import NO_STORE, page_headers
+from personal_server.web.replies import NO_STORE
+from personal_server.web.responses import page_headers
 
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()

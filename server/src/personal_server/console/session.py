@@ -19,10 +19,10 @@ from pdpp_kernel.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
 from personal_server.enforcement.queries import FilterText
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import Browser, SignedIn
-from personal_server.web import bodies
+from personal_server.web import forms
 from personal_server.web.parameters import Form, Parameter
 from personal_server.web.requests import IncomingRequest
-from personal_server.web.routing import BodyRule, RouteDeclaration
+from personal_server.web.routes import BodyRule, RouteDeclaration
 
 _NEXT = re.compile(r"/(consent|device|owner)([/?]|\Z)")
 _FORBIDDEN_IN_NEXT = re.compile(r"//|\\|[\x00-\x20\x7f-\x9f]")
@@ -54,7 +54,7 @@ class PageRequest:
     target: str
     languages: str = ""
     filters: tuple[FilterText, ...] = ()
-    form: bodies.Form = ()
+    form: forms.Form = ()
     body: bytes = field(default=b"", repr=False)
     spool: BinaryIO | None = field(default=None, repr=False)
     content_type: str = ""

@@ -32,8 +32,9 @@ from personal_server.console.session import (
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
 from personal_server.granting.passkeys import SIGN_IN, Passkeys
-from personal_server.web.limits import ALL, MINUTE_NS, failures_in, network_of
-from personal_server.web.limits import refuse_until as _refuse_until
+from personal_server.web.failures import failures_in
+from personal_server.web.failures import refuse_until as _refuse_until
+from personal_server.web.limits import ALL, MINUTE_NS, network_of
 
 # Throttles of guessing: failed sign-ins and wrong device codes, counted in memory.
 #

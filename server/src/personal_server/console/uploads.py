@@ -20,9 +20,9 @@ from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.bodies import take_files
-from personal_server.web.responses import NO_STORE
-from personal_server.web.routing import BodyRule
+from personal_server.web.forms import take_files
+from personal_server.web.replies import NO_STORE
+from personal_server.web.routes import BodyRule
 
 ROOT = "/owner/uploads"
 CHUNK_BYTES = 8 * 1024 * 1024

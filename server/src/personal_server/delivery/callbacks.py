@@ -23,7 +23,8 @@ import anyio.to_thread
 import httpx2
 
 from pdpp_kernel.errors import InvalidCallback
-from personal_server.web.guarded_fetch import is_public, pinned
+from personal_server.web.guarded_fetch import pinned
+from personal_server.web.public_addresses import is_public
 
 TIMEOUT_SECONDS = 10.0
 # While somebody waits for an answer of ours, a name has less time than a delivery.

@@ -47,11 +47,14 @@ from pdpp_mcp_server.subscriptions import (
 from pdpp_mcp_server.subscriptions import OpenPort as OpenAgain
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
-from personal_server.web.application import Exchange, Surface, note
+from personal_server.web.authorization_headers import shows_proof
+from personal_server.web.cors import preflight, readable_by
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import IncomingRequest, check_version, shows_proof
-from personal_server.web.responses import LastingResponse, preflight, readable_by
-from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
+from personal_server.web.requests import IncomingRequest, check_version
+from personal_server.web.responses import LastingResponse
+from personal_server.web.routes import BodyRule, RouteDeclaration
+from personal_server.web.routing import RouteTable
+from personal_server.web.surfaces import Exchange, Surface, note
 from personal_server.web.workers import Capacity, Places
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.

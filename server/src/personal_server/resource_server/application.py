@@ -49,11 +49,15 @@ from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore, PastBudget, ReadSnapshot
-from personal_server.web.application import WRITING, Exchange, Surface, respond
+from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import IncomingRequest, Request, needed_token, shows_proof
-from personal_server.web.responses import Reply, rate_headers
-from personal_server.web.routing import Caching, Route, RouteTable, Tokens
+from personal_server.web.rendering import respond
+from personal_server.web.replies import Reply
+from personal_server.web.requests import IncomingRequest, Request, needed_token
+from personal_server.web.responses import rate_headers
+from personal_server.web.routes import Caching, Route, Tokens
+from personal_server.web.routing import RouteTable
+from personal_server.web.surfaces import WRITING, Exchange, Surface
 from personal_server.web.workers import Capacity, wait_until
 
 TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {

@@ -43,10 +43,11 @@ from personal_server.resource_server.writes import (
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.web.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.web.parameters import SELECTORS, Parameter
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import CHUNK_BYTES, FilePart, Reply, asked_range
-from personal_server.web.routing import BodyRule, Caching, Route, collector
+from personal_server.web.routes import BodyRule, Caching, Route, collector
 
 OCTETS = "application/octet-stream"
 INLINE = frozenset(

@@ -55,9 +55,9 @@ from personal_server.storage.ports import (
 )
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import CURSOR, Parameter, page_limit
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Route, owner
+from personal_server.web.routes import Route, owner
 
 ROOT = "/v1/owner/connections"
 ONE = f"{ROOT}/{{id}}"

@@ -47,9 +47,9 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
 from personal_server.web.json_schemas import Components, JsonSchema
 from personal_server.web.parameters import CURSOR, Parameter, page_limit
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import BodyRule, Route, owner
+from personal_server.web.routes import BodyRule, Route, owner
 
 ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"

@@ -16,9 +16,9 @@ from personal_server.reading.disclosure_log import ShownDisclosure, render_discl
 from personal_server.resource_server.envelopes import ListOf, cursor_after, page_of, page_start
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Route, owner
+from personal_server.web.routes import Route, owner
 
 MEMBER_OF = {
     "client_id": "client_id",

@@ -18,9 +18,11 @@ from personal_server.domain.disclosure import TokenName
 from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import DocumentationPages
-from personal_server.web.requests import Request, prefers_html
-from personal_server.web.responses import Reply, page_headers
-from personal_server.web.routing import Caching, Route, Tokens
+from personal_server.web.accept_headers import prefers_html
+from personal_server.web.replies import Reply
+from personal_server.web.requests import Request
+from personal_server.web.responses import page_headers
+from personal_server.web.routes import Caching, Route, Tokens
 
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"

@@ -41,9 +41,9 @@ from personal_server.resource_server.envelopes import (
 from personal_server.storage.authorization import SubscriptionRow
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import Parameter
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Route
+from personal_server.web.routes import Route
 
 ROOT = "/v1/event-subscriptions"
 ONE = f"{ROOT}/{{id}}"

@@ -18,9 +18,9 @@ from personal_server.reading.export import (
 )
 from personal_server.reading.ports import ReadPorts
 from personal_server.web.parameters import Kind, Parameter
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Route, owner
+from personal_server.web.routes import Route, owner
 
 PARAMETERS = (
     Parameter(

@@ -53,7 +53,8 @@ from personal_server.domain.envelope import (
 from personal_server.web.json_schemas import Components, JsonSchema, component_name
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION
-from personal_server.web.routing import Route, RouteTable, Tokens
+from personal_server.web.routes import Route, Tokens
+from personal_server.web.routing import RouteTable
 
 ErrorClass = type[PersonalServerError]
 

@@ -78,9 +78,9 @@ from personal_server.resource_server.schema import (
     StreamList,
 )
 from personal_server.web.parameters import SELECTORS, Parameters
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import Caching, Route
+from personal_server.web.routes import Caching, Route
 
 # Record routes: lists, single records, field windows.
 #

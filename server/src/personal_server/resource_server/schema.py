@@ -79,8 +79,8 @@ from personal_server.resource_server.envelopes import (
 )
 from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
 from personal_server.web.parameters import Parameters
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
 
 # Schema bodies: full rows, compact rows, and the budget of the compact body.
 #

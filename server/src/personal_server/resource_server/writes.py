@@ -40,9 +40,9 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot, StreamState
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import Parameter
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import BodyRule, Route, collector, owner
+from personal_server.web.routes import BodyRule, Route, collector, owner
 
 # The target of a write: which connection, which declared stream.
 # Source: docs/contract/resource-server.md 13.

@@ -22,8 +22,11 @@ from pdpp_kernel.errors import (
 )
 from pdpp_kernel.failures import log_failure, places_of
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
-from personal_server.web.requests import IncomingRequest, challenge, metadata_url
-from personal_server.web.responses import JSON_TYPE, NO_STORE, UnsatisfiableRange, page_headers
+from personal_server.web.authorization_headers import challenge, metadata_url
+from personal_server.web.byte_ranges import UnsatisfiableRange
+from personal_server.web.replies import JSON_TYPE, NO_STORE
+from personal_server.web.requests import IncomingRequest
+from personal_server.web.responses import page_headers
 
 RETRY_SECONDS = 1
 NEXT_STEP = (

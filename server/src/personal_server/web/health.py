@@ -14,7 +14,7 @@ import orjson
 from starlette.responses import Response
 
 from pdpp_kernel.values import render_instant
-from personal_server.web.responses import JSON_TYPE
+from personal_server.web.replies import JSON_TYPE
 
 LIVE_PATH = "/healthz/live"
 HEALTH_PATHS = frozenset({"/healthz", LIVE_PATH})

@@ -6,22 +6,16 @@ whole or as a stream of chunks read in worker threads, and a caller who hangs up
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import anyio
 from isal import isal_zlib
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 
-from pdpp_kernel.errors import RangeNotSatisfiable
-from pdpp_kernel.wire_objects import ENCODE, WireObject
-from personal_server.domain.disclosure import Disclosed
+from personal_server.web.accept_headers import weights
 from personal_server.web.limits import RateStatus
-from personal_server.web.requests import PDPP_VERSION, weights
+from personal_server.web.requests import PDPP_VERSION
 from personal_server.web.workers import Workers
 
 COMPRESSED_FROM_BYTES = 1_024
@@ -172,172 +166,3 @@ def close_chunks(chunks: Iterator[bytes] | None) -> None:
     close = getattr(chunks, "close", None)
     if close is not None:
         close()
-
-
-# Byte ranges: which part of a blob a request asks for.
-#
-# Rule: one range is honoured, several mean the whole, and what cannot be read as a range is
-# ignored.
-# Source: docs/contract/resource-server.md 12.1; RFC 9110, section 14.
-
-
-CHUNK_BYTES = 128 * 1024
-_ONE_RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*\Z", re.IGNORECASE)
-
-
-def asked_range(headers: Mapping[str, str], etag: str, size_bytes: int) -> range | None:
-    """The bytes asked for, or `None` for the whole.
-
-    Raises: UnsatisfiableRange.
-    """
-    match = _ONE_RANGE.match(headers.get("range", ""))
-    if match is None or headers.get("if-range", etag) != etag:
-        return None
-    first, last = match.groups()
-    if not first and not last:
-        return None
-    if not first:
-        start, stop = max(0, size_bytes - int(last)), size_bytes
-    else:
-        start, stop = int(first), min(size_bytes, int(last) + 1 if last else size_bytes)
-        if last and int(last) < start:
-            return None
-    if start >= stop:
-        raise UnsatisfiableRange(size_bytes)
-    return range(start, stop)
-
-
-class FilePart:
-    """A stretch of an open file as chunks; closing it closes the file."""
-
-    def __init__(self, file: BinaryIO, part: range) -> None:
-        self._file = file
-        self._left = len(part)
-        file.seek(part.start)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        chunk = self._file.read(min(CHUNK_BYTES, self._left))
-        if not chunk:
-            raise StopIteration
-        self._left -= len(chunk)
-        return chunk
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-# The reply of a route: a status and a JSON body, or bytes, or a stream of them.
-#
-# Rule: a reply that gives records away names the sources they came from (`disclosed`).
-
-
-JSON_TYPE = "application/json; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a route answers.
-
-    Shapes: exactly one of `body` (a JSON value), `content` (bytes) and `chunks` (a lazy stream of
-        bytes, `length_bytes` long if known), or none (no body).  `etag` is the validator as sent;
-        routes with `etag=True` and a JSON body get theirs from the body.
-    Units: `leaves_at` seconds by `perf_counter`, before which it is not answered.
-    """
-
-    body: object = None
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = ()
-    content: bytes | None = None
-    chunks: Iterator[bytes] | None = None
-    length_bytes: int | None = None
-    content_type: str = JSON_TYPE
-    etag: str | None = None
-    disclosed: Sequence[Disclosed] = ()
-    leaves_at: float | None = None
-
-
-class UnsatisfiableRange(RangeNotSatisfiable):
-    """A byte range outside a blob of `size_bytes`."""
-
-    def __init__(self, size_bytes: int) -> None:
-        super().__init__(f"The blob has {size_bytes} bytes; ask for a range within.", param="Range")
-        self.size_bytes = size_bytes
-
-
-NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-DOCUMENT = {
-    "Cache-Control": "public, max-age=300",
-    "Vary": "Host, X-Forwarded-Host, X-Forwarded-Proto",
-}
-
-
-def answer(
-    body: WireObject | None,
-    status: int = 200,
-    headers: Mapping[str, str] = NO_STORE,
-) -> Response:
-    """A JSON answer; `None` is an empty one."""
-    if body is None:
-        return Response(None, status, headers)
-    return Response(ENCODE(body), status, headers, "application/json")
-
-
-# Which answers pages of other origins may read, and what they may send: said once for all.
-#
-# Rule: discovery and the icon are readable by their path alone, so that an unknown document is as
-# readable as a known one: a client in a browser must see the 404, not a network error.  No answer
-# ever allows credentials.
-# Source: docs/contract/resource-server.md 1.4; docs/contract/authorization-server.md 12.4.
-
-
-REQUEST_HEADERS = (
-    "Accept, Authorization, Content-Type, DPoP, If-None-Match, If-Range, Last-Event-ID,"
-    " MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, PDPP-Tool, PDPP-Version, Range,"
-    " Request-Id, X-Request-Id"
-)
-RESPONSE_HEADERS = (
-    "DPoP-Nonce, ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit,"
-    " RateLimit-Remaining, RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
-)
-MAX_AGE_SECONDS = 600
-
-
-def readable_by(origin: str) -> Mapping[str, str]:
-    """The headers that let pages of an origin (`*`: of any) read an answer."""
-    return {
-        "Access-Control-Allow-Origin": origin,
-        "Access-Control-Expose-Headers": RESPONSE_HEADERS,
-    }
-
-
-READABLE_ANYWHERE = readable_by("*")
-
-
-def preflight(methods: Iterable[str]) -> Response:
-    """The answer to a browser that asks before it calls; who may is said by `readable_by`."""
-    headers = {
-        "Access-Control-Allow-Methods": ", ".join(methods),
-        "Access-Control-Allow-Headers": REQUEST_HEADERS,
-        "Access-Control-Max-Age": str(MAX_AGE_SECONDS),
-    }
-    return Response(None, 204, headers)
-
-
-def is_public_document(path: str) -> bool:
-    """Whether a path is one of discovery or the icon."""
-    return path.startswith("/.well-known/") or path == "/icon.svg"
-
-
-def readable_anywhere(send: Send) -> Send:
-    """Let browsers hand the answer to whichever page asked."""
-
-    async def readable(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(READABLE_ANYWHERE)
-        await send(message)
-
-    return readable

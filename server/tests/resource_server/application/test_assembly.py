@@ -10,7 +10,7 @@ import pytest
 
 from personal_server.resource_server.openapi import errors_of
 from personal_server.web.parameters import Parameters
-from personal_server.web.routing import Route, Tokens
+from personal_server.web.routes import Route, Tokens
 from server.tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

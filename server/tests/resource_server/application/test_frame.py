@@ -17,9 +17,9 @@ from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.storage.ports import PastBudget
 from personal_server.web.parameters import page_limit
+from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply
-from personal_server.web.routing import BodyRule, Route, Tokens
+from personal_server.web.routes import BodyRule, Route, Tokens
 from personal_server.web.workers import Capacity
 from server.tests.resource_server.conftest import Bench, MakeBench, client_authority
 

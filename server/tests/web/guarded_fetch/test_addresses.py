@@ -2,7 +2,7 @@
 
 import pytest
 
-from personal_server.web.guarded_fetch import is_public
+from personal_server.web.public_addresses import is_public
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 
 from pdpp_kernel.errors import MisdirectedRequest
 from personal_server.settings import from_env
-from personal_server.web.requests import OriginPolicy, origin_policy
+from personal_server.web.origins import OriginPolicy, origin_policy
 
 PROXY = {"PDPP_TRUSTED_PROXIES": "10.0.0.0/8"}
 

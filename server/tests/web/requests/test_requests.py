@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from personal_server.web.requests import prefers_html, prefers_json, request_id_of
+from personal_server.web.accept_headers import prefers_html, prefers_json
+from personal_server.web.requests import request_id_of
 from personal_server.web.responses import accepts_gzip
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

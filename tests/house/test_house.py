@@ -38,11 +38,16 @@ def test_only_authorize_makes_an_authorized_read() -> None:
 
 def test_plans_are_made_of_what_was_authorized() -> None:
     plans = ast.parse((parts.SERVER / "enforcement" / "plans.py").read_text(encoding="utf-8"))
-    names = [node.name for node in plans.body if isinstance(node, ast.ClassDef)]
-    asked = [name for name in names if name.endswith("Plan")]
+    asked = [node.name for node in plans.body if isinstance(node, ast.ClassDef)]
     assert len(asked) == 12
-    for name in (*asked, "Scope", "TimedScope"):
-        assert callers()[name] <= {"enforcement/authorize.py", "enforcement/plans.py"}, name
+    for name in asked:
+        makers = {"enforcement/authorize.py", "enforcement/authorized_reads.py"}
+        assert callers()[name] <= makers, name
+
+
+def test_scopes_are_made_of_readable_sources() -> None:
+    assert callers()["Scope"] == {"enforcement/scopes.py"}
+    assert callers()["TimedScope"] == {"enforcement/authorize.py"}
 
 
 def test_only_the_settings_module_reads_the_environment() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import event_instant_ns
 from pdpp_kernel.vectors import DISTANCE_DECIMALS, distance
-from personal_server.enforcement.plans import MeaningPlan, Scope
+from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.meaning import holds, latest_change
 from tests.oracle.memory_state import Place, State
 

@@ -35,9 +35,7 @@ from personal_server.enforcement.plans import (
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
-    Scope,
     SearchPlan,
-    TimedScope,
     TimelinePlan,
 )
 from personal_server.enforcement.rows import (
@@ -56,6 +54,7 @@ from personal_server.enforcement.rows import (
     Summary,
     WindowOutcome,
 )
+from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.meaning import (
     blob_ids,
     fold,

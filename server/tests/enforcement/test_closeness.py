@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from personal_server.enforcement.closeness import LookedAt, refined
+from personal_server.enforcement.ranking import Ranked
 from personal_server.enforcement.rows import Candidate
-from personal_server.enforcement.search import Ranked
 
 LETTER = (
     "we looked at the heat pump in the cellar today and it needs a new valve before winter comes"

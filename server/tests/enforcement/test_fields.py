@@ -8,8 +8,9 @@ from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import InvalidFilter, InvalidSort, PersonalServerError
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns
-from personal_server.enforcement.fields import conditions_on, order_of
-from personal_server.enforcement.queries import FilterText
+from personal_server.enforcement.conditions import conditions_on
+from personal_server.enforcement.fields import order_of
+from personal_server.enforcement.filter_texts import FilterText
 from server.tests.resource_server.journal import client, stream_grant
 
 SOURCES = client().sources

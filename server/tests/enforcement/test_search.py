@@ -1,5 +1,5 @@
+from personal_server.enforcement.ranking import Ranked, first_page_first, rank
 from personal_server.enforcement.rows import Candidate
-from personal_server.enforcement.search import Ranked, first_page_first, rank
 
 
 def candidate(key: str, *, connection: str = "cin_a", count: int = 1, at: int = 0) -> Candidate:

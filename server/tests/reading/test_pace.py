@@ -11,7 +11,7 @@ import pytest
 
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.scopes import Scope
 from personal_server.reading.pace import doubled, leaves_at
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.postgres.dialect import PostgresDialect

@@ -25,12 +25,11 @@ from personal_server.enforcement.plans import (
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
-    Scope,
     SearchPlan,
-    TimedScope,
     TimelinePlan,
 )
 from personal_server.enforcement.rows import Position
+from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.ports import ReadSnapshot
 from server.tests.storage.worlds import (
     FILES,

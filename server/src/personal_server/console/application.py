@@ -55,7 +55,7 @@ from personal_server.console.sign_in import SignInPages, SignInThrottle
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
-from personal_server.enforcement.queries import filters_of
+from personal_server.enforcement.filter_texts import filters_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn

@@ -63,12 +63,12 @@ from personal_server.console.viewpoints import (
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorize import authorize_blob
+from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     MAX_WINDOW_CHARS,
     BlobQuery,
     FieldSelection,
     FieldWindowQuery,
-    FilterText,
     PageSize,
     RecordQuery,
     RecordsQuery,

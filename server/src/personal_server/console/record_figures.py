@@ -27,10 +27,10 @@ from personal_server.console.record_view import (
 )
 from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     AggregateQuery,
     FieldSelection,
-    FilterText,
     RecordsQuery,
     Selectors,
 )

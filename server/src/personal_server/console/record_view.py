@@ -20,7 +20,8 @@ from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, day_number, instant_n
 from personal_server.console.viewpoints import OWN, records_path
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource
-from personal_server.enforcement.queries import ALWAYS, FilterText, Times
+from personal_server.enforcement.filter_texts import FilterText
+from personal_server.enforcement.queries import ALWAYS, Times
 from personal_server.enforcement.timeline import time_field
 
 Data = Mapping[str, object]

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from pdpp_kernel.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
-from personal_server.enforcement.queries import FilterText
+from personal_server.enforcement.filter_texts import FilterText
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import Browser, SignedIn
 from personal_server.web import forms

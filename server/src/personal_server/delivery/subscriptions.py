@@ -25,13 +25,9 @@ from personal_server.consent.credentials import EVENT, SUBSCRIPTION, RandomBytes
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.signatures import SECRET_BYTES, SecretBox
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.enforcement.authority import (
-    ambiguous,
-    connection_count,
-    select_any,
-    select_everywhere,
-)
+from personal_server.enforcement.ambiguity import ambiguous, connection_count
 from personal_server.enforcement.queries import Selectors
+from personal_server.enforcement.source_selection import select_any, select_everywhere
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.reading_alarms import limits_of
 from personal_server.granting.transitions import transition

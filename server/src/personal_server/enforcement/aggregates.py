@@ -25,7 +25,8 @@ from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import Warning, skipped
-from personal_server.enforcement.fields import conditions_on, require_field
+from personal_server.enforcement.conditions import conditions_on
+from personal_server.enforcement.fields import require_field
 from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery
 from personal_server.enforcement.search import checked_words, searchable_fields
 

@@ -1,4 +1,4 @@
-"""From a resolved token to its read authority, and which of its sources a request means.
+"""From a resolved token to its read authority.
 
 Rule: the current declaration may narrow what a grant names and never widens it; whatever cannot
 be read is named with a reason, never silently dropped.
@@ -10,23 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from pdpp_kernel import persons
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import SourceDeclaration, Stream
-from pdpp_kernel.errors import (
-    AmbiguousConnection,
-    AmbiguousSchemaDetail,
-    ConnectionNotFound,
-    GrantExpired,
-    GrantInvalid,
-    GrantPaused,
-    GrantRevoked,
-    GrantStreamNotAllowed,
-    NotFound,
-    PersonalServerError,
-)
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import comparable
 from personal_server.domain.authority import (
@@ -38,11 +24,6 @@ from personal_server.domain.authority import (
     Unavailable,
 )
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.envelope import (
-    MAX_NAMED_CONNECTIONS,
-    AvailableConnection,
-    render_unavailable,
-)
 from personal_server.domain.grant import (
     ACTIVE,
     ContentLimit,
@@ -51,9 +32,7 @@ from personal_server.domain.grant import (
     Resolved,
     StreamGrant,
 )
-from personal_server.enforcement.fields import granted_here
 from personal_server.enforcement.own_names import granted_part
-from personal_server.enforcement.queries import Selectors
 
 _TIMES = frozenset({"date", "date-time"})
 
@@ -308,241 +287,3 @@ def _access(grants: list[Grant]) -> Access | None:
 
 def _unavailable_order(entry: Unavailable) -> tuple[str, str, str]:
     return (entry.connection_id, entry.stream or "", entry.grant_id or "")
-
-
-# Which of the authority's sources a request is about, and when that is ambiguous.
-#
-# Rule: the authority alone decides, no store is asked and no connection is probed; nothing outside
-# it can be told apart from nothing at all, and at most 12 connections are named.
-# Source: docs/contract/resource-server.md 4.5, 4.6, 4.7.
-
-HINT = "GET /v1/schema?view=compact lists every connection."
-
-
-def ambiguous(
-    authority: ReadAuthority,
-    candidates: Iterable[ReadableSource],
-    stream: str | None,
-    *,
-    may_cross: bool = False,
-) -> AmbiguousConnection:
-    """The caller must name one of the candidates' connections.
-
-    Shapes: may_cross tells that the read takes `across`; then and where one connection alone
-            holds the stream, `recovery` has what answers the same question.
-    """
-    candidates = tuple(candidates)
-    holders = sorted({s.connection_id for s in candidates if stream in (None, s.stream)})
-    several = len(holders) > 1
-    message = f"{len(holders)} connections" if several else "One connection"
-    message += f" could answer; pass connection_id to name {'one' if several else 'it'}"
-    if may_cross:
-        message += ", or across (connections) to take all that hold the stream"
-    members = _members(authority, candidates, stream)
-    if not several:
-        members["recovery"] = {"connection_id": holders[0]}
-    elif may_cross:
-        members["recovery"] = {"across": "connections"}
-    return AmbiguousConnection(f"{message}.", param="connection_id", **members)
-
-
-def ambiguous_schema(
-    authority: ReadAuthority, candidates: Iterable[ReadableSource], stream: str
-) -> AmbiguousSchemaDetail:
-    """Full schema detail over several connections."""
-    return AmbiguousSchemaDetail(
-        f"{connection_count(candidates := tuple(candidates))} connections could answer;"
-        " pass connection_id to name one.",
-        param="connection_id",
-        **_members(authority, candidates, stream),
-    )
-
-
-def connection_count(sources: Iterable[ReadableSource]) -> int:
-    """How many connections the sources lie on."""
-    return len({source.connection_id for source in sources})
-
-
-def _members(
-    authority: ReadAuthority, candidates: Sequence[ReadableSource], stream: str | None
-) -> dict[str, object]:
-    entries = sorted(
-        (_entry(sources, stream) for sources in _by_connection(candidates)), key=_entry_order
-    )
-    named = entries[:MAX_NAMED_CONNECTIONS]
-    members: dict[str, object] = {
-        "retry_with": "connection_id",
-        "available_connections": named,
-        "available_connection_count": len(entries),
-        "available_connections_truncated": len(named) < len(entries),
-    }
-    if len(named) < len(entries):
-        members["available_connections_omitted"] = len(entries) - len(named)
-        members["discovery_hint"] = HINT
-    if authority.unavailable:
-        members |= render_unavailable(authority.unavailable)
-    return members
-
-
-def _by_connection(candidates: Sequence[ReadableSource]) -> list[list[ReadableSource]]:
-    grouped: dict[str, list[ReadableSource]] = {}
-    for source in candidates:
-        grouped.setdefault(source.connection_id, []).append(source)
-    return list(grouped.values())
-
-
-def _entry(sources: list[ReadableSource], stream: str | None) -> dict[str, object]:
-    chosen = next((s for s in sources if s.stream == stream), sources[0])
-    return msgspec.to_builtins(
-        AvailableConnection(
-            connection_id=chosen.connection_id,
-            connector_key=chosen.connector_key,
-            grant_id=chosen.grant_id,
-            display_name=chosen.display_name,
-            has_stream=None if stream is None else chosen.stream == stream,
-        )
-    )
-
-
-def _entry_order(entry: dict[str, object]) -> tuple[bool, str, str, str]:
-    return (
-        entry.get("has_stream") is False,
-        str(entry["connector_key"]),
-        str(entry.get("display_name", "")),
-        str(entry["connection_id"]),
-    )
-
-
-Sources = tuple[ReadableSource, ...]
-
-_GRANT_REASONS: dict[str, type[PersonalServerError]] = {
-    "grant_revoked": GrantRevoked,
-    "grant_expired": GrantExpired,
-    "grant_paused": GrantPaused,
-    "grant_invalid": GrantInvalid,
-}
-
-
-def select_stream(
-    authority: ReadAuthority, selectors: Selectors, stream: str, *, may_cross: bool = False
-) -> Sources:
-    """The sources of a source-required read of one stream; may_cross as in `ambiguous`.
-
-    Shapes: not empty, of one source.
-    Raises: ConnectionNotFound, GrantStreamNotAllowed, NotFound, AmbiguousConnection, or the
-        reason why the named connection cannot be read.
-    """
-    candidates = _of_connector(authority, selectors)
-    narrowed = _of_connection(authority, candidates, selectors)
-    found = tuple(source for source in narrowed if source.stream == stream)
-    if not found:
-        raise _no_such_stream(authority, selectors, stream)
-    if (
-        _is_open_choice(authority, candidates, selectors)
-        or len({source.source.id for source in found}) > 1
-    ):
-        raise ambiguous(authority, candidates, stream, may_cross=may_cross)
-    return found
-
-
-def select_everywhere(authority: ReadAuthority, selectors: Selectors, stream: str) -> Sources:
-    """The sources of a read of one stream over all its connections, whatever source they are of.
-
-    Shapes: not empty.
-    Raises: ConnectionNotFound, GrantStreamNotAllowed, NotFound.
-    """
-    selected = select_any(authority, selectors)
-    found = tuple(source for source in selected if source.stream == stream)
-    if not found:
-        raise _no_such_stream(authority, selectors, stream)
-    return found
-
-
-def select_blob_sources(authority: ReadAuthority, selectors: Selectors) -> Sources:
-    """The sources of a blob read: source-required, without a stream."""
-    candidates = _of_connector(authority, selectors)
-    narrowed = _of_connection(authority, candidates, selectors)
-    if _is_open_choice(authority, candidates, selectors):
-        raise ambiguous(authority, candidates, None)
-    return narrowed
-
-
-def select_any(authority: ReadAuthority, selectors: Selectors) -> Sources:
-    """The sources of a read that is never ambiguous; without selectors perhaps none."""
-    return _of_connection(authority, _of_connector(authority, selectors), selectors)
-
-
-def _of_connector(authority: ReadAuthority, selectors: Selectors) -> Sources:
-    wanted = selectors.connector_id
-    if wanted is None:
-        return authority.sources
-    found = tuple(s for s in authority.sources if wanted in (s.connector_key, s.source.id))
-    if not found:
-        raise ConnectionNotFound("No readable connection of that source.", param="connector_id")
-    return found
-
-
-def _of_connection(authority: ReadAuthority, sources: Sources, selectors: Selectors) -> Sources:
-    wanted = selectors.connection_id
-    if wanted is None:
-        return sources
-    found = tuple(source for source in sources if source.connection_id == wanted)
-    if not found:
-        raise _unreadable(authority, wanted)
-    return found
-
-
-def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerError:
-    entries = [entry for entry in authority.unavailable if entry.connection_id == connection_id]
-    for entry in entries:
-        if entry.reason in _GRANT_REASONS:
-            return _GRANT_REASONS[entry.reason](
-                "The access to this connection ended; ask the owner to approve it again.",
-                param="connection_id",
-                **render_unavailable(entries),
-            )
-    return ConnectionNotFound(
-        "No readable connection with that id; GET /v1/schema?view=compact lists them.",
-        param="connection_id",
-        **(render_unavailable(entries) if entries else {}),
-    )
-
-
-def _no_such_stream(
-    authority: ReadAuthority, selectors: Selectors, stream: str
-) -> PersonalServerError:
-    if authority.kind is TokenKind.OWNER:
-        return NotFound("No connection here has that stream.")
-    if stream not in authority.granted_streams:
-        return stream_not_granted(authority, stream, "stream")
-    entries = [e for e in authority.unavailable if _could_hold(e, selectors, stream)]
-    return ConnectionNotFound(
-        "The stream is granted, but no readable connection holds it here.",
-        param="connection_id",
-        **(render_unavailable(entries) if entries else {}),
-    )
-
-
-def stream_not_granted(authority: ReadAuthority, name: str, param: str) -> GrantStreamNotAllowed:
-    """The one refusal of a stream outside the grant, whether it exists or not."""
-    names = sorted({source.stream for source in authority.sources})
-    return GrantStreamNotAllowed(
-        "The stream is not part of this grant.", param=param, **granted_here(name, names)
-    )
-
-
-def _could_hold(entry: Unavailable, selectors: Selectors, stream: str) -> bool:
-    named = selectors.connection_id
-    return entry.stream in (None, stream) and named in (None, entry.connection_id)
-
-
-def _is_open_choice(authority: ReadAuthority, candidates: Sources, selectors: Selectors) -> bool:
-    """Whether a package read left open which connection; it names it, whatever else was granted.
-
-    Source: docs/decisions.md C6.
-    """
-    return (
-        authority.kind is TokenKind.PACKAGE
-        and selectors.connection_id is None
-        and connection_count(candidates) > 1
-    )

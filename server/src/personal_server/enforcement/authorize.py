@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
-from pdpp_kernel.errors import InvalidFieldPath, InvalidRequest, InvalidWindow
+from pdpp_kernel.errors import InvalidRequest
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.envelope import Warning
 from personal_server.enforcement.aggregates import (
@@ -20,29 +20,16 @@ from personal_server.enforcement.aggregates import (
     shared_figure,
     words_of,
 )
-from personal_server.enforcement.authority import (
-    Sources,
-    ambiguous_schema,
-    connection_count,
-    select_any,
-    select_blob_sources,
-    select_everywhere,
-    select_stream,
-)
+from personal_server.enforcement.ambiguity import ambiguous_schema, connection_count
+from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
+from personal_server.enforcement.conditions import conditions_on, reaching_outside
 from personal_server.enforcement.expansion import allowed_expansions
-from personal_server.enforcement.fields import (
-    check_cut,
-    conditions_on,
-    order_of,
-    reaching_outside,
-    require_field,
-    shown_fields,
-)
+from personal_server.enforcement.field_stretches import check_path, stretch_of
+from personal_server.enforcement.fields import check_cut, order_of, require_field, shown_fields
 from personal_server.enforcement.meaning import AskedMeaning, meaning_fields
 from personal_server.enforcement.named_fields import conditions_in as named_values
 from personal_server.enforcement.plans import (
     AggregatePlan,
-    AuthorizedRead,
     BlobPlan,
     ChangesPlan,
     FieldWindowPlan,
@@ -50,17 +37,10 @@ from personal_server.enforcement.plans import (
     RecordPlan,
     RecordsPlan,
     SearchPlan,
-    Shown,
-    TimedScope,
     TimelinePlan,
-    scope_of,
-    scopes_of,
 )
 from personal_server.enforcement.queries import (
     ALWAYS,
-    DEFAULT_WINDOW_CHARS,
-    MAX_MATCH_CHARS,
-    MAX_WINDOW_CHARS,
     AggregateQuery,
     BlobQuery,
     ChangesQuery,
@@ -75,65 +55,21 @@ from personal_server.enforcement.queries import (
     StreamQuery,
     TimelineQuery,
 )
+from personal_server.enforcement.scopes import TimedScope, scope_of, scopes_of
 from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
+from personal_server.enforcement.source_selection import (
+    Sources,
+    select_any,
+    select_blob_sources,
+    select_everywhere,
+    select_stream,
+)
 from personal_server.enforcement.timeline import (
     conditions_in,
     list_conditions,
     time_field,
     without_time,
 )
-
-# Field windows: which field, and which stretch of it.
-#
-# Source: docs/contract/resource-server.md 9.2.
-
-
-_NESTED = frozenset("./[")
-
-
-def check_path(field: str) -> str:
-    """A path of one step.  Raises: InvalidFieldPath."""
-    if not field or _NESTED & set(field):
-        raise InvalidFieldPath(
-            "'field' names one top-level property, such as field=body.", param="field"
-        )
-    return field
-
-
-def _stretch(query: FieldWindowQuery) -> tuple[int, int, int]:
-    """How long a window is, where it begins, and how much of it stands before a match.
-
-    Raises: InvalidWindow.
-    """
-    if query.text is None:
-        for name, value in (
-            ("before_chars", query.before_chars),
-            ("after_chars", query.after_chars),
-        ):
-            if value is not None:
-                raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
-        return query.limit_chars or DEFAULT_WINDOW_CHARS, query.offset_chars or 0, 0
-    if query.offset_chars is not None:
-        raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
-    if not 1 <= len(query.text) <= MAX_MATCH_CHARS:
-        raise InvalidWindow(f"'q' has 1 to {MAX_MATCH_CHARS} characters.", param="q")
-    length = _length(query, len(query.text))
-    return length, 0, _before(query, length - len(query.text))
-
-
-def _length(query: FieldWindowQuery, text_chars: int) -> int:
-    if query.limit_chars is not None:
-        return query.limit_chars
-    if query.before_chars is None and query.after_chars is None:
-        return DEFAULT_WINDOW_CHARS
-    return min(MAX_WINDOW_CHARS, (query.before_chars or 0) + text_chars + (query.after_chars or 0))
-
-
-def _before(query: FieldWindowQuery, room: int) -> int:
-    room = max(0, room)
-    if query.before_chars is not None:
-        return min(query.before_chars, room)
-    return 0 if query.after_chars is not None else room // 2
 
 
 def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> AuthorizedRead[RecordsPlan]:
@@ -220,7 +156,7 @@ def authorize_field_window(
 ) -> AuthorizedRead[FieldWindowPlan]:
     """A stretch of one granted field.  Raises: InvalidFieldPath, InvalidWindow and the usual."""
     check_path(query.field)
-    length, offset, before = _stretch(query)
+    length, offset, before = stretch_of(query)
     sources = select_stream(authority, query.selectors, query.stream)
     require_field(sources, query.field, "field")
     plan = FieldWindowPlan(

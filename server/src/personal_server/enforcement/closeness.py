@@ -17,13 +17,8 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.search_words import TextWords, spaced
 from personal_server.domain.word_forms import language_of
 from personal_server.enforcement.named_fields import words_in
-from personal_server.enforcement.search import (
-    SCORE_DECIMALS,
-    Ranked,
-    place_of,
-    searchable_fields,
-    term_weight,
-)
+from personal_server.enforcement.ranking import SCORE_DECIMALS, Ranked, place_of, term_weight
+from personal_server.enforcement.search import searchable_fields
 
 # So many of the best hits are looked at, until their fields come to so much text.
 LOOKED_AT_HITS = 50

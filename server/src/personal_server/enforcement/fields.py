@@ -6,34 +6,20 @@ suggestions come from granted names only.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Iterable
 from difflib import get_close_matches
-from math import inf
 
-from pdpp_kernel.criteria import Condition, Order
+from pdpp_kernel.criteria import Order
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import (
     FieldNotGranted,
-    InvalidFilter,
     InvalidRequest,
     InvalidSort,
     UnknownField,
 )
-from pdpp_kernel.operators import Operator
-from pdpp_kernel.texts import Text, message
-from pdpp_kernel.values import (
-    DAY_NANOSECONDS,
-    MAX_INTEGER,
-    Comparable,
-    ValueKind,
-    day_number,
-    instant_ns,
-)
-from personal_server.domain.authority import ReadableSource, TimeConstraint
-from personal_server.domain.envelope import Warning
-from personal_server.enforcement.queries import MAX_MATCH_CHARS, FieldSelection, FilterText
+from pdpp_kernel.texts import message
+from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.queries import FieldSelection
 
 MAX_SUGGESTIONS = 5
 MAX_GRANTED = 12
@@ -119,107 +105,6 @@ def _cut(source: ReadableSource, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in source.fields if name in kept)
 
 
-# Filters and sorts: from the caller's words to conditions on granted fields.
-#
-# Rule: a value is read by the declared kind of its field, once, here; a condition that exists can
-# be compared as it stands.
-# Source: docs/contract/resource-server.md 7.2, 7.3, 7.7.
-
-
-MAX_CONDITIONS = 32
-MAX_NUMBER_CHARS = 64
-
-_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?\Z")
-_EXAMPLES: Mapping[ValueKind, str] = {
-    ValueKind.BOOLEAN: "true",
-    ValueKind.INTEGER: "3",
-    ValueKind.NUMBER: "9.5",
-    ValueKind.STRING: "text",
-    ValueKind.DATE: "2026-01-31",
-    ValueKind.INSTANT: "2026-01-31T09:00:00Z",
-}
-
-
-def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Condition, ...]:
-    """The conditions of a request.
-
-    Raises: UnknownField, FieldNotGranted, InvalidFilter.
-    """
-    if len(filters) > MAX_CONDITIONS:
-        raise InvalidFilter(
-            message("At most %(most)s conditions.", most=MAX_CONDITIONS), param=filters[-1].param
-        )
-    return tuple(_condition(sources, text) for text in filters)
-
-
-def reaching_outside(
-    parts: Iterable[tuple[ReadableSource, tuple[Condition, ...]]],
-) -> tuple[Warning, ...]:
-    """A warning for each time constraint that the conditions of its sources reach out of.
-
-    It follows from grant and request alone.
-    """
-    found: dict[TimeConstraint, list[ReadableSource]] = {}
-    for source, conditions in parts:
-        constraint = source.time_constraint
-        if constraint is not None and _reaches_outside(constraint, conditions):
-            found.setdefault(constraint, []).append(source)
-    return tuple(_outside(constraint, sources) for constraint, sources in found.items())
-
-
-def asked_span(field: str, conditions: Iterable[Condition]) -> tuple[float, float] | None:
-    """The first and the last instant (UTC ns) that conditions on a time field let through.
-
-    `None` without such conditions.
-    """
-    spans = [_span(each) for each in conditions if each.field == field]
-    bounded = [span for span in spans if span is not None]
-    if not bounded:
-        return None
-    return max(first for first, _ in bounded), min(last for _, last in bounded)
-
-
-def _span(condition: Condition) -> tuple[float, float] | None:
-    if condition.kind not in (ValueKind.DATE, ValueKind.INSTANT):
-        return None
-    unit = DAY_NANOSECONDS if condition.kind is ValueKind.DATE else 1
-    points = [each * unit for each in condition.values if isinstance(each, int)]
-    match condition.operator:
-        case Operator.EQ | Operator.IN:
-            return min(points), max(points)
-        case Operator.GTE:
-            return points[0], inf
-        case Operator.GT:
-            return points[0] + unit, inf
-        case Operator.LTE:
-            return -inf, points[0]
-        case Operator.LT:
-            return -inf, points[0] - unit
-        case _:
-            return None
-
-
-def _reaches_outside(constraint: TimeConstraint, conditions: tuple[Condition, ...]) -> bool:
-    span = asked_span(constraint.field, conditions)
-    if span is None or span[0] > span[1]:
-        return False
-    before = constraint.since_ns is not None and span[0] < constraint.since_ns
-    return before or (constraint.until_ns is not None and span[1] >= constraint.until_ns)
-
-
-def _outside(constraint: TimeConstraint, sources: list[ReadableSource]) -> Warning:
-    bounds = {"since": constraint.since, "until": constraint.until}
-    given = {name: text for name, text in bounds.items() if text is not None}
-    words = " ".join(f"{name} {text}" for name, text in given.items())
-    return Warning(
-        "outside_time_constraint",
-        f"This access holds '{constraint.field}' {words} only.",
-        field=constraint.field,
-        connection_id=sources[0].connection_id if len(sources) == 1 else None,
-        detail={"time_constraint": {"field": constraint.field, **given}},
-    )
-
-
 def order_of(sources: Sources, sort: str | None, order: str | None) -> Order:
     """The total order of a list.
 
@@ -257,140 +142,3 @@ def _asked_order(sources: Sources, sort: str, order: str | None) -> Order:
             allowed_values=[f"-{name}" if order == "desc" else name],
         )
     return Order(name, declared.kind, descending)
-
-
-def _condition(sources: Sources, text: FilterText) -> Condition:
-    declared = require_field(sources, text.field, text.param)
-    if declared.kind is None:
-        raise InvalidFilter(
-            message(
-                "'%(field)s' holds no single value; filters take scalar fields.", field=text.field
-            ),
-            param=text.param,
-        )
-    if text.operator is None:
-        return _exact(declared, declared.kind, Operator.EQ, text)
-    if text.operator in declared.operators:
-        return _beyond_ranges(declared, declared.kind, Operator(text.operator), text)
-    ranges = sources[0].declared.range_filters.get(text.field, ())
-    allowed = (*ranges, *declared.operators)
-    if text.operator not in ranges:
-        raise InvalidFilter(
-            message(
-                "'%(field)s' does not take the operator '%(operator)s'. %(example)s",
-                field=text.field,
-                operator=text.operator,
-                example=_example(declared),
-            ),
-            param=text.param,
-            allowed_values=list(allowed),
-        )
-    return _range(declared, declared.kind, Operator(text.operator), text)
-
-
-def _exact(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:
-    texts = (text.text, *text.further)
-    values = [value for each in texts if (value := _PARSERS[kind](each)) is not None]
-    if len(values) < len(texts):
-        raise _wrong_type(declared, text)
-    first, *rest = dict.fromkeys(values)
-    return Condition(text.field, kind, operator, first, tuple(rest), declared.is_caseless)
-
-
-def _beyond_ranges(
-    declared: Property, kind: ValueKind, operator: Operator, text: FilterText
-) -> Condition:
-    """Lists of values, negation, parts of texts, and whether there is a value at all."""
-    match operator:
-        case Operator.IN | Operator.NE:
-            return _exact(declared, kind, operator, text)
-        case Operator.EXISTS:
-            exists = _boolean(text.text)
-            if exists is None:
-                raise InvalidFilter("'exists' takes true or false.", param=text.param)
-            return Condition(text.field, kind, operator, exists)
-        case _:
-            part = _string(text.text)
-            if not part or len(part) > MAX_MATCH_CHARS:
-                raise InvalidFilter(
-                    message(
-                        "'%(operator)s' takes 1 to %(most)s characters.",
-                        operator=operator,
-                        most=MAX_MATCH_CHARS,
-                    ),
-                    param=text.param,
-                )
-            return Condition(text.field, kind, operator, part)
-
-
-def _range(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:
-    day = day_number(text.text) if kind is ValueKind.INSTANT else None
-    if day is not None:
-        return _whole_day(text.field, operator, day)
-    value = _PARSERS[kind](text.text)
-    if value is None:
-        raise _wrong_type(declared, text)
-    return Condition(text.field, kind, operator, value)
-
-
-def _whole_day(field: str, operator: Operator, day: int) -> Condition:
-    """A bare date on a `date-time` field means that whole UTC day."""
-    after = operator in (Operator.GT, Operator.LTE)
-    bound = (day + 1 if after else day) * DAY_NANOSECONDS
-    from_there = operator in (Operator.GT, Operator.GTE)
-    return Condition(field, ValueKind.INSTANT, Operator.GTE if from_there else Operator.LT, bound)
-
-
-def _boolean(text: str) -> bool | None:
-    return {"true": True, "false": False}.get(text)
-
-
-def _number(text: str) -> int | float | None:
-    if _JSON_NUMBER.match(text) is None or len(text) > MAX_NUMBER_CHARS:
-        return None
-    exact = Decimal(text)
-    if exact == exact.to_integral_value() and abs(exact) <= MAX_INTEGER:
-        return int(exact)
-    nearest = float(exact)
-    return nearest if abs(nearest) < float("inf") else None
-
-
-def _integer(text: str) -> int | None:
-    value = _number(text)
-    return value if isinstance(value, int) else None
-
-
-def _string(text: str) -> str | None:
-    return None if "\x00" in text else text
-
-
-_PARSERS: Mapping[ValueKind, Callable[[str], Comparable | None]] = {
-    ValueKind.BOOLEAN: _boolean,
-    ValueKind.INTEGER: _integer,
-    ValueKind.NUMBER: _number,
-    ValueKind.STRING: _string,
-    ValueKind.DATE: day_number,
-    ValueKind.INSTANT: instant_ns,
-}
-
-
-def parsed_value(kind: ValueKind, text: str) -> Comparable | None:
-    """A value as the field of a condition takes it, `None` where it is none of that kind."""
-    return _PARSERS[kind](text)
-
-
-def _wrong_type(declared: Property, text: FilterText) -> InvalidFilter:
-    return InvalidFilter(
-        message(
-            "'%(field)s' takes a value of type %(kind)s. %(example)s",
-            field=declared.name,
-            kind=str(declared.kind),
-            example=_example(declared),
-        ),
-        param=text.param,
-    )
-
-
-def _example(declared: Property) -> Text:
-    value = _EXAMPLES[declared.kind] if declared.kind else "text"
-    return message("For example: filter[%(field)s]=%(value)s", field=declared.name, value=value)

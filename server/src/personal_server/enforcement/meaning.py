@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.queries import SearchMode
+from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Nearest
-from personal_server.enforcement.search import Ranked, place_of
 
 JOINED_HITS = 200
 # Texts that have nothing to do with each other are mostly farther apart than this: seen with

@@ -15,7 +15,7 @@ from pdpp_kernel.declaration import Stream
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.search_words import value_term
-from personal_server.enforcement.fields import parsed_value
+from personal_server.enforcement.filter_values import parsed_value
 
 # Words that name a role, whatever the fields are called.
 ROLE_WORDS = {"from": "author", "to": "recipient"}

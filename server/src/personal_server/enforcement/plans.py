@@ -6,54 +6,16 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, WordQuery
-from pdpp_kernel.declaration import Stream
 from pdpp_kernel.metrics import Metric
-from pdpp_kernel.operators import Operator
-from pdpp_kernel.record import StoredRecord
-from pdpp_kernel.values import ValueKind, comparable, order_key
-from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
-from personal_server.domain.envelope import Warning
-from personal_server.enforcement.expansion import AllowedExpansion
+from pdpp_kernel.values import ValueKind
 from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.queries import DEFAULT_LIMIT
 from personal_server.enforcement.rows import Position
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """One source as a backend sees it: whose records exist for this request.
-
-    `fields` are the granted ones, for what is computed *from* fields (changes, search, dates of
-    records); `window` bounds the consent-time field; `resources` are the only keys that exist, and
-    only records that satisfy all of `only` do (`eq` and `in`, of fields granted or not).
-    Records of a scope that is `made_of` others are computed from what those show
-    (`domain.persons`), and from nothing else.
-    """
-
-    connection_id: str
-    stream: Stream
-    fields: tuple[str, ...]
-    window: TimeConstraint | None = None
-    resources: frozenset[str] | None = None
-    made_of: tuple[Scope, ...] | None = None
-    connector_key: str = ""
-    only: tuple[Condition, ...] = ()
-
-    @property
-    def is_picked(self) -> bool:
-        """Whether records are picked by key or content, so that no stretch of time is all of it."""
-        return self.resources is not None or bool(self.only)
-
-    @property
-    def unpicked(self) -> Scope:
-        """The scope as its window alone leaves it."""
-        return replace(self, resources=None, only=()) if self.is_picked else self
-
+from personal_server.enforcement.scopes import Scope, TimedScope
 
 BY_KEY = Order(None, None, False)
 
@@ -74,15 +36,6 @@ class RecordsPlan:
     after: Position | None = None
     span_field: str | None = None
     most: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TimedScope:
-    """A scope on a time line: its time is the field of `order`, its conditions bound it."""
-
-    scope: Scope
-    order: Order
-    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,121 +237,3 @@ class BlobPlan:
 
     scopes: tuple[Scope, ...]
     blob_id: str
-
-
-# What a read may see: a plan for the store, and beside it what disclosing needs.
-
-
-P_co = TypeVar("P_co", covariant=True)
-
-# Per connection, the fields of `data` that are shown.
-Shown = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizedRead(Generic[P_co]):
-    """A read that may happen.  Only `authorize` makes one; the store gets its `plan` alone.
-
-    Shapes: `sources` is what the request selected of the authority's sources, in source order;
-        the plan has a scope for each.  `asked` is what binds a cursor to the request.
-    """
-
-    authority: ReadAuthority
-    sources: tuple[ReadableSource, ...]
-    plan: P_co
-    warnings: tuple[Warning, ...] = ()
-    shown: Shown = field(default_factory=dict[str, tuple[str, ...]])
-    expansions: tuple[AllowedExpansion, ...] = ()
-    asked: tuple[object, ...] = ()
-
-
-def scope_of(source: ReadableSource) -> Scope:
-    """One source as a store sees it."""
-    return Scope(
-        connection_id=source.connection_id,
-        stream=source.declared,
-        fields=source.fields,
-        window=source.time_constraint,
-        resources=source.resources,
-        made_of=None if source.made_of is None else scopes_of(source.made_of),
-        connector_key=source.connector_key,
-        only=source.only,
-    )
-
-
-def scopes_of(sources: tuple[ReadableSource, ...]) -> tuple[Scope, ...]:
-    """Several sources, in their order."""
-    return tuple(scope_of(source) for source in sources)
-
-
-def glance_plan(sources: tuple[ReadableSource, ...], field: str | None, most: int) -> RecordsPlan:
-    """How many records there are, counted no further than `most`, and from when to when.
-
-    Their time is looked up where the ends of an index tell it: not where another one is bounded.
-    """
-    bounded = {s.time_constraint.field for s in sources if s.time_constraint is not None}
-    return RecordsPlan(
-        scopes_of(sources), span_field=field if bounded <= {field} else None, most=most
-    )
-
-
-def children_plan(
-    expansion: AllowedExpansion, child: ReadableSource, parent_values: tuple[str, ...]
-) -> ChildrenPlan:
-    """The children of several parents on one connection."""
-    relation = expansion.declared.relationship
-    name = child.cursor_field
-    kind = None if name is None else child.declared.properties[name].kind
-    return ChildrenPlan(
-        scope=scope_of(child),
-        foreign_key=None if relation.foreign_key_on == "self" else relation.foreign_key,
-        parent_values=parent_values,
-        order=Order(name, kind, False),
-        limit_each=expansion.limit if expansion.is_list else 1,
-    )
-
-
-def values_plan(
-    sources: tuple[ReadableSource, ...],
-    condition: Condition,
-    others: tuple[Condition, ...],
-    limit: int,
-) -> AggregatePlan:
-    """The values of a condition's field where the other conditions hold, most frequent first."""
-    grouping = Grouping(condition.field, condition.kind)
-    return AggregatePlan(
-        scopes_of(sources), Metric.COUNT, conditions=others, groupings=(grouping,), limit=limit
-    )
-
-
-def hit_plan(source: ReadableSource, keys: Iterable[str]) -> KeysPlan:
-    """The records behind hits, through their own source."""
-    return KeysPlan(scope_of(source), tuple(keys))
-
-
-def neighbours_plan(source: ReadableSource, row: StoredRecord) -> NeighboursPlan | None:
-    """The records right before and right after a row in its conversation.
-
-    `None` where what tells conversations apart, or what orders them, is not granted or has no value
-    here.  Nothing but the row's own source is read.
-    """
-    name, cursor = source.declared.conversation_field, source.cursor_field
-    if name is None or name not in source.fields or cursor is None:
-        return None
-    shared, ordered = source.declared.properties[name].kind, source.declared.properties[cursor].kind
-    if shared is None or ordered is None:
-        return None
-    value, at = comparable(row.data.get(name), shared), comparable(row.data.get(cursor), ordered)
-    if value is None or at is None:
-        return None
-    return NeighboursPlan(
-        scope_of(source),
-        Condition(name, shared, Operator.EQ, value),
-        Order(cursor, ordered, descending=False),
-        Position(order_key(at), row.key, row.connection_id, row.stream),
-    )
-
-
-def first_change_plan(sources: tuple[ReadableSource, ...], since: int, horizon: int) -> ChangesPlan:
-    """Whether anything changed since that these sources show."""
-    return ChangesPlan(scopes_of(sources), since, horizon, limit=1)

@@ -6,17 +6,15 @@ text until `authorize` has met them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pdpp_kernel.criteria import HitOrder
+from personal_server.enforcement.filter_texts import FilterText
 
 # Items of a page, groups of an aggregate: unless told, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 DEFAULT_GROUPS, MAX_GROUPS = 10, 100
-# Values of all conditions together.
-MAX_FILTER_VALUES = 100
 
 # A field window (docs/contract/resource-server.md 9.2): its length unless told and at most, what is
 # looked for in it, and what may stand on each side of that.
@@ -32,38 +30,6 @@ class Selectors:
 
     connection_id: str | None = None
     connector_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FilterText:
-    """One condition as written: `filter[field]=text` or `filter[field][operator]=text`.
-
-    Shapes: `further` are the other texts of an operator that was sent several times.
-    """
-
-    field: str
-    operator: str | None
-    text: str
-    further: tuple[str, ...] = ()
-
-    @property
-    def param(self) -> str:
-        """How errors name the condition."""
-        return f"filter[{self.field}]"
-
-
-def filters_of(sent: Iterable[tuple[tuple[str, ...], str]]) -> tuple[FilterText, ...]:
-    """Conditions as written (bracketed keys, value), each with its values in an order of their own.
-
-    Shapes: the keys are the field and perhaps an operator.
-    """
-    values: dict[tuple[str, str | None], list[str]] = {}
-    for (field, *operator), value in sent:
-        values.setdefault((field, next(iter(operator), None)), []).append(value)
-    return tuple(
-        FilterText(field, operator, min(sent), tuple(sorted(sent)[1:]))
-        for (field, operator), sent in values.items()
-    )
 
 
 @dataclass(frozen=True, slots=True)

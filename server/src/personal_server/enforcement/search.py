@@ -7,9 +7,7 @@ Source: docs/contract/resource-server.md 11.1, 11.2.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 from pdpp_kernel.criteria import Condition, HitOrder, WordQuery
 from pdpp_kernel.errors import (
@@ -20,15 +18,13 @@ from pdpp_kernel.errors import (
     PersonalServerError,
     UnknownField,
 )
-from pdpp_kernel.record import RecordPlace
 from pdpp_kernel.texts import message
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.domain.search_words import parse_words
-from personal_server.enforcement.authority import stream_not_granted
-from personal_server.enforcement.fields import conditions_on
+from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
-from personal_server.enforcement.rows import Candidate, NearRecord
+from personal_server.enforcement.source_selection import stream_not_granted
 from personal_server.enforcement.timeline import conditions_in, time_field, without_time
 
 MAX_QUERY_CHARS = 1_024
@@ -129,95 +125,3 @@ def _filtered(
 def _times(source: ReadableSource, query: SearchQuery) -> tuple[Condition, ...]:
     field = time_field(source)
     return () if field is None else conditions_in(query.times, field)
-
-
-# Ranking: the order of search hits, from candidates that hold no hidden text.
-#
-# Rule: collection size and mean length are constants and document frequencies are counted among
-# visible records, so that nothing hidden can move a score.
-# Source: docs/contract/resource-server.md 11.3.
-
-
-K1 = 1.2
-B = 0.75
-COLLECTION_SIZE = 1_000_000
-MEAN_LENGTH = 128
-SCORE_DECIMALS = 6
-
-
-class Ranked(NamedTuple):
-    """A candidate with its score; lower is better.  What was found by meaning has its passage.
-
-    `question`: which of those asked it answers, where wider ones followed the first; `duplicates`
-    others that say the same are folded into it.  There are thousands per search.
-    """
-
-    candidate: Candidate
-    score: float
-    near: NearRecord | None = None
-    question: int = 0
-    duplicates: int = 0
-
-
-def place_of(candidate: Candidate) -> RecordPlace:
-    """What tells a record from all others."""
-    return (candidate.connection_id, candidate.stream, candidate.key)
-
-
-def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:
-    """Best first: score, newer event time, connection, stream, key."""
-    scores = _Scores([term_weight(frequency) for frequency in frequencies])
-    found = [
-        (
-            scores[each.occurrences, each.length_tokens],
-            -each.event_time_ns,
-            each.connection_id,
-            each.stream,
-            each.key,
-            each,
-        )
-        for each in candidates
-    ]
-    found.sort()
-    return [Ranked(place[-1], place[0]) for place in found]
-
-
-def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
-    """The ranking with the hits of a fair first page in front, each page in rank order.
-
-    While there are as many places as matching connections, each of them gets one.
-    """
-    best: dict[str, int] = {}
-    for place, each in enumerate(ranked):
-        best.setdefault(each.candidate.connection_id, place)
-    if not len(best) <= limit < len(ranked):
-        return list(ranked)
-    chosen = set(best.values())
-    for place in range(len(ranked)):
-        if len(chosen) == limit:
-            break
-        chosen.add(place)
-    rest = [each for place, each in enumerate(ranked) if place not in chosen]
-    return [ranked[place] for place in sorted(chosen)] + rest
-
-
-def term_weight(frequency: int) -> float:
-    """What a term weighs that so many visible records hold."""
-    return math.log(1 + (COLLECTION_SIZE - frequency + 0.5) / (frequency + 0.5))
-
-
-class _Scores(dict[tuple[tuple[int, ...], int], float]):
-    """By how often terms occur, and the length: most of thousands of candidates share theirs."""
-
-    def __init__(self, weights: Sequence[float]) -> None:
-        super().__init__()
-        self._weights = weights
-
-    def __missing__(self, held: tuple[tuple[int, ...], int]) -> float:
-        occurrences, length_tokens = held
-        norm = K1 * (1 - B + B * length_tokens / MEAN_LENGTH)
-        total = 0.0
-        for weight, count in zip(self._weights, occurrences, strict=True):
-            total += weight * count * (K1 + 1) / (count + norm)
-        self[held] = score = -round(total, SCORE_DECIMALS)
-        return score

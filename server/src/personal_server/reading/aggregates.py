@@ -32,8 +32,9 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.aggregates import BY_CONNECTION
 from personal_server.enforcement.authorize import authorize_aggregate
+from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AggregatePlan, AuthorizedRead
+from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.queries import AggregateQuery
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.enforcement.search import searchable_fields

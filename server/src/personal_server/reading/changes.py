@@ -29,9 +29,10 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_changes
+from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
 from personal_server.enforcement.page_sizes import PageFill
-from personal_server.enforcement.plans import AuthorizedRead, ChangesPlan
+from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.queries import ChangesQuery, PageSize, Selectors
 from personal_server.enforcement.rows import Change
 from personal_server.reading.ports import ReadPorts

@@ -19,8 +19,8 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Warning
 from personal_server.domain.search_words import tokens
-from personal_server.enforcement.fields import asked_span
-from personal_server.enforcement.plans import values_plan
+from personal_server.enforcement.authorized_reads import values_plan
+from personal_server.enforcement.conditions import asked_span
 from personal_server.reading.freshness import ShownFreshness
 from personal_server.storage.ports import ReadSnapshot
 

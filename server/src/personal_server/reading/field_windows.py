@@ -21,10 +21,11 @@ from pdpp_kernel.wire_objects import (
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
-from personal_server.enforcement.authority import ambiguous
+from personal_server.enforcement.ambiguity import ambiguous
 from personal_server.enforcement.authorize import authorize_field_window
+from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AuthorizedRead, FieldWindowPlan
+from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.reading.records import no_such_record

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from pdpp_kernel.criteria import WordQuery
-from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import ReadSnapshot
 
 # The shortest steps; of a search that was relaxed, which asks for each of many words, and under

@@ -16,8 +16,8 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.authorize import authorize_records
+from personal_server.enforcement.authorized_reads import hit_plan
 from personal_server.enforcement.disclose import discloser
-from personal_server.enforcement.plans import hit_plan
 from personal_server.enforcement.queries import MAX_LIMIT, RecordsQuery, Selectors
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, Snapshots

@@ -29,8 +29,9 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, name_unavailable
-from personal_server.enforcement.authority import ambiguous
+from personal_server.enforcement.ambiguity import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
+from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown, children_plan
 from personal_server.enforcement.disclose import (
     ChildList,
     Expanded,
@@ -40,7 +41,7 @@ from personal_server.enforcement.disclose import (
 )
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.page_sizes import PageFill
-from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
+from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Children, Position, RowPage
 from personal_server.reading.empty_answers import Emptiness, explain_empty

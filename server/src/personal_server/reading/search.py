@@ -30,6 +30,12 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.enforcement.authorize import authorize_search, authorize_search_in_time
+from personal_server.enforcement.authorized_reads import (
+    AuthorizedRead,
+    first_change_plan,
+    hit_plan,
+    neighbours_plan,
+)
 from personal_server.enforcement.closeness import (
     LOOKED_AT_CHARS,
     LOOKED_AT_HITS,
@@ -38,7 +44,7 @@ from personal_server.enforcement.closeness import (
     look_at,
     refined,
 )
-from personal_server.enforcement.disclose import (
+from personal_server.enforcement.hits import (
     FoundPassage,
     RetrievalMode,
     SearchResult,
@@ -56,25 +62,12 @@ from personal_server.enforcement.meaning import (
 )
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
-from personal_server.enforcement.plans import (
-    CANDIDATE_WINDOW,
-    AuthorizedRead,
-    SearchPlan,
-    TimelinePlan,
-    first_change_plan,
-    hit_plan,
-    neighbours_plan,
-    scope_of,
-)
+from personal_server.enforcement.plans import CANDIDATE_WINDOW, SearchPlan, TimelinePlan
 from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
+from personal_server.enforcement.ranking import Ranked, first_page_first, place_of, rank
 from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
-from personal_server.enforcement.search import (
-    Ranked,
-    first_page_first,
-    place_of,
-    rank,
-    searchable_fields,
-)
+from personal_server.enforcement.scopes import scope_of
+from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.meaning import asked_meaning

@@ -21,11 +21,12 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_timeline
-from personal_server.enforcement.disclose import disclose_entry, timeline_fields
+from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.page_sizes import PageFill
-from personal_server.enforcement.plans import AuthorizedRead, TimelinePlan
+from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.queries import TimelineQuery
 from personal_server.enforcement.rows import PlacedRow, Position
+from personal_server.enforcement.timeline_entries import disclose_entry, timeline_fields
 from personal_server.reading.empty_answers import explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts

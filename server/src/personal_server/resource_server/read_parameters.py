@@ -18,11 +18,11 @@ from pdpp_kernel.errors import (
 )
 from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import instant_or_day_ns
+from personal_server.enforcement.filter_texts import MAX_FILTER_VALUES, FilterText, filters_of
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
     MAX_CONTEXT_CHARS,
-    MAX_FILTER_VALUES,
     MAX_GROUPS,
     MAX_LIMIT,
     MAX_MATCH_CHARS,
@@ -32,7 +32,6 @@ from personal_server.enforcement.queries import (
     Expand,
     FieldSelection,
     FieldWindowQuery,
-    FilterText,
     PageSize,
     RecordQuery,
     RecordsQuery,
@@ -41,7 +40,6 @@ from personal_server.enforcement.queries import (
     Selectors,
     TimelineQuery,
     Times,
-    filters_of,
 )
 from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.parameters import (

@@ -31,8 +31,9 @@ from pdpp_kernel.values import (
     without_nul,
 )
 from personal_server.domain.search_words import TextWords, Vocabulary, text_words
-from personal_server.enforcement.plans import AggregatePlan, Scope
+from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
+from personal_server.enforcement.scopes import Scope
 
 TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
 # The mark of an author who is one; every other mark is shown.

@@ -32,7 +32,6 @@ from personal_server.enforcement.plans import (
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
-    Scope,
     SearchPlan,
     TimelinePlan,
 )
@@ -49,6 +48,7 @@ from personal_server.enforcement.rows import (
     Span,
     Summary,
 )
+from personal_server.enforcement.scopes import Scope
 
 
 # What stores keep beside records --------------------------------------------------------------

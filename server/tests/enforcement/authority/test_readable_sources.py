@@ -15,8 +15,12 @@ from pdpp_kernel.errors import (
 )
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.authority import select_any, select_blob_sources, select_stream
 from personal_server.enforcement.queries import Selectors
+from personal_server.enforcement.source_selection import (
+    select_any,
+    select_blob_sources,
+    select_stream,
+)
 from server.tests.resource_server.journal import (
     BANK,
     DIARY,

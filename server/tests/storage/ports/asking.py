@@ -7,8 +7,9 @@ from typing import Any
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.record import TombstoneRow
-from personal_server.enforcement.plans import ChangesPlan, Scope, SearchPlan
+from personal_server.enforcement.plans import ChangesPlan, SearchPlan
 from personal_server.enforcement.rows import Feed
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import RecordStore
 from server.tests.storage.worlds import scope
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pdpp_kernel.errors import BodyTooLarge
-from personal_server.enforcement.plans import BlobPlan, Scope
+from personal_server.enforcement.plans import BlobPlan
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import RecordStore
 from server.tests.storage.ports.asking import BOTH, content_of, receive
 from server.tests.storage.worlds import note, scope, write

@@ -10,7 +10,8 @@ import pytest
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, Scope
+from personal_server.enforcement.plans import ChangesPlan, RecordsPlan
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import changes
 from server.tests.storage.plans_at_random import KEYS, TIMES

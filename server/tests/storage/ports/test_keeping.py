@@ -15,7 +15,8 @@ from pdpp_kernel.errors import (
     NotFound,
 )
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.plans import RecordPlan, RecordsPlan, Scope
+from personal_server.enforcement.plans import RecordPlan, RecordsPlan
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import (
     Batch,
     CollectionRun,

@@ -10,8 +10,9 @@ import pytest
 from pdpp_kernel.values import instant_ns
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import MeaningPlan, Scope
+from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Nearest
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import RecordStore
 from server.tests.semantics.tiny import vector_of
 from server.tests.storage.ports.asking import BOTH

@@ -13,7 +13,8 @@ from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotWritable
 from pdpp_kernel.persons import Identity, identity_of, merged, parted
 from personal_server.collecting.persons import turn_on
-from personal_server.enforcement.plans import RecordsPlan, Scope
+from personal_server.enforcement.plans import RecordsPlan
+from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite

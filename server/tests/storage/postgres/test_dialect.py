@@ -17,13 +17,8 @@ from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.values import instant_ns
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import (
-    MeaningPlan,
-    Scope,
-    SearchPlan,
-    TimedScope,
-    TimelinePlan,
-)
+from personal_server.enforcement.plans import MeaningPlan, SearchPlan, TimelinePlan
+from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.postgres.session import translated_sql
 from personal_server.storage.sql import source_tables

@@ -19,7 +19,8 @@ from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.search_words import tokens
-from personal_server.enforcement.plans import SearchPlan, TimedScope, TimelinePlan
+from personal_server.enforcement.plans import SearchPlan, TimelinePlan
+from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sql import changes, figures, pages, segments, writes
 from server.tests.storage.conftest import BY_DATABASE, Opened

@@ -23,11 +23,10 @@ from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
     RecordsPlan,
-    Scope,
     SearchPlan,
-    TimedScope,
     TimelinePlan,
 )
+from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.sql import search
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from server.tests.storage.ports.asking import receive

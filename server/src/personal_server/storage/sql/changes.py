@@ -19,8 +19,9 @@ import orjson
 from pdpp_kernel.record import FieldChange, StoredRecord, TombstoneRow
 from pdpp_kernel.values import bound
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import ChangesPlan, Scope
+from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.damage import is_line_of, line_sum
 from personal_server.storage.meaning import holds, latest_change
 from personal_server.storage.sql.compiler import KEYS, Statement, Where, with_key

@@ -22,8 +22,8 @@ from pdpp_kernel.values import (
     order_key,
 )
 from personal_server.domain.search_words import tokens
-from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Position
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.meaning import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout, held_digest

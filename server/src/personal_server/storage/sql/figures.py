@@ -9,8 +9,9 @@ from pdpp_kernel.criteria import Condition, WordQuery
 from pdpp_kernel.record import FieldChange, StoredRecord
 from pdpp_kernel.values import Comparable, ValueKind, instant_text, render_day
 from personal_server.enforcement.named_fields import conditions_in, words_in
-from personal_server.enforcement.plans import RecordsPlan, Scope
+from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Span, Summary
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds_words,

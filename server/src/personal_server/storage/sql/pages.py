@@ -21,7 +21,6 @@ from personal_server.enforcement.plans import (
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
-    TimedScope,
     TimelinePlan,
 )
 from personal_server.enforcement.rows import (
@@ -33,6 +32,7 @@ from personal_server.enforcement.rows import (
     RowPage,
     WindowOutcome,
 )
+from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
 from personal_server.storage.sql.figures import lines_with

@@ -19,7 +19,7 @@ from pdpp_kernel.persons import (
     PersonField,
     persons_of,
 )
-from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.damage import line_sum, record_sum
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, CorrectionRow, MentionRow

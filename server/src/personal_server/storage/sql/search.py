@@ -17,8 +17,9 @@ from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.record import FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.values import event_instant_ns
 from personal_server.domain.search_words import TextWords, Vocabulary
-from personal_server.enforcement.plans import Scope, SearchPlan
+from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,

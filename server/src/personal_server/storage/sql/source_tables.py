@@ -16,8 +16,8 @@ from pdpp_kernel.errors import ConnectionNotFound, ConnectionNotWritable
 from pdpp_kernel.record import DamagedRow, FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Candidate
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.damage import (
     DamagedLine,
     DamageNotes,

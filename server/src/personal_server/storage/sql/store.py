@@ -11,8 +11,9 @@ from typing import Protocol
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import MAX_INTEGER
 from personal_server.domain.connection import Connection
-from personal_server.enforcement.plans import Scope, SearchPlan
+from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.damage import DamagedLine
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,

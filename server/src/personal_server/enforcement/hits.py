@@ -1,0 +1,252 @@
+"""Search hits: what is shown of a matching record.
+
+Rule: like `disclose`, everything is computed from granted fields of the record's own source; but
+for title, snippet and excerpts a hit holds no text of the record.
+Source: docs/contract/resource-server.md 11.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from pdpp_kernel.criteria import WordQuery
+from pdpp_kernel.record import StoredRecord, key_segment
+from pdpp_kernel.values import render_instant
+from pdpp_kernel.wire_objects import ConnectionId, Count, Instant, RoutePath, WireObject, Word
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.enforcement.disclose import granted_emitted_at_ns, granted_value, identity
+from personal_server.enforcement.excerpts import (
+    Excerpt,
+    FieldMatches,
+    Snippet,
+    find_matches,
+    passage_excerpt,
+    passage_snippet,
+    render_excerpt,
+    render_snippet,
+    strongest_first,
+)
+from personal_server.enforcement.meaning import meaning_fields
+from personal_server.enforcement.named_fields import words_in
+from personal_server.enforcement.rows import Neighbours
+from personal_server.enforcement.search import searchable_fields
+
+TITLE_CHARS = 200
+NEIGHBOUR_CHARS = 80
+
+RetrievalMode = Literal["lexical", "semantic", "hybrid"]
+
+
+class ParentRecord(WireObject):
+    """The record that a file came with."""
+
+    stream: Word
+    record_id: Word
+
+
+class NeighbourRecord(WireObject):
+    """A record beside a hit in its conversation, and how it begins."""
+
+    record_id: Word
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=NEIGHBOUR_CHARS)] | None = None
+
+
+class ConversationContext(WireObject):
+    """What stands right before and right after a hit in its conversation."""
+
+    before: NeighbourRecord | None = None
+    after: NeighbourRecord | None = None
+
+
+class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_result"):
+    """A matching record, and where it matches."""
+
+    stream: Word
+    id: Word
+    record_id: Word
+    record_key: Word
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+    connector_id: Word
+    emitted_at: Instant
+    matched_fields: Annotated[Sequence[Word], msgspec.Meta(min_length=1)]
+    record_url: RoutePath
+    retrieval_mode: RetrievalMode
+    snippet: Snippet
+    evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
+    title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    authored_at: str | None = None
+    parent: ParentRecord | None = None
+    context: ConversationContext | None = None
+    matched_words: Annotated[Sequence[Word], msgspec.Meta(min_length=1)] | None = None
+    duplicates: Count | None = None
+    retrieval_sources: Sequence[str] | None = None
+
+
+class FoundPassage(NamedTuple):
+    """A passage that was found by meaning: [start, end) of a field."""
+
+    field: str
+    start_chars: int
+    end_chars: int
+
+
+def disclose_hit(
+    authority: ReadAuthority,
+    source: ReadableSource,
+    row: StoredRecord,
+    words: WordQuery,
+    passage: FoundPassage | None = None,
+    mode: RetrievalMode = "lexical",
+    written: Sequence[str] | None = None,
+) -> SearchResult | None:
+    """The hit of a row, or `None` if its granted fields hold neither the words nor the passage.
+
+    `written`: how the caller wrote them, where a hit has to say which of them it holds.
+    """
+    found = None if mode == "semantic" else matches_in(source, row, words)
+    meant = None if passage is None else _excerpt(source, row, passage)
+    if found is None and meant is None:
+        return None
+    quotes = _quotes(source, found or (), meant)
+    named = dict.fromkeys([each.field for each in found or ()])
+    if meant is not None:
+        named[meant.field_path] = None
+    granted = frozenset(source.fields)
+    place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
+    title = granted_value(row, source, source.declared.title_field)
+    authored = granted_value(row, source, source.declared.event_time_field)
+    return SearchResult(
+        stream=row.stream,
+        id=row.key,
+        record_id=row.key,
+        record_key=row.key,
+        **identity(authority, source),
+        connector_id=source.connector_key,
+        emitted_at=render_instant(granted_emitted_at_ns(row, granted)),
+        matched_fields=list(named),
+        record_url=f"{place}?connection_id={quote(row.connection_id, safe='')}",
+        retrieval_mode=mode,
+        snippet=quotes[0],
+        evidence_excerpts=[quotes[1]],
+        retrieval_sources=_rankings(found, meant) if mode == "hybrid" else None,
+        title=title[:TITLE_CHARS] if isinstance(title, str) else None,
+        author=_author(source, row),
+        authored_at=authored if isinstance(authored, str) else None,
+        parent=_parent(authority, source, row) if source.declared.blob_fields else None,
+        matched_words=None if written is None else _held(source, found or (), words, written),
+    )
+
+
+def _quotes(
+    source: ReadableSource, found: Sequence[FieldMatches], meant: Excerpt | None
+) -> tuple[Snippet, Excerpt]:
+    """What is quoted: where words match, in a field that `title` does not say whole; else what was
+    found by meaning.
+    """
+    title_field = source.declared.title_field
+    telling = (each for each in found if each.field != title_field or len(each.text) > TITLE_CHARS)
+    quoted = next(telling, found[0] if found else None)
+    if quoted is not None:
+        return render_snippet(quoted), render_excerpt(quoted)
+    assert meant is not None  # noqa: S101  # one of the two found it
+    return passage_snippet(meant), meant
+
+
+def _rankings(found: Sequence[FieldMatches] | None, meant: Excerpt | None) -> list[str]:
+    held = {"lexical": found is not None, "semantic": meant is not None}
+    return [name for name, is_held in held.items() if is_held]
+
+
+def _excerpt(source: ReadableSource, row: StoredRecord, found: FoundPassage) -> Excerpt | None:
+    text = row.data.get(found.field)
+    if not isinstance(text, str) or found.field not in meaning_fields(source):
+        return None
+    return passage_excerpt(*found[:1], text, *found[1:])
+
+
+def _author(source: ReadableSource, row: StoredRecord) -> str | None:
+    """The first field that says who wrote it."""
+    for name in source.declared.fields_with_role("author"):
+        value = granted_value(row, source, name)
+        if isinstance(value, str) and value.strip():
+            return value[:TITLE_CHARS]
+    return None
+
+
+def _held(
+    source: ReadableSource, found: Iterable[FieldMatches], words: WordQuery, written: Sequence[str]
+) -> list[str]:
+    """The words that stand in some field; what names the value of one is met anyway."""
+    held = frozenset[int]().union(*(each.terms for each in found))
+    terms = words_in(words, source.declared, source.fields).terms
+    asked = enumerate(zip(terms, written, strict=True))
+    return [word for place, (term, word) in asked if place in held or not term.tokens]
+
+
+def _parent(
+    authority: ReadAuthority, source: ReadableSource, row: StoredRecord
+) -> ParentRecord | None:
+    """The record that the row's own key field names, where its stream can be read too."""
+    readable = {e.stream for e in authority.sources if e.connection_id == source.connection_id}
+    for relation in source.declared.relationships:
+        if relation.foreign_key_on == "self" and relation.stream in readable:
+            key = granted_value(row, source, relation.foreign_key)
+            if isinstance(key, str) and key:
+                return ParentRecord(relation.stream, key)
+    return None
+
+
+def disclose_context(source: ReadableSource, neighbours: Neighbours) -> ConversationContext | None:
+    """What a hit says of its neighbours, `None` without any."""
+    if not neighbours.rows:
+        return None
+    before, after = (_neighbour(source, row) for row in (neighbours.before, neighbours.after))
+    return ConversationContext(before=before, after=after)
+
+
+def _neighbour(source: ReadableSource, row: StoredRecord | None) -> NeighbourRecord | None:
+    if row is None:
+        return None
+    texts = (row.data.get(name) for name in spoken_fields(source))
+    said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    return NeighbourRecord(record_id=row.key, text=None if said is None else said[:NEIGHBOUR_CHARS])
+
+
+def spoken_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The granted fields that hold what a record says, what reads best by meaning first."""
+    declared = (*source.declared.semantic_fields, *source.declared.lexical_fields)
+    return tuple(name for name in dict.fromkeys(declared) if name in source.fields)
+
+
+def text_chars(source: ReadableSource, row: StoredRecord) -> int:
+    """How much text a hit of that row is found in."""
+    named = dict.fromkeys((*searchable_fields(source), *meaning_fields(source)))
+    texts = (row.data.get(name) for name in named)
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
+def matches_in(
+    source: ReadableSource, row: StoredRecord, words: WordQuery
+) -> list[FieldMatches] | None:
+    """The matches by field, strongest first, if enough terms match somewhere, none excluded."""
+    words = words_in(words, source.declared, source.fields)
+    wanted = frozenset(range(len(words.terms)))
+    sought = (*words.terms, *words.excluded)
+    found: list[FieldMatches] = []
+    for name in searchable_fields(source):
+        text = row.data.get(name)
+        matches = find_matches(name, text, sought) if isinstance(text, str) else None
+        if matches is not None:
+            found.append(matches)
+    matched = frozenset[int]().union(*(each.terms for each in found))
+    if not matched <= wanted or not words.is_met(matched):
+        return None
+    return strongest_first(found, source.declared.title_field)

@@ -1,0 +1,132 @@
+"""What conditions, metrics, groupings and words say of themselves."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from pdpp_kernel.criteria import (
+    RANGES,
+    Condition,
+    Granularity,
+    Grouping,
+    GroupOrder,
+    Metric,
+    NamedPiece,
+    Operator,
+    Term,
+    WordQuery,
+)
+from pdpp_kernel.values import ValueKind
+
+RAIN, SNOW, WIND = (Term((word,)) for word in ("rain", "snow", "wind"))
+NO_WORD = Term(())
+
+
+def test_a_condition_has_its_value_first_and_then_the_further_ones() -> None:
+    several = Condition("n", ValueKind.INTEGER, Operator.IN, 3, (1, 2))
+    assert several.values == (3, 1, 2)
+
+
+def test_ranges_are_the_four_comparisons_by_order() -> None:
+    assert {operator.value for operator in RANGES} == {"gte", "gt", "lte", "lt"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent"),
+    [("median", 50), ("p10", 10), ("p25", 25), ("p75", 75), ("p90", 90), ("p95", 95), ("p99", 99)],
+)
+def test_a_percentile_says_which(metric: str, percent: int) -> None:
+    assert Metric(metric).percent == percent
+
+
+@pytest.mark.parametrize("metric", ["count", "sum", "min", "max", "count_distinct", "avg"])
+def test_other_metrics_are_no_percentile(metric: str) -> None:
+    assert Metric(metric).percent is None
+
+
+@pytest.mark.parametrize("granularity", Granularity)
+def test_hours_of_the_day_and_weekdays_come_round_again(granularity: Granularity) -> None:
+    is_cyclic = granularity in (Granularity.HOUR_OF_DAY, Granularity.WEEKDAY)
+    grouping = Grouping("at", ValueKind.INSTANT, granularity)
+    assert granularity.is_cyclic == is_cyclic
+    assert grouping.is_time_line == (not is_cyclic)
+    assert grouping.has_natural_order
+
+
+def test_groups_by_value_have_no_order_of_their_own_and_steps_of_a_number_have() -> None:
+    by_value = Grouping("n", ValueKind.INTEGER)
+    by_step = Grouping("n", ValueKind.INTEGER, bin_width=Decimal(0))
+    assert (by_value.is_time_line, by_value.has_natural_order) == (False, False)
+    assert (by_step.is_time_line, by_step.has_natural_order) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("order", "is_by_key", "is_descending"),
+    [
+        (GroupOrder.KEY, True, False),
+        (GroupOrder.KEY_DOWN, True, True),
+        (GroupOrder.VALUE, False, False),
+        (GroupOrder.VALUE_DOWN, False, True),
+    ],
+)
+def test_an_order_of_groups_is_by_key_or_value_up_or_down(
+    order: GroupOrder, is_by_key: bool, is_descending: bool
+) -> None:
+    assert (order.is_by_key, order.is_descending) == (is_by_key, is_descending)
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        Term(("heat", "pump")),
+        Term(("rain",), prefix=True),
+        Term(("rain",), inflected=True),
+        Term(("rain",), others=(SNOW,)),
+        Term(("rain",), fields=("title",)),
+        Term(("rain",), named=NamedPiece("from", "ada")),
+        NO_WORD,
+    ],
+)
+def test_only_one_word_as_it_is_written_is_plain(term: Term) -> None:
+    assert RAIN.is_plain
+    assert not term.is_plain
+
+
+def test_how_a_term_was_written_does_not_make_it_another() -> None:
+    assert Term(("rain",), said="Rain", quoted=True) == RAIN
+
+
+def test_of_the_alternatives_those_stand_in_a_field_that_name_it_or_none() -> None:
+    titled = Term(("snow",), fields=("title",))
+    term = Term(("rain",), others=(titled,))
+    assert term.alternatives == (term, titled)
+    assert term.alternatives_in("title") == (term, titled)
+    assert term.alternatives_in("body") == (term,)
+
+
+def test_all_terms_have_to_match_but_those_that_ask_for_no_word() -> None:
+    words = WordQuery((RAIN, NO_WORD, SNOW))
+    assert words.asked == (RAIN, SNOW)
+    assert words.is_met({0, 2})
+    assert not words.is_met({0})
+
+
+def test_where_some_are_enough_no_more_have_to_match() -> None:
+    words = WordQuery((RAIN, SNOW, WIND), least=2)
+    assert words.needed == 2
+    assert [words.is_met(held) for held in ({0}, {0, 2}, {0, 1, 2})] == [False, True, True]
+
+
+def test_a_term_that_asks_for_no_word_counts_as_met() -> None:
+    words = WordQuery((RAIN, NO_WORD, WIND), least=2)
+    assert words.needed == 1
+    assert [words.is_met(held) for held in (set[int](), {2})] == [False, True]
+
+
+def test_words_in_quotation_marks_are_never_left_out() -> None:
+    quoted = Term(("snow",), quoted=True)
+    words = WordQuery((RAIN, quoted, Term((), quoted=True)), least=2)
+    assert words.quoted == {1}
+    assert [words.is_met(held) for held in ({0}, {1}, {0, 1})] == [False, True, True]

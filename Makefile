@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -108,6 +108,11 @@ torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: 
 
 image-test: $(VENV)/dev.stamp ## The container image, built and run (root, buildah; [BASE=image])
 	$(BIN)/python -m tests.image $(BASE)
+
+ROOM ?= enforcement
+COUNT ?= 60
+mutants: $(VENV)/dev.stamp ## Change a room a little, many times, and see whether its tests notice: [ROOM=enforcement] [COUNT=60] [SEED=…]
+	$(BIN)/python -m tests.mutants $(ROOM) $(COUNT) $(if $(SEED),--seed $(SEED))
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests

@@ -1,0 +1,127 @@
+"""A copy of the tree in which one module at a time is changed, and a process that tests it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pages.parts import PACKAGES, ROOT
+from tests.mutants.mutations import Mutation
+from tests.mutants.rooms import Shelf
+
+LONGEST_SECONDS = 900.0
+_CONFTEST = '''"""What every test gets; the watch over the whole suite has no part in a trial."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the tests said of a mutant: killed (and by which), timeout or survived."""
+
+    outcome: str
+    seconds: float
+    by: str = ""
+
+
+class Copy:
+    """The tracked files as they are now, changes that are not committed included."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.left_out: list[str] = []
+        self._allowed: dict[tuple[str, ...], float] = {}
+        listed = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in listed.stdout.splitlines():
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+        (folder / "conftest.py").write_text(_CONFTEST)
+        packages = [path.parent.relative_to(ROOT) for path in PACKAGES.values()]
+        path = ":".join(str(folder / package) for package in packages)
+        environment = {**os.environ, "PYTHONPATH": path}  # noqa: TID251 (what tests start with)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the same modules, hundreds of times
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.trials"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def learn(self, shelf: Shelf) -> tuple[str, list[str]]:
+        """Run the tests of a folder without a change: what failed, and what is slow."""
+        answer = self._tried([shelf.tests.relative_to(ROOT).as_posix()], LONGEST_SECONDS)
+        failed = answer["by"] or answer["outcome"] if answer["outcome"] != "passed" else ""
+        return failed, answer["slow"]
+
+    def judge(self, shelf: Shelf, module: Path, mutation: Mutation) -> Verdict:
+        """Change the module, run its own tests, then the others of the folder, and change back."""
+        path = self.folder / module
+        whole = path.read_bytes()
+        seconds = 0.0
+        try:
+            path.write_bytes(mutation.applied(whole))
+            self._forget(path)
+            for tests in shelf.test_modules(module):
+                if tests:
+                    answer = self._tried(tests, self._seconds(tests, path, whole, mutation))
+                    seconds += answer["seconds"]
+                    if answer["outcome"] != "passed":
+                        outcome = "killed" if answer["outcome"] == "failed" else "timeout"
+                        return Verdict(outcome, seconds, answer["by"])
+        finally:
+            path.write_bytes(whole)
+            self._forget(path)
+        return Verdict("survived", seconds)
+
+    def _seconds(self, tests: list[str], path: Path, whole: bytes, mutation: Mutation) -> float:
+        """Three times what these tests take without the change, and half a minute."""
+        known = self._allowed.get(tuple(tests))
+        if known is None:
+            path.write_bytes(whole)
+            self._forget(path)
+            known = self._tried(tests, LONGEST_SECONDS)["seconds"]
+            self._allowed[tuple(tests)] = known
+            path.write_bytes(mutation.applied(whole))
+            self._forget(path)
+        return 30.0 + 3.0 * known
+
+    @staticmethod
+    def _forget(path: Path) -> None:
+        """A compiled file is told by second and size, which a change may leave as they were."""
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            compiled.unlink()
+
+    def _tried(self, tests: list[str], seconds: float) -> dict[str, Any]:
+        order = {"tests": tests, "left_out": self.left_out, "seconds": seconds}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def end(self) -> None:
+        """Let the process end."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()

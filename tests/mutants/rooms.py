@@ -1,0 +1,49 @@
+"""Which modules a room has, and which tests stand for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pages.parts import KERNEL, ROOT, SERVER
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A folder of modules, and the folder of its own tests."""
+
+    modules: Path
+    tests: Path
+
+    def paths(self) -> list[Path]:
+        """The modules, relative to the repository."""
+        found = sorted(self.modules.rglob("*.py"))
+        return [path.relative_to(ROOT) for path in found if path.name != "__init__.py"]
+
+    def test_modules(self, module: Path) -> tuple[list[str], list[str]]:
+        """The test modules that mirror a module, and the rest of the folder."""
+        inner = (ROOT / module).relative_to(self.modules).with_suffix("")
+        beside = self.tests / inner.parent / f"test_{inner.name}.py"
+        folder = self.tests / inner
+        mirror: list[str] = []
+        rest: list[str] = []
+        for path in sorted(self.tests.rglob("test_*.py")):
+            own = path == beside or path.is_relative_to(folder)
+            (mirror if own else rest).append(path.relative_to(ROOT).as_posix())
+        return mirror, rest
+
+
+def _of_server(room: str) -> Shelf:
+    return Shelf(SERVER / room, SERVER.parents[1] / "tests" / room)
+
+
+_KERNEL = Shelf(KERNEL, KERNEL.parents[1] / "tests")
+ROOMS = {
+    "enforcement": (_of_server("enforcement"),),
+    "domain": (_of_server("domain"), _KERNEL),
+    "kernel": (_KERNEL,),
+    "reading": (_of_server("reading"),),
+    "granting": (_of_server("granting"),),
+    "storage/sql": (_of_server("storage/sql"),),
+}
+"""The nouns of the kernel were the server's domain, and count with it."""

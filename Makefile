@@ -21,14 +21,14 @@ help: ## List the targets
 # The four parts, lowest first: each is a distribution of its own.
 PARTS := kernel sources adapter server
 $(VENV)/run.stamp: requirements/run.txt $(PARTS:%=%/pyproject.toml)
-	@echo "Fetching what the server stands on, into $(VENV): a minute or two, once."
+	@echo "Installing the dependencies into $(VENV): a minute or two, once."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation $(PARTS:%=--editable ./%)
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
-	@echo "Fetching what its demo and its tests stand on: another minute, once."
+	@echo "Installing what the demo and the tests need: another minute, once."
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
 	@touch $@
 

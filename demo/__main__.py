@@ -73,7 +73,7 @@ def main() -> int:
     return 0
 
 
-ENDING = """[bold]That was the whole road[/], in {seconds:.0f} seconds.
+ENDING = """[bold]Done[/]: everything ran in {seconds:.0f} seconds.
 
 Next, with your own data:
   [green]make install[/]                         puts [bold]pdpp[/] into .venv/bin

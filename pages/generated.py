@@ -9,7 +9,7 @@ from pathlib import Path
 from pages.conformance import conformance_page
 from pages.sources import sources_page
 from pages.typescript import types_page
-from pdpp_kernel import errors
+from pdpp_kernel import errors, oauth_errors
 from pdpp_mcp_server.commands.main import command_line
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -61,15 +61,16 @@ Errors = Sequence[type[errors.PersonalServerError]]
 
 def errors_page() -> str:
     """Every code, from its class."""
-    redirected = _family(errors.OAuthRefusal)
-    shown = _family(errors.DecisionRefusal)
-    elsewhere = {*redirected, *shown, errors.OAuthRefusal, errors.DecisionRefusal}
+    redirected = _family(oauth_errors.OAuthRefusal)
+    shown = _family(oauth_errors.DecisionRefusal)
+    elsewhere = {*redirected, *shown, oauth_errors.OAuthRefusal, oauth_errors.DecisionRefusal}
     server = [e for e in _family(errors.PersonalServerError) if e not in elsewhere]
     return ERRORS_HEAD + _rows(server) + OAUTH_HEAD + _rows(redirected) + PAGES_HEAD + _rows(shown)
 
 
 def _family(root: type[errors.PersonalServerError]) -> Errors:
-    classes = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
+    modules = (errors, oauth_errors)
+    classes = {found for each in modules for _, found in inspect.getmembers(each, inspect.isclass)}
     return [found for found in classes if issubclass(found, root) and found is not root]
 
 

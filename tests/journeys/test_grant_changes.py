@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.app.stores import open_owner_store
+from personal_server.app.owner_store import open_owner_store
 from personal_server.consent.credentials import secret_hash
 from personal_server.storage.authorization import TokenRow
 from server.tests.app.http_server.served import ServedProcess, client_token, command

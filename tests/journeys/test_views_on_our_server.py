@@ -12,7 +12,7 @@ import pytest
 
 from adapter.tests.seed import photo
 from pdpp_kernel.errors import GrantRevoked
-from personal_server.app.server import InProcessTransport
+from personal_server.app.in_process import InProcessTransport
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import View, views
 from tests.requirements.doors import World, memory_door, settings_for

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pdpp_kernel.errors import InvalidGrantCode, PersonalServerError
+from pdpp_kernel.errors import PersonalServerError
+from pdpp_kernel.oauth_errors import InvalidGrantCode
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.retention import sweep

@@ -79,6 +79,6 @@ def test_rows_that_nothing_answered_are_named() -> None:
 
 
 def test_a_run_that_is_asked_names_them() -> None:
-    done = nested_run("--reached", "server/tests/app/server/test_clients.py")
+    done = nested_run("--reached", "server/tests/app/test_configured_clients.py")
     assert done.returncode == 0
     assert "no test reached: /oauth/token 400 invalid_grant" in done.stdout

@@ -37,7 +37,8 @@ from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.server import ClientRequest, build_server
 from personal_server.domain.possession import PresentedToken
-from personal_server.hosted_mcp.http import Admitted, HostedApp, HostedCredential, hosted_app
+from personal_server.hosted_mcp.admission import Admitted, HostedCredential
+from personal_server.hosted_mcp.http import HostedApp, hosted_app
 
 Json = dict[str, Any]
 origin = "http://127.0.0.1:7662"

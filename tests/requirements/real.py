@@ -23,7 +23,8 @@ from pdpp_mcp_server.subscriptions import Signal
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken
-from personal_server.hosted_mcp.http import Admitted, HostedCredential, ServerBehind, hosted_app
+from personal_server.hosted_mcp.admission import Admitted, HostedCredential
+from personal_server.hosted_mcp.http import ServerBehind, hosted_app
 from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.web.application import Application

@@ -14,7 +14,7 @@ import pytest
 from adapter.tests.loopback import LoopbackServer
 from pdpp_mcp_server.calls import those_of_this_program
 from pdpp_mcp_server.contract import published_contract
-from personal_server.app.server import InProcessTransport
+from personal_server.app.in_process import InProcessTransport
 from tests.requirements.corpus import corpus, places, told
 from tests.requirements.doors import (
     Door,

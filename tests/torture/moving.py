@@ -22,7 +22,7 @@ from rich.console import Console
 
 from bench.filling import fill
 from bench.samples import mailbox, statement
-from personal_server.app.stores import open_owner_store
+from personal_server.app.owner_store import open_owner_store
 from server.tests.app.http_server.served import command, mint_owner_token
 from tests.postgresql import schema, server
 from tests.torture.tormented import Tormented

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from personal_server.app.stores import open_owner_store
+from personal_server.app.owner_store import open_owner_store
 from server.tests.app.http_server.served import mint_owner_token, until
 from tests.torture.tormented import (
     FEED,

@@ -3,12 +3,8 @@ both ways.
 """
 
 from pdpp_kernel import errors
-from pdpp_kernel.errors import (
-    TYPE_OF_STATUS,
-    DecisionRefusal,
-    OAuthRefusal,
-    PersonalServerError,
-)
+from pdpp_kernel.errors import TYPE_OF_STATUS, PersonalServerError
+from pdpp_kernel.oauth_errors import DecisionRefusal, OAuthRefusal
 
 CONTRACT = """
 400 invalid_request unsupported_version invalid_cursor unknown_field invalid_sort invalid_filter

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from personal_server.app.stores import open_stores, write_lost_configuration
-from personal_server.settings import Settings, read_configuration
+from personal_server.configuration_file import read_configuration
+from personal_server.settings import Settings
 from personal_server.upkeep.ownership import DataMismatch
 from tests.postgresql import schema, server
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pdpp_kernel.errors import ApprovalConflict, InvalidUserCode
+from pdpp_kernel.oauth_errors import ApprovalConflict, InvalidUserCode
 from personal_server.granting.audit import Acting
 from personal_server.storage.authorization import GrantRow, RequestRow, TokenRow
 

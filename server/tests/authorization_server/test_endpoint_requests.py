@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pdpp_kernel.errors import BadRequest, InvalidRequest
+from pdpp_kernel.errors import InvalidRequest
+from pdpp_kernel.oauth_errors import BadRequest
 from personal_server.authorization_server.endpoint_requests import parse_form
 
 HOUR = 3_600 * 10**9

@@ -15,7 +15,7 @@ import cyclopts
 import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.admin import admin_app
 from personal_server.cli.canary import canary_app
 from personal_server.cli.collector import collector_app

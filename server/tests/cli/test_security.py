@@ -15,7 +15,7 @@ import pytest
 from pdpp_kernel.values import instant_ns
 from pdpp_mcp_server.commands.connect import CommandContext
 from pdpp_mcp_server.commands.exits import run_app
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.findings import Finding
 from personal_server.cli.security import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pdpp_kernel.errors import InvalidTarget
+from pdpp_kernel.oauth_errors import InvalidTarget
 from personal_server.consent.authorization_requests import canonical_resource
 
 ORIGIN = "https://me.example"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.bundles import (
     BUNDLES,
     EVERYTHING,

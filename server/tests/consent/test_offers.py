@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import InvalidAuthorizationDetails
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
 from personal_server.consent.offers import (
     EntryOffer,
     picker_details,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdpp_kernel.errors import InvalidAuthorizationDetails
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
 from personal_server.consent.selections import parse_selections
 
 TYPE = "https://pdpp.dev/data-access"

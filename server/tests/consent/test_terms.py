@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpp_kernel.declaration import Stream
-from pdpp_kernel.errors import InvalidAuthorizationDetails, NotANarrowing
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
 from personal_server.consent.offers import EntryOffer, StreamOffer, resolve_request
 from personal_server.consent.selections import parse_selections

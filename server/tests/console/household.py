@@ -12,10 +12,11 @@ from typing import Any
 from pdpp_kernel.values import render_instant
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from pdpp_sources.mail.reader import DECLARATION as MAIL
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.app.uploads import sample_declarations
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.uploads import Uploads
+from personal_server.configuration_file import OwnerLocale
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.console.languages import Language, languages
 from personal_server.console.uploads import Recognized, UploadParts
@@ -25,7 +26,6 @@ from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.tokens import Identifier, OneState, TokenResolver
-from personal_server.settings import OwnerLocale
 from personal_server.storage.authorization import (
     AuthorizationRow,
     ClientRow,

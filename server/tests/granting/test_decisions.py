@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import PersonalServerError
+from pdpp_kernel.oauth_errors import (
     AiTrainingConsentRequired,
     ApprovalConflict,
-    PersonalServerError,
     RequestClosed,
     ReviewChanged,
     ReviewStale,

@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import (
-    InvalidRequest,
-    NotANarrowing,
-    NotFound,
-    OwnerSessionRequired,
-    RequestClosed,
-    ReviewStale,
-)
+from pdpp_kernel.errors import InvalidRequest, NotFound, OwnerSessionRequired
+from pdpp_kernel.oauth_errors import NotANarrowing, RequestClosed, ReviewStale
 from personal_server.consent.choices import Choices, StreamChoice
 from personal_server.consent.successors import Narrowing
 from personal_server.granting.audit import Acting

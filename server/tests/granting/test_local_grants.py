@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import (
-    AiTrainingConsentRequired,
-    AmbiguousConnection,
-    PersonalServerError,
-    ReviewStale,
-)
+from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
+from pdpp_kernel.oauth_errors import AiTrainingConsentRequired, ReviewStale
 from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalGranting, LocalRequest

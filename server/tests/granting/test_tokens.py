@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import InvalidGrantCode
+from pdpp_kernel.oauth_errors import InvalidGrantCode
 from personal_server.consent.credentials import secret_hash
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption

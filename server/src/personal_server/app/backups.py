@@ -25,10 +25,11 @@ from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, instant_ns, render_
 from personal_server.app.databases import BEFORE_MIGRATION
 from personal_server.app.moves import move
 from personal_server.app.stores import Stores, open_stores
+from personal_server.configuration_file import configuration_path
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import EndedAccess, close_after_restore
 from personal_server.granting.revocations import end_access
-from personal_server.settings import Settings, configuration_path
+from personal_server.settings import Settings
 from personal_server.storage.ports import BackupProof, BackupSchedule, StoreCounts
 from personal_server.storage.sql.blobs import PREFIX, blob_path
 from personal_server.storage.sql.fixed_tables import BackupRow

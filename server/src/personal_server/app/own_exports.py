@@ -10,40 +10,26 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Protocol, cast
 
 import msgspec
-import orjson
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
-from pdpp_kernel.record import blob_references
-from pdpp_kernel.source_item import Data, Skipped
-from pdpp_kernel.texts import message
+from pdpp_kernel.source_item import Data
 from pdpp_kernel.values import instant_ns
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTruncated
 from pdpp_sources.export_files import open_file
-from personal_server.collecting.connections import restored_connection
-from personal_server.collecting.declarations import declare
-from personal_server.collecting.imports import (
-    BATCH_BYTES,
-    BATCH_RECORDS,
-    BLOB_CHUNK_BYTES,
-    ImportPorts,
-    ImportTally,
-    record_counts,
-)
-from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
-from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.collecting.imports import BLOB_CHUNK_BYTES
+from personal_server.collecting.ingest import MAX_LINE_BYTES
+from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.reading.export import (
     BLOB_FOLDER,
@@ -63,12 +49,9 @@ from personal_server.reading.export import (
 HEAD_BYTES = 1024
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
-UNKNOWN_TYPE = "application/octet-stream"
-REVOKED_HERE = "connection_revoked"
 _HEADER = re.compile(rb'\{\s*"object":\s*"export",')
 _LAST_LINE = b'{"object":"export_end",'
 
-ShowPlace = Callable[[int], None]
 Line = tuple[str, str, bytes]
 """`connection_id`, stream, and an ingest line."""
 
@@ -344,210 +327,3 @@ def _walk(archive: _Archive) -> tuple[dict[str, bytes], dict[str, int], str]:
         if name != END:
             digest.update(digest_line(name, own.hexdigest()))
     return documents, line_counts, digest.hexdigest()
-
-
-# Storing.
-
-
-@dataclass(slots=True)
-class RestoredConnection:
-    """What became of one connection of an export; none where nothing is stored."""
-
-    exported: ExportedConnection
-    connection: Connection | None = None
-    is_new: bool = False
-    tally: ImportTally = field(default_factory=ImportTally)
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether something of it could not be stored, other than by the owner's word."""
-        return bool(self.tally.skipped_count.keys() - {REVOKED_HERE})
-
-
-def survey_own_export(export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
-    """Check every record, store nothing."""
-    results = {each.connection_id: RestoredConnection(each) for each in export.connections.values()}
-    checkers: dict[tuple[str, str], LineChecker] = {}
-    place = 0
-    for connection_id, name, line in export.records():
-        tally = results[connection_id].tally
-        show_place(place := place + len(line))
-        stream = export.declaration_of(connection_id).streams.get(name)
-        if stream is None:
-            tally.skip(_undeclared(name))
-            continue
-        checker = checkers.setdefault((connection_id, name), LineChecker(stream))
-        tally.of(name).read += 1
-        try:
-            checker.check(_fitting(line))
-        except LineRefused as refused:
-            tally.of(name).rejected += 1
-            tally.skip(Skipped(f"{name}{refused.path or ''}", refused.code, refused.message, 0))
-    return list(results.values())
-
-
-def restore_own_export(
-    ports: ImportPorts, export: OwnExport, show_place: ShowPlace
-) -> list[RestoredConnection]:
-    """Declare what is not declared, find or make the connections, store what they held.
-
-    Raises: DeclarationConflict, StorageUnavailable.
-    """
-    declared = {key: _declared(ports, each) for key, each in export.declarations.items()}
-    results = {
-        each.connection_id: _restored(ports, each, declared[each.connector_key])
-        for each in export.connections.values()
-    }
-    place = 0
-    for (connection_id, name), lines in groupby(export.records(), key=lambda line: line[:2]):
-        restored = results[connection_id]
-        declaration = declared[restored.exported.connector_key]
-        writing = _StreamRestore(ports, export.open_blob, restored, declaration, name)
-        for batch in _batches(line for _, _, line in lines):
-            writing.store(batch)
-            show_place(place := place + sum(map(len, batch)))
-    for each in results.values():
-        _settle_status(ports, each)
-    said = export.corrections
-    if said != NO_CORRECTIONS:
-        ports.store.correct_persons(
-            lambda known: Corrections(known.merged | said.merged, known.parted | said.parted)
-        )
-    return list(results.values())
-
-
-def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:
-    """What this server says of a source, if it says anything: it may know more by now."""
-    known = ports.store.declaration(exported.connector_key, None)
-    if known is not None and known.source_id == exported.source_id:
-        return parse_declaration(known.raw)
-    return declare(ports.store, exported.raw, ports.clock()).declaration
-
-
-def _restored(
-    ports: ImportPorts, exported: ExportedConnection, declaration: SourceDeclaration
-) -> RestoredConnection:
-    connection, is_new = restored_connection(
-        ports.store,
-        declaration,
-        exported.connection_id,
-        exported.display_name,
-        exported.created_at_ns,
-        ports.clock(),
-        ports.random_bytes,
-    )
-    return RestoredConnection(exported, connection, is_new)
-
-
-def _settle_status(ports: ImportPorts, restored: RestoredConnection) -> None:
-    """Give a new connection the status it had, once its records are stored."""
-    status, connection = restored.exported.status, restored.connection
-    if connection is None or not restored.is_new:
-        return
-    if status in (ConnectionStatus.PAUSED, ConnectionStatus.REVOKED):
-        now_ns = ports.clock()
-        revoked_at_ns = now_ns if status is ConnectionStatus.REVOKED else None
-        restored.connection = ports.store.update_connection(
-            connection.connection_id,
-            lambda held: replace(
-                held, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at_ns
-            ),
-        )
-
-
-class _StreamRestore:
-    """The records of one stream of one connection."""
-
-    def __init__(
-        self,
-        ports: ImportPorts,
-        open_blob: Callable[[str], IO[bytes] | None],
-        restored: RestoredConnection,
-        declaration: SourceDeclaration,
-        name: str,
-    ) -> None:
-        self._ports = ports
-        self._open_blob = open_blob
-        self._connection = cast("Connection", restored.connection)
-        self._tally = restored.tally
-        self._stream = declaration.streams.get(name)
-        self._name = name
-
-    def store(self, lines: list[bytes]) -> None:
-        """Blobs before the records that point to them."""
-        if self._connection.status is ConnectionStatus.REVOKED:
-            reason = message("this account was revoked here and stays as it is")
-            self._skip(lines, Skipped(self._name, REVOKED_HERE, reason, 0))
-        elif self._stream is None:
-            self._skip(lines, _undeclared(self._name))
-        else:
-            for line in lines:
-                if b'"blob_id"' in line:
-                    for blob_id, reference in blob_references(orjson.loads(line)["data"]).items():
-                        self._store_blob(blob_id, reference)
-            self._ingest(lines, self._stream)
-
-    def _ingest(self, lines: list[bytes], stream: Stream) -> None:
-        connection_id, store = self._connection.connection_id, self._ports.store
-        before = record_counts(store, connection_id).get(self._name, 0)
-        result = ingest(
-            store,
-            connection_id,
-            stream,
-            map(_fitting, lines),
-            now_ns=self._ports.clock(),
-            new_receipt_id=self._ports.new_id,
-        )
-        self._tally.add(self._name, result)
-        after = record_counts(store, connection_id).get(self._name, 0)
-        self._tally.of(self._name).new += after - before
-
-    def _store_blob(self, blob_id: str, reference: Mapping[str, object]) -> None:
-        connection_id, store = self._connection.connection_id, self._ports.store
-        if store.blob_upload(connection_id, blob_id) is not None:
-            return
-        content = self._open_blob(blob_id)
-        if content is None:
-            reason = message("the export has no bytes of this file; only .tar and .zip have files")
-            self._tally.skip(Skipped(self._name, "file_not_in_export", reason, 0))
-            return
-        with content:
-            mime_type = reference.get("mime_type")
-            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
-            store.receive_blob(
-                connection_id,
-                chunks,
-                mime_type if isinstance(mime_type, str) else UNKNOWN_TYPE,
-                self._ports.clock(),
-                sys.maxsize,  # it was stored once, and its digest is proved
-            )
-            self._tally.blobs += 1
-
-    def _skip(self, lines: list[bytes], skipped: Skipped) -> None:
-        for _ in lines:
-            self._tally.skip(skipped)
-
-
-def _undeclared(stream: str) -> Skipped:
-    return Skipped(stream, "undeclared_stream", "its source does not declare this stream", 0)
-
-
-def _fitting(line: bytes) -> bytes:
-    """What an export adds to a line may make it longer than a line may be."""
-    if len(line) <= MAX_LINE_BYTES:
-        return line
-    content: Data = orjson.loads(line)
-    return orjson.dumps({"data": content["data"], "emitted_at": content["emitted_at"]})
-
-
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size_bytes = 0
-    for line in lines:
-        batch.append(line)
-        size_bytes += len(line)
-        if len(batch) >= BATCH_RECORDS or size_bytes >= BATCH_BYTES:
-            yield batch
-            batch, size_bytes = [], 0
-    if batch:
-        yield batch

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,90 +17,30 @@ from personal_server.app.databases import (
     require_filled,
     require_whole,
 )
-from personal_server.granting.canaries import planted_records
-from personal_server.granting.consent_receipts import ConsentReceipts
-from personal_server.granting.local_grants import LocalGranting
-from personal_server.granting.owner_sessions import OwnerSignIn
-from personal_server.reading.ports import ReadPorts, store_sealer
-from personal_server.reading.preview import EvidenceReader
-from personal_server.reading.tokens import OneState, OpenBriefly, OpenState
-from personal_server.settings import (
-    FORWARDED,
+from personal_server.app.one_state import one_state
+from personal_server.configuration_file import (
     ConfigurationFile,
     LocaleFile,
-    Settings,
     new_subject_id,
     read_configuration,
     write_configuration,
 )
+from personal_server.granting.canaries import planted_records
+from personal_server.granting.consent_receipts import ConsentReceipts
+from personal_server.reading.ports import ReadPorts, store_sealer
+from personal_server.reading.tokens import OpenBriefly, OpenState
+from personal_server.settings import FORWARDED, Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
-from personal_server.storage.damage import DamageNotes
-from personal_server.storage.ports import (
-    BackupSchedule,
-    ChangeSignal,
-    DisclosureStore,
-    RecordStore,
-)
+from personal_server.storage.ports import ChangeSignal, DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.change_signal import DatabaseSignal
-from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
-from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.damage import damaged_tables
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import DataMismatch, require_own_files, settle_owner
-
-# The store as commands of the owner use it, beside a running server or without one.
-#
-# Rule: being able to open it is the authority; what a command changes, a running server sees with
-# its next request.  Source: docs/contract/authorization-server.md 15.
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerStore:
-    """Everything a command may need.
-
-    Shapes: `origin` is the public origin of the server; `backups` what the owner's command lets it
-        back up by schedule.
-    """
-
-    origin: str
-    authorization: AuthorizationStore
-    disclosures: DisclosureStore
-    reads: ReadPorts
-    declarations: KnownDeclarations
-    receipts: ConsentReceipts
-    random_bytes: Callable[[int], bytes]
-    backups: BackupSchedule | None = None
-    damage: DamageNotes = field(default_factory=DamageNotes)
-
-    @property
-    def clock(self) -> Callable[[], int]:
-        """UTC nanoseconds."""
-        return self.reads.clock
-
-    @property
-    def catalogs(self) -> Catalogs:
-        """What could be granted."""
-        return StoredCatalogs(self.reads.store, self.declarations)
-
-    @property
-    def granting(self) -> LocalGranting:
-        """Grants without a browser."""
-        return LocalGranting(self.authorization, self.catalogs, self.clock, self.random_bytes)
-
-    @property
-    def evidence(self) -> EvidenceReader:
-        """Counts and spans of what would be granted."""
-        return EvidenceReader(self.reads, self.declarations)
-
-    @property
-    def sign_in(self) -> OwnerSignIn:
-        """Links, password and sessions."""
-        return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
-
 
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
@@ -178,7 +118,7 @@ def open_stores(
                 database, subject_id, keeps_details=settings.asked_detail_days > 0
             ),
             SqlLogs(database, subject_id),
-            *_one_state(database, subject_id),
+            *one_state(database, subject_id),
             ReadPorts(
                 records,
                 sealer,
@@ -210,42 +150,6 @@ def damage_of(settings: Settings) -> list[DamagedTable]:
     """
     require_own_files(settings.data_dir)
     return [] if settings.database_url is not None else damaged_tables(settings.database_path)
-
-
-def _one_state(database: ServerDatabase, subject_id: str) -> tuple[OpenState, OpenBriefly]:
-    """Both stores lie in one database, so that one transaction shows them in one state."""
-
-    @contextmanager
-    def opened(
-        reading: AbstractContextManager[Session],
-    ) -> Generator[OneState, None, None]:
-        with reading as session:
-            yield (
-                authorization.SqlAuthorizationTransaction(session, subject_id),
-                SqlSnapshot(session, database, subject_id),
-            )
-
-    return (
-        lambda timeout_seconds: opened(database.read(timeout_seconds)),
-        lambda: opened(database.read_briefly()),
-    )
-
-
-@contextmanager
-def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
-    """The store for a command of the owner."""
-    with open_stores(settings, serving=False) as stores:
-        yield OwnerStore(
-            origin=command_origin(settings),
-            authorization=stores.authorization,
-            disclosures=stores.disclosures,
-            reads=stores.reads,
-            declarations=stores.declarations,
-            receipts=stores.receipts,
-            random_bytes=stores.random_bytes,
-            backups=stores.upkeep.backup_schedule(),
-            damage=stores.database.damage,
-        )
 
 
 def write_lost_configuration(settings: Settings) -> None:

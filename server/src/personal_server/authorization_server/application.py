@@ -7,13 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from starlette.responses import Response
 
-from pdpp_kernel.errors import (
-    BadRequest,
-    BodyTooLarge,
-    PersonalServerError,
-    RequestTooLarge,
-    UnsupportedMediaType,
-)
+from pdpp_kernel.errors import BodyTooLarge, PersonalServerError, UnsupportedMediaType
+from pdpp_kernel.oauth_errors import BadRequest, RequestTooLarge
 from personal_server.authorization_server.authorization_endpoint import Authorizing
 from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.client_metadata import Documents

@@ -14,13 +14,13 @@ from typing import ClassVar
 import anyio.to_thread
 from starlette.responses import RedirectResponse, Response
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import RateLimitExceeded
+from pdpp_kernel.oauth_errors import (
     BadRequest,
     InteractionRequired,
     InvalidClient,
     InvalidRedirectUri,
     OAuthRefusal,
-    RateLimitExceeded,
     TemporarilyUnavailable,
 )
 from pdpp_kernel.values import NANOSECONDS

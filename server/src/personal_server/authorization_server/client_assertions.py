@@ -13,7 +13,7 @@ import orjson
 from joserfc import jwk, jws
 from joserfc.errors import JoseError
 
-from pdpp_kernel.errors import InvalidClient
+from pdpp_kernel.oauth_errors import InvalidClient
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.authorization_server.metadata import SIGNING_ALGORITHMS
 

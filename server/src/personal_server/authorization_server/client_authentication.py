@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
-from pdpp_kernel.errors import BadRequest, InvalidClient
+from pdpp_kernel.oauth_errors import BadRequest, InvalidClient
 from personal_server.authorization_server.client_assertions import (
     ASSERTION_TYPE,
     UnknownKey,

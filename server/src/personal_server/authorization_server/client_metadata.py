@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import anyio.to_thread
 
-from pdpp_kernel.errors import InvalidClient, RateLimitExceeded
+from pdpp_kernel.errors import RateLimitExceeded
+from pdpp_kernel.oauth_errors import InvalidClient
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.authorization_server.configuration import Configuration
@@ -32,12 +33,7 @@ from personal_server.domain.hosts import DOCUMENT_DAYS, PUBLISHED
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
-from personal_server.web.guarded_fetch import (
-    MAX_DOCUMENT,
-    MAX_KEYS,
-    UNREACHABLE,
-    GuardedFetch,
-)
+from personal_server.web.guarded_fetch import MAX_DOCUMENT, MAX_KEYS, UNREACHABLE, GuardedFetch
 from personal_server.web.limits import RateLimits
 
 LEAST_SECONDS, MOST_SECONDS = 300, 86_400

@@ -7,7 +7,7 @@ from typing import ClassVar
 import anyio.to_thread
 from starlette.responses import Response
 
-from pdpp_kernel.errors import BadRequest, InvalidTarget, UnauthorizedClient
+from pdpp_kernel.oauth_errors import BadRequest, InvalidTarget, UnauthorizedClient
 from pdpp_kernel.wire_objects import Address, WireObject
 from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.configuration import Configuration

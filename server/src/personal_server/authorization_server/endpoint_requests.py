@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pdpp_kernel.errors import BadRequest
+from pdpp_kernel.oauth_errors import BadRequest
 from pdpp_kernel.texts import message
 from personal_server.granting.audit import Acting
 from personal_server.web.forms import form_fields

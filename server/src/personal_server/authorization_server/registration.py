@@ -9,7 +9,7 @@ import anyio.to_thread
 import orjson
 from starlette.responses import Response
 
-from pdpp_kernel.errors import InvalidClientMetadata
+from pdpp_kernel.oauth_errors import InvalidClientMetadata
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_kernel.wire_objects import Address, WireObject
 from personal_server.authorization_server.configuration import Configuration

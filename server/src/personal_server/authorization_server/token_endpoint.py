@@ -11,15 +11,14 @@ from typing import ClassVar, Literal
 import anyio.to_thread
 from starlette.responses import Response
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import InvalidDpopProof, UseDpopNonce
+from pdpp_kernel.oauth_errors import (
     AuthorizationPending,
     BadRequest,
-    InvalidDpopProof,
     OAuthRefusal,
     SlowDown,
     UnauthorizedClient,
     UnsupportedGrantType,
-    UseDpopNonce,
 )
 from pdpp_kernel.wire_objects import Address, AnyObject, WireObject
 from personal_server.authorization_server.client_authentication import AuthenticatedClient, Clients

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, minute, table, words
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.collecting.canaries import PlantedPlace, plant
 from personal_server.granting.canaries import forget_canary, note_canary

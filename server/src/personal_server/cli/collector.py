@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, table, words
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.granting.collector_tokens import (

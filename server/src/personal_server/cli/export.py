@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from pdpp_kernel.errors import ConnectionNotFound, NotFound
 from pdpp_mcp_server.commands.exits import CommandError
 from pdpp_mcp_server.commands.tables import words
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (

@@ -35,17 +35,10 @@ from pdpp_mcp_server.commands.exits import (
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
-from pdpp_sources.reader_process import (
-    PathContents,
-    ProcessReading,
-    ReaderProcess,
-    Wanted,
-)
-from personal_server.app.own_exports import (
-    OwnExport,
+from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
+from personal_server.app.own_exports import OwnExport, is_own_export, open_own_export
+from personal_server.app.restored_exports import (
     RestoredConnection,
-    is_own_export,
-    open_own_export,
     restore_own_export,
     survey_own_export,
 )

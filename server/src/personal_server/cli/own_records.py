@@ -118,7 +118,7 @@ class OwnCommands:
 
 @contextmanager
 def _own_reading(flags: OutputFlags) -> Generator[TerminalReading, None, None]:
-    from personal_server.app.server import open_owner_reads  # noqa: PLC0415 (start-up time)
+    from personal_server.app.owner_reads import open_owner_reads  # noqa: PLC0415 (start-up time)
 
     with open_owner_reads(settings_or_exit()) as client, start_blocking_portal() as portal:
         yield TerminalReading(client.port(TOOL), portal, flags)

@@ -16,7 +16,7 @@ from pdpp_kernel.persons import Corrections, Identity, identity_of, merged, part
 from pdpp_kernel.record import JsonObject
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, print_facts, table, words
-from personal_server.app.stores import OwnerStore
+from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.collecting.persons import persons_connection, turn_on
 from personal_server.reading.persons import every_person

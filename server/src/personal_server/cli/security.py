@@ -22,7 +22,8 @@ from pathlib import Path
 
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.commands.exits import failure_of
-from personal_server.app.stores import OwnerStore, command_origin
+from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import command_origin
 from personal_server.cli.findings import HINT, SKIPPED, WRONG, Finding, good, wrong
 from personal_server.cli.store import StoreOpener
 from personal_server.granting.holdings import Holding, list_held

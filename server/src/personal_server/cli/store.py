@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from pdpp_mcp_server.commands.tables import tell_nothing_kept
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
-from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
+from personal_server.app.owner_store import OwnerStore, open_owner_store
+from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.json_shapes import FirstFault, Members, ShapeFault
+from pdpp_kernel.oauth_errors import (
     BadRequest,
     InteractionRequired,
     InvalidScope,
@@ -21,7 +22,6 @@ from pdpp_kernel.errors import (
     RequestNotSupported,
     UnsupportedResponseType,
 )
-from pdpp_kernel.json_shapes import FirstFault, Members, ShapeFault
 from personal_server.consent.client_registration import DISPLAY_URIS
 from personal_server.consent.selections import MAX_BYTES, MAX_URI, parse_selections
 

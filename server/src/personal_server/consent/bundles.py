@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.choices import EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer, StreamOffer
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 
 DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from pdpp_kernel.errors import InvalidClient
+from pdpp_kernel.oauth_errors import InvalidClient
 from pdpp_kernel.texts import CatalogueText, message
 from personal_server.consent.client_registration import DISPLAY_MEMBERS, DPOP_BOUND
 from personal_server.consent.redirects import MAX_URIS, is_usable

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
-from pdpp_kernel.errors import InvalidClientMetadata, InvalidRedirectUri
+from pdpp_kernel.oauth_errors import InvalidClientMetadata, InvalidRedirectUri
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
 
 PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL, CHECK = (

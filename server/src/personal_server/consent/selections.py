@@ -14,15 +14,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from pdpp_kernel.errors import InvalidAuthorizationDetails
-from pdpp_kernel.json_shapes import (
-    MALFORMED,
-    FirstFault,
-    Members,
-    ShapeFault,
-    items_at,
-    text_at,
-)
+from pdpp_kernel.json_shapes import MALFORMED, FirstFault, Members, ShapeFault, items_at, text_at
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
 from personal_server.domain.declaration_document import ABSOLUTE_URI, SOURCE_KINDS
 from personal_server.domain.grant import (
     MOST_LIMITS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 from pdpp_kernel.values import instant_text
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable

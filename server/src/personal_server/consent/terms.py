@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pdpp_kernel.declaration import Stream
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.consent.choices import (

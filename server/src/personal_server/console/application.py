@@ -15,6 +15,7 @@ from pdpp_kernel.errors import (
     OwnerSessionRequired,
     PersonalServerError,
 )
+from personal_server.configuration_file import OwnerLocale
 from personal_server.console.access import AccessPages
 from personal_server.console.account_moves import AccountMovePages
 from personal_server.console.account_receipts import BackupsBefore, ReceiptPages
@@ -51,7 +52,8 @@ from personal_server.console.session import (
     session_cookie,
     session_secret,
 )
-from personal_server.console.sign_in import SignInPages, SignInThrottle
+from personal_server.console.sign_in import SignInPages
+from personal_server.console.sign_in_throttle import SignInThrottle
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
@@ -65,7 +67,6 @@ from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
 from personal_server.reading.tokens import Identifier, OpenState
-from personal_server.settings import OwnerLocale
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from starlette.responses import Response
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
+from pdpp_kernel.oauth_errors import (
     AiTrainingConsentRequired,
-    InvalidRequest,
     NotANarrowing,
-    OwnerSessionRequired,
-    PersonalServerError,
     ReviewChanged,
     ReviewStale,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from pdpp_kernel.errors import InvalidAuthorizationDetails
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
 from pdpp_kernel.texts import (
     CatalogueText,
     Joined,

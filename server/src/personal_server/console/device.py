@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from pdpp_kernel.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
+from pdpp_kernel.errors import InvalidRequest, NotFound
+from pdpp_kernel.oauth_errors import InvalidUserCode, RequestClosed
 from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_code, shown_user_code
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting

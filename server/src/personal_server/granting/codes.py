@@ -13,7 +13,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.oauth_errors import (
     AccessDenied,
     AuthorizationPending,
     ExpiredToken,

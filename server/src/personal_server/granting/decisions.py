@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import NotFound
+from pdpp_kernel.oauth_errors import (
     AccessDenied,
     AiTrainingConsentRequired,
     ApprovalConflict,
     NotANarrowing,
-    NotFound,
     OAuthRefusal,
     RequestClosed,
     ReviewChanged,
@@ -38,12 +38,7 @@ from personal_server.consent.review import canonical
 from personal_server.consent.terms import grant_of, render_details
 from personal_server.domain.grant import Grant, render_grant
 from personal_server.granting.audit import Acting, Subject, audit
-from personal_server.granting.grant_changes import (
-    CHANGE,
-    change_of,
-    hand_over,
-    succeeding_grant,
-)
+from personal_server.granting.grant_changes import CHANGE, change_of, hand_over, succeeding_grant
 from personal_server.granting.holdings import Holding, active_held
 from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
 from personal_server.granting.reading_alarms import limit_reading

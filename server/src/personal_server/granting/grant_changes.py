@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import orjson
 
-from pdpp_kernel.errors import InvalidRequest, NotFound, RequestClosed
+from pdpp_kernel.errors import InvalidRequest, NotFound
+from pdpp_kernel.oauth_errors import RequestClosed
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent import lifecycle

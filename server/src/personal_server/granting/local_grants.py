@@ -11,12 +11,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import AmbiguousConnection, OwnerSessionRequired
+from pdpp_kernel.oauth_errors import (
     AiTrainingConsentRequired,
-    AmbiguousConnection,
     InvalidAuthorizationDetails,
     NotANarrowing,
-    OwnerSessionRequired,
     RequestClosed,
     ReviewStale,
 )

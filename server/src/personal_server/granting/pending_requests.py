@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.errors import NotFound, RateLimitExceeded
+from pdpp_kernel.oauth_errors import (
     ApprovalConflict,
     InvalidRequestUri,
     InvalidUserCode,
-    NotFound,
-    RateLimitExceeded,
     RequestClosed,
 )
 from pdpp_kernel.values import NANOSECONDS

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from pdpp_kernel.errors import InvalidAuthorizationDetails, NotANarrowing
+from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.client_registration import client_display
 from personal_server.consent.offers import EntryOffer, Ungrantable, resolve_request

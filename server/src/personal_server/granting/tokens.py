@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pdpp_kernel.errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
+from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent import lifecycle
 from personal_server.consent.authorization_requests import SCOPE_OFFLINE

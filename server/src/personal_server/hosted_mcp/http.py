@@ -1,14 +1,15 @@
 """`POST /mcp`: admission first, then the SDK, statelessly, as JSON.
 
-Source: docs/contract/mcp-adapter.md 2.2, 15. Nothing about authorization is kept between requests;
-the origin was judged by the outermost application and comes in the scope.
+Source: docs/contract/mcp-adapter.md 2.2, 15; docs/contract/authorization-server.md 12.
+Nothing about authorization is kept between requests; the origin was judged by the outermost
+application and comes in the scope.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -31,12 +32,7 @@ from pdpp_kernel.errors import (
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.rs_client.port import RsPort
-from pdpp_mcp_server.server import (
-    ClientRequest,
-    ServerOffer,
-    build_server,
-    personal_data,
-)
+from pdpp_mcp_server.server import ClientRequest, ServerOffer, build_server, personal_data
 from pdpp_mcp_server.subscriptions import (
     SUBSCRIPTION,
     Bell,
@@ -45,7 +41,7 @@ from pdpp_mcp_server.subscriptions import (
     Signal,
 )
 from pdpp_mcp_server.subscriptions import OpenPort as OpenAgain
-from personal_server.domain.possession import PresentedToken
+from personal_server.hosted_mcp.admission import CLIENT_KINDS, Admission, Admitted, HostedCredential
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.cors import preflight, readable_by
@@ -56,73 +52,6 @@ from personal_server.web.routes import BodyRule, RouteDeclaration
 from personal_server.web.routing import RouteTable
 from personal_server.web.surfaces import Exchange, Surface, note
 from personal_server.web.workers import Capacity, Places
-
-# Who may use `/mcp`: the port that the composition root answers from the token store.
-#
-# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
-
-
-CLIENT_KINDS = frozenset({"client", "mcp_package"})
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A good token, whatever its kind; kind and resource are judged here.
-
-    Shapes: reaches_mcp says whether the token's resource covers `/mcp`; state is what was found out
-            about the token, handed on to whoever opens a port.
-    """
-
-    kind: str
-    client_id: str | None = None
-    grant_id: str | None = None
-    package_id: str | None = None
-    reaches_mcp: bool = True
-    state: object = None
-    result_chars: int | None = None
-
-
-class Admission(Protocol):
-    """Judges bearers."""
-
-    async def judge(self, presented: PresentedToken, /) -> Admitted:
-        """What a token stands for at this moment.
-
-        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid,
-            StorageUnavailable.
-        """
-        ...
-
-    async def judge_again(self, token: str, /) -> Admitted:
-        """What it stands for now, for a request that lasts; how it came was judged before.
-
-        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class HostedCredential:
-    """What a port of one hosted call is opened with.
-
-    Shapes: origin is the origin of the request; request_id is the one its reads are numbered under;
-            state is what admission found out about the token.
-    """
-
-    token: str
-    origin: str
-    request_id: str
-    tool: str
-    client_id: str | None = None
-    grant_id: str | None = None
-    state: object = None
-    result_chars: int | None = None
-
-
-# What `/mcp` answers before MCP runs: challenges, refusals, headers.
-#
-# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 12.
-
 
 BODY_BYTES = 4 * 1024 * 1024
 # More at once would only all be late.

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from pdpp_kernel.errors import InvalidClient
+from pdpp_kernel.oauth_errors import InvalidClient
 from personal_server.web.public_addresses import is_public
 
 TIMEOUT_SECONDS = 5.0

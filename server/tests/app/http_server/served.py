@@ -18,7 +18,8 @@ from typing import Any
 
 import httpx2
 
-from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
+from personal_server.app.owner_store import OwnerStore, open_owner_store
+from personal_server.app.stores import open_stores
 from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalRequest

@@ -12,7 +12,8 @@ import httpx2
 import pytest
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
-from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
+from personal_server.app.owner_store import OwnerStore, open_owner_store
+from personal_server.app.stores import open_stores
 from personal_server.consent.selections import parse_selections
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting

@@ -17,7 +17,8 @@ from urllib.parse import urlencode
 import pytest
 
 from pdpp_sources.bank.reader import DECLARATION as BANK
-from personal_server.app.stores import open_owner_store, open_stores
+from personal_server.app.owner_store import open_owner_store
+from personal_server.app.stores import open_stores
 from personal_server.cli.serve import WORKER
 from personal_server.consent.credentials import secret_hash
 from personal_server.storage.authorization import TokenRow

@@ -8,7 +8,7 @@ import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
 from personal_server.cli.owner_zone import ConfiguredZone, zone_meant
-from personal_server.settings import (
+from personal_server.configuration_file import (
     keep_time_zone,
     read_configuration,
     write_configuration,

@@ -4,13 +4,8 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import (
-    CsrfFailed,
-    InvalidClient,
-    InvalidRedirectUri,
-    InvalidRequest,
-    PersonalServerError,
-)
+from pdpp_kernel.errors import CsrfFailed, InvalidRequest, PersonalServerError
+from pdpp_kernel.oauth_errors import InvalidClient, InvalidRedirectUri
 from personal_server.console.application import error_page, owner_session
 from personal_server.web.requests import IncomingRequest
 from server.tests.console.browsing import ORIGIN

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pdpp_kernel.errors import NotANarrowing
+from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice
 from personal_server.console import consent_page
 from personal_server.granting.audit import Acting

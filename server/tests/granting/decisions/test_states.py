@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import (
+from pdpp_kernel.oauth_errors import (
     AccessDenied,
     ApprovalConflict,
     AuthorizationPending,

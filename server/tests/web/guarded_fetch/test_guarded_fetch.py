@@ -8,7 +8,7 @@ import anyio
 import httpx2
 import pytest
 
-from pdpp_kernel.errors import InvalidClient
+from pdpp_kernel.oauth_errors import InvalidClient
 from personal_server.web.guarded_fetch import MAX_DOCUMENT, GuardedFetch
 
 pytestmark = pytest.mark.anyio

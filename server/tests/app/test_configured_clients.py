@@ -1,8 +1,8 @@
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.app.server import configured_clients
-from personal_server.settings import ConfigurationFile
+from personal_server.app.configured_clients import configured_clients
+from personal_server.configuration_file import ConfigurationFile
 
 
 def test_a_table_is_a_client() -> None:

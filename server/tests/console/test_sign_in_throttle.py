@@ -6,7 +6,7 @@ import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
 from personal_server.console.device import UserCodeThrottle
-from personal_server.console.sign_in import SignInThrottle
+from personal_server.console.sign_in_throttle import SignInThrottle
 from personal_server.web.limits import MINUTE_NS
 from server.tests.console.browsing import SECOND, Clock
 

@@ -3,7 +3,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from pdpp_kernel.errors import InvalidToken
-from personal_server.app.server import InProcessTransport, TokenAdmission
+from personal_server.app.hosted_adapter import TokenAdmission
+from personal_server.app.in_process import InProcessTransport
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.proving import bearer, unproven

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.settings import (
+from personal_server.configuration_file import (
     LocaleFile,
     OwnerLocale,
-    Settings,
     new_subject_id,
     read_configuration,
     write_configuration,
 )
+from personal_server.settings import Settings
 
 
 def test_what_is_written_once_stays(tmp_path: Path) -> None:

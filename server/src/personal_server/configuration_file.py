@@ -1,0 +1,178 @@
+"""`config.toml` in the data directory: who the owner is, the clients that the owner set up by hand,
+and the owner's time zone and language.
+
+Rule: the subject id is made once with the store and never changes; the database says it too, and
+`upkeep.ownership` holds the two together.
+Source: docs/contract/authorization-server.md 0, 3.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pdpp_kernel.errors import StorageUnavailable
+from pdpp_kernel.refused_writes import refusal_of
+from personal_server.settings import Settings
+
+SUBJECT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationFile:
+    """What the file says.  `clients` are the `[[clients]]` tables as they stand."""
+
+    subject_id: str
+    clients: tuple[dict[str, Any], ...] = ()
+    time_zone: str | None = None
+    language: str | None = None
+
+
+def configuration_path(data_dir: Path) -> Path:
+    """Where the file lies."""
+    return data_dir / "config.toml"
+
+
+def new_subject_id(random_bytes: Callable[[int], bytes]) -> str:
+    """The id of an owner who begins."""
+    token = base64.urlsafe_b64encode(random_bytes(SUBJECT_BYTES)).rstrip(b"=").decode("ascii")
+    return f"own_{token}"
+
+
+def read_configuration(data_dir: Path) -> ConfigurationFile | None:
+    """What the file says, `None` where there is none.  Raises: StorageUnavailable."""
+    try:
+        content = tomllib.loads(configuration_path(data_dir).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refusal_of(error) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise StorageUnavailable(
+            "config.toml in the data directory is not TOML; mend it."
+        ) from None
+    subject_id = content.get("subject_id")
+    if not isinstance(subject_id, str) or not subject_id.startswith("own_"):
+        raise StorageUnavailable("config.toml in the data directory names no subject_id.")
+    zone, language = (
+        kept if isinstance(kept := content.get(name), str) else None
+        for name in ("time_zone", "language")
+    )
+    return ConfigurationFile(subject_id, tuple(content.get("clients", ())), zone, language)
+
+
+def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
+    """Write the file where there is none: whole or not at all.  Raises: StorageUnavailable."""
+    path = configuration_path(data_dir)
+    scratch = _scratch(path)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            scratch.write_text(f'subject_id = "{subject_id}"\n', encoding="utf-8")
+            scratch.chmod(0o600)
+            with suppress(FileExistsError):  # another process was first, with the same owner
+                os.link(scratch, path)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError as error:
+        raise refusal_of(error) from None
+    return ConfigurationFile(subject_id)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLocale:
+    """Where the owner lives and which language they read; `None` where they were not asked yet.
+
+    Shapes: `time_zone` is an IANA name, `language` a tag; `fixed` are those that the environment
+        sets, which no page changes.
+    """
+
+    time_zone: str | None = None
+    language: str | None = None
+    fixed: frozenset[str] = frozenset()
+
+    @property
+    def zone(self) -> str:
+        """The name of a zone that there is; UTC where none is named."""
+        try:
+            return ZoneInfo(self.time_zone or "UTC").key
+        except (ValueError, KeyError, OSError):
+            return "UTC"
+
+
+class LocaleFile:
+    """The owner's locale: the environment's, else what `config.toml` keeps, as it is now."""
+
+    def __init__(self, settings: Settings, configuration: ConfigurationFile) -> None:
+        self._settings = settings
+        self._read: tuple[int, ConfigurationFile] = (0, configuration)
+
+    def __call__(self) -> OwnerLocale:
+        """What stands there now; another process of this server may have written it."""
+        set_ones = {"time_zone": self._settings.time_zone, "language": self._settings.language}
+        fixed = frozenset(name for name, value in set_ones.items() if value is not None)
+        kept = self._kept()
+        return OwnerLocale(
+            self._settings.time_zone or kept.time_zone,
+            self._settings.language or kept.language,
+            fixed,
+        )
+
+    def keep(self, time_zone: str, language: str | None) -> None:
+        """Know them from now on; `None` is the language of each browser.
+
+        Raises: StorageUnavailable.
+        """
+        data_dir = self._settings.data_dir
+        _keep(data_dir, {"time_zone": time_zone, "language": language})
+
+    def _kept(self) -> ConfigurationFile:
+        try:
+            changed_ns = configuration_path(self._settings.data_dir).stat().st_mtime_ns
+            if changed_ns != self._read[0]:
+                found = read_configuration(self._settings.data_dir)
+                self._read = (changed_ns, found or self._read[1])
+        except (OSError, StorageUnavailable):
+            pass  # a file that is being mended says what it said before
+        return self._read[1]
+
+
+def keep_time_zone(data_dir: Path, name: str) -> None:
+    """Write the owner's time zone into the file, if there is one and it names none.
+
+    Raises: StorageUnavailable.
+    """
+    found = read_configuration(data_dir)
+    if found is not None and found.time_zone is None:
+        _keep(data_dir, {"time_zone": name})
+
+
+def _keep(data_dir: Path, values: Mapping[str, str | None]) -> None:
+    """Say so in the file, in the place of what it said of these names."""
+    path = configuration_path(data_dir)
+    scratch = _scratch(path)
+    try:
+        head, table, tables = path.read_text(encoding="utf-8").partition("\n[")
+        said = [line for line in head.splitlines() if line.partition("=")[0].strip() not in values]
+        # At the top: what follows the tables below would belong to them.
+        new = [f'{name} = "{value}"' for name, value in values.items() if value is not None]
+        text = "\n".join([*new, *said, ""])
+        try:
+            scratch.write_text(text + (table + tables).lstrip("\n"), encoding="utf-8")
+            scratch.chmod(0o600)
+            scratch.replace(path)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError as error:
+        raise refusal_of(error) from None
+
+
+def _scratch(path: Path) -> Path:
+    return path.with_name(f".config-{os.getpid()}.toml")

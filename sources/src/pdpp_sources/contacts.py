@@ -99,8 +99,10 @@ _DAYS = {
     "DEATHDATE": "died",
 }
 _LONGEST_HEAD = 8_000
-_HEAD = re.compile(rf'((?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}}+):')
-_PARAMETER = re.compile(r'(?:[^";]|"[^"]*+")++')
+# Atomic groups: a possessive repeat of a group with a quote in it that is never closed ends behind
+# that quote before Python 3.11.5.
+_HEAD = re.compile(rf'((?>(?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}})):')
+_PARAMETER = re.compile(r'(?>(?:[^";]|"[^"]*+")+)')
 _DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
 _VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
 CONTACTS = StreamForm(

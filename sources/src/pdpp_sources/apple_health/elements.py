@@ -21,9 +21,11 @@ from pdpp_sources.common.text import decoded
 CHUNK_BYTES = 256 * 1024
 LARGEST_ELEMENT_BYTES = 32 * 1024 * 1024
 _LONGEST_NAME = 64
-_HEAD = re.compile(rb"""<[\w.:-]+((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>""")
+# An atomic group, as before Python 3.11.5 a possessive repeat of a group goes on behind a quote
+# that is never closed; it takes memory for each round, hence the bound.
+_HEAD = re.compile(rb"""<[\w.:-]+((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>""")
 _ATTRIBUTE = re.compile(rb"""([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_INNER = re.compile(rb"""<([\w.:-]+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>([^<]*)""")
+_INNER = re.compile(rb"""<([\w.:-]+)((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>([^<]*)""")
 
 
 @dataclass(frozen=True, slots=True)

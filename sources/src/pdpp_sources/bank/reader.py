@@ -55,10 +55,11 @@ from pdpp_sources.tables.csv_file import CsvForm, CsvRow, charset_of, rows_of_cs
 MOST_IDS = 300_000  # of one file that are remembered; a bank uses one twice in the same month
 MOST_LISTED = 1_000
 _OFX = re.compile(rb"(?<!\w)OFXHEADER\s*[:=]|<OFX>", re.IGNORECASE)
-# What may stand before it: comments, instructions, elements around it, lines of a header.
+# What may stand before it: comments, instructions, elements around it, lines of a header.  An
+# atomic group: before Python 3.11.5 a possessive repeat ends where its last, failed round got to.
 _BEFORE = re.compile(
-    rb"(?:\s+|HTTP/[0-9.]+[^\n<]{0,100}\n|<!--.{0,2000}?-->|<!--|<\?OFX\s|<[?!/]?[A-Za-z][^<>]{0,500}>"
-    rb"|[A-Za-z][\w-]{0,40}\s*[:=][^\n<]{0,200}\n)*+",
+    rb"(?>(?:\s+|HTTP/[0-9.]+[^\n<]{0,100}\n|<!--.{0,2000}?-->|<!--|<\?OFX\s|<[?!/]?[A-Za-z][^<>]{0,500}>"
+    rb"|[A-Za-z][\w-]{0,40}\s*[:=][^\n<]{0,200}\n)*)",
     re.DOTALL,
 )
 

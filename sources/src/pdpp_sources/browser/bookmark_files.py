@@ -30,8 +30,11 @@ _FIREFOX = re.compile(rb'\s*\{\s*"guid"\s*:\s*"root________"')
 _PLIST = re.compile(rb"bplist00|\s*<\?xml[^>]*>\s*<!DOCTYPE plist", re.DOTALL)
 _SAFARI = re.compile(rb"WebBookmarkType|WebBookmarkUUID")
 _PAGE = re.compile(rb"\s*<!DOCTYPE NETSCAPE-Bookmark-file-1", re.IGNORECASE)
-_INSIDE = r"""(?:[^<>"]++|"[^"<]*+")*+"""
-_WORDS = r"[^<]*+(?:<(?!/?(?:a|h3|dl)\b)[^<]*+)*+"
+# No possessive repeat of a group: before Python 3.11.5 one ends where its last, failed round got
+# to, and not where that round began.  An atomic group takes memory for each, hence the bound.
+_INSIDE = r"""(?>(?:[^<>"]++|"[^"<]*+"){0,10000})"""
+# up to the next of these marks
+_WORDS = r"(?s:.*?)(?=</?(?:a|h3|dl)\b|\Z)"
 _MARKS = re.compile(
     rf"<h3\b{_INSIDE}>(?P<name>{_WORDS})|<a\s(?P<link>{_INSIDE})>(?P<title>{_WORDS})"
     r"|(?P<open><dl\b)|(?P<close></dl\b)",

@@ -206,10 +206,12 @@ class MailText:
                 return b""
 
     def _placed(self, found: re.Match[bytes]) -> bytes:
-        begin, end = found.span()
+        begin = found.start()
+        # before Python 3.11.5 the beginning of a line that is none comes with the lines
+        end = self._raw.rindex(b"\n", begin, found.end()) + 1
         if end - begin < _LONG_BYTES:
             return found.group()
-        return b"base64 of bytes %d to %d\n" % (begin, end)
+        return b"base64 of bytes %d to %d\n" % (begin, end) + self._raw[end : found.end()]
 
 
 def body_of(text: MailText, message: Message, depth: int = 0) -> Body:

@@ -10,7 +10,6 @@ where strace is installed, for two minutes at each call that writes.  Ends with 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from rich.console import Console
 
 from bench.filling import fill
 from bench.site import Running, Site
+from tests.processes import started, stop
 
 BOUND_SHARE, BOUND_WRITES = 0.005, 0
 RECORDS = 10_000
@@ -85,9 +85,9 @@ def _traced(pid: int, out: Path) -> int | None:
     if program is None:
         return None
     words = [program, "-f", "-qq", "-e", f"trace={WRITING}", "-o", str(out), "-p", str(pid)]
-    with subprocess.Popen(words) as tracing:
-        time.sleep(TRACING_SECONDS)
-        tracing.terminate()
+    tracing = started(words)
+    time.sleep(TRACING_SECONDS)
+    stop(tracing)
     lines = out.read_text(encoding="utf-8").splitlines()
     return sum("(" in line and "resumed" not in line for line in lines)
 

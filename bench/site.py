@@ -18,6 +18,7 @@ from time import perf_counter, sleep
 import psycopg
 
 from tests.postgresql import PostgresServer, programs
+from tests.processes import started, stop
 
 STARTING_SECONDS = 60
 UNLIMITED = (
@@ -109,7 +110,7 @@ class Site:
         begin = perf_counter()
         log = (self.folder / "serve.log").open("w+")
         command = [*within, *self.command("pdpp", "serve")]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = started(command, stdout=log, stderr=log)
         try:
             while not self._answers():
                 if process.poll() is not None or perf_counter() - begin > STARTING_SECONDS:
@@ -118,8 +119,7 @@ class Site:
                 sleep(0.01)
             yield Running(process.pid, perf_counter() - begin)
         finally:
-            process.terminate()
-            process.wait(timeout=30)
+            stop(process)
             log.close()
 
     @property

@@ -24,6 +24,7 @@ from demo.agent import Agent, over_http, over_stdio
 from demo.receiver import Receiver
 from demo.story import Story
 from tests.postgresql import server
+from tests.processes import started, stop
 
 MAIL_FIELDS = ("id", "sent_at", "subject", "from_name", "from_address", "body")
 LEFT_OUT = "to"
@@ -137,9 +138,7 @@ class Home:
         """The server, ready, until the block ends."""
         self.story.command("pdpp serve &")
         log = (self.folder / "serve.log").open("w+")
-        process = subprocess.Popen(
-            [*self._env, str(self._bin / "pdpp"), "serve"], stdout=log, stderr=log
-        )
+        process = started([*self._env, self._bin / "pdpp", "serve"], stdout=log, stderr=log)
         try:
             begin = monotonic()
             while not self._answers():
@@ -150,8 +149,7 @@ class Home:
             self.story.remark(f"ready at {self.origin} after {monotonic() - begin:.1f} s")
             yield
         finally:
-            process.terminate()
-            process.wait(timeout=20)
+            stop(process)
             log.close()
 
     def _answers(self) -> bool:

@@ -25,6 +25,7 @@ import psycopg
 
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore
+from tests.processes import started, stop
 
 _NUMBERS = count(1)
 SETTINGS = {
@@ -105,7 +106,7 @@ class PostgresServer:
         """Until it answers."""
         options = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self.folder / "log").open("ab") as log:
-            started = subprocess.Popen(
+            process = started(
                 [str(self._bin / "postgres"), "-D", str(self.data), *options],
                 stdout=log,
                 stderr=log,
@@ -113,8 +114,8 @@ class PostgresServer:
                 group=self._as.get("group"),
                 extra_groups=self._as.get("extra_groups"),
             )
-        self._process = started
-        while started.poll() is None:
+        self._process = process
+        while process.poll() is None:
             if self._run("pg_isready", "-h", str(self.folder), "-q").returncode == 0:
                 return
         raise NoPostgresql((self.folder / "log").read_text())
@@ -143,8 +144,7 @@ class PostgresServer:
     def stop(self) -> None:
         """At once."""
         if self._process is not None:
-            self._process.send_signal(3)
-            self._process.wait(30)
+            stop(self._process, signal.SIGQUIT)
             self._process = None
 
     def url(self, user: str = "owner", database: str = "postgres") -> str:

@@ -23,6 +23,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from personal_server.console.uploads import CHUNK_BYTES
 from tests.browser.chromium import chromium, free_port
 from tests.browser.site import Owner
+from tests.processes import started, stop
 
 GIGABYTE = 1024**3
 PDPP = (sys.executable, "-m", "personal_server.cli")
@@ -88,9 +89,9 @@ def serving(folder: Path, upload_bytes: int) -> Generator[Serving]:
         "PDPP_WORKERS": "1",
     }
     environment = {**os.environ, **own}  # noqa: TID251
-    started = subprocess.Popen([*PDPP, "serve"], env=environment, stderr=subprocess.DEVNULL)
+    process = started([*PDPP, "serve"], env=environment, stderr=subprocess.DEVNULL)
     ended = threading.Event()
-    found = Serving(f"http://127.0.0.1:{port}", environment, started)
+    found = Serving(f"http://127.0.0.1:{port}", environment, process)
     watching = threading.Thread(target=found.watch, args=(ended,))
     watching.start()
     try:
@@ -98,8 +99,7 @@ def serving(folder: Path, upload_bytes: int) -> Generator[Serving]:
     finally:
         ended.set()
         watching.join()
-        started.terminate()
-        started.wait(START_SECONDS)
+        stop(process)
 
 
 def sent(place: Serving, path: Path, *said: str) -> str:

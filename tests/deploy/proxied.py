@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 import shutil
-import signal
 import subprocess
 import textwrap
 from collections.abc import Generator, Mapping
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from personal_server.settings import Settings
 from server.tests.app.http_server.served import ServedProcess, until
 from tests.browser.chromium import free_port
+from tests.processes import started, stop
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
 NAME = "me.example"
@@ -89,8 +89,7 @@ def proxied(folder: Path, program: str) -> Generator[ProxiedServer]:
             assert proxy.poll() is None, (folder / f"{program}.log").read_text()
             yield server
         finally:
-            proxy.send_signal(signal.SIGTERM)
-            proxy.wait(timeout=30)
+            stop(proxy)
             server.stop()
 
 
@@ -112,7 +111,7 @@ def begin_nginx(folder: Path, server: ProxiedServer, log: int) -> subprocess.Pop
         f"events {{}}\nhttp {{ access_log off;\n{places}\n{block}\n}}\n"
     )
     command = [str(shutil.which("nginx")), "-e", "stderr", "-c", str(folder / "nginx.conf")]
-    return subprocess.Popen(command, stdout=log, stderr=log)
+    return started(command, stdout=log, stderr=log)
 
 
 def begin_caddy(folder: Path, server: ProxiedServer, log: int) -> subprocess.Popen[bytes]:
@@ -132,7 +131,7 @@ def begin_caddy(folder: Path, server: ProxiedServer, log: int) -> subprocess.Pop
     command = [str(shutil.which("caddy")), "run", "--config", str(folder / "Caddyfile")]
     homes = {name: str(folder) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
     environ = {**os.environ, **homes}  # noqa: TID251 (a child's environment)
-    return subprocess.Popen(command, stdout=log, stderr=log, env=environ)
+    return started(command, stdout=log, stderr=log, env=environ)
 
 
 def write_certificate(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The wheel holds everything: installed into an empty environment, it serves."""
+"""The wheels of the four parts hold everything: in an empty environment, they serve."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from pages.parts import PACKAGES
 from server.tests.app.http_server.served import until
 from tests.browser.chromium import free_port
-
-ROOT = Path(__file__).parents[2]
+from tests.processes import started, stop
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """The folder of an environment that has the wheel, and the libraries of this one."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """The folder of an environment that has the wheels, and the libraries of this one."""
+    folder = tmp_path_factory.mktemp("wheels")
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    build = ("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder, ROOT)
-    subprocess.run([*pip, *build], check=True)
-    (wheel,) = folder.glob("*.whl")
+    build = ("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder)
+    parts = [package.parents[1] for package in PACKAGES.values()]
+    subprocess.run([*pip, *build, *parts], check=True)
+    wheels = list(folder.glob("*.whl"))
+    assert len(wheels) == len(parts)
     venv.create(folder / "env")
     python = folder / "env" / "bin" / "python"
     subprocess.run(
-        [*pip, "--python", python, "install", "--no-deps", "--no-index", wheel], check=True
+        [*pip, "--python", python, "install", "--no-deps", "--no-index", *wheels], check=True
     )
     # a path in a .pth file is searched, and its own .pth files, as that of this checkout, are not
     (packages,) = (folder / "env" / "lib").glob("*/site-packages")
@@ -44,8 +46,9 @@ def ran(*arguments: str | Path) -> str:
 
 
 def test_its_commands_come_from_the_wheel(programs: Path) -> None:
-    found = ran(programs / "python", "-c", "import personal_server as p; print(p.__path__[0])")
-    assert Path(found.strip()).is_relative_to(programs.parent)
+    for package in PACKAGES:
+        found = ran(programs / "python", "-c", f"import {package} as p; print(p.__path__[0])")
+        assert Path(found.strip()).is_relative_to(programs.parent)
     assert ran(programs / "pdpp", "--version").strip()
     assert "mbox" in ran(programs / "pdpp", "sources")
     ran(programs / "pdpp-mcp-server", "--version")  # raises unless it ends with 0
@@ -56,14 +59,13 @@ def origin(programs: Path, tmp_path: Path) -> Generator[str]:
     port = free_port()
     environ = {"PDPP_DATA_DIR": str(tmp_path / "data"), "PDPP_BIND": f"127.0.0.1:{port}"}
     with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen([programs / "pdpp", "serve"], env=environ, stderr=log)
+        process = started([programs / "pdpp", "serve"], env=environ, stderr=log)
     try:
         until(lambda: _answers(port) or process.poll() is not None)
         assert process.poll() is None, (tmp_path / "log").read_text()
         yield f"http://127.0.0.1:{port}"
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        stop(process)
 
 
 def _answers(port: int) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.processes import started, stop
 
 ROOT = Path(__file__).parents[2]
 BASE, IMAGE = "localhost/pdpp-base", "localhost/pdpp-test"
@@ -72,7 +73,7 @@ class Container:
         words = self.inside([*self.config["Entrypoint"], *self.config["Cmd"]])
         spaces = ["unshare", "--mount", "--net"]
         command = [*spaces, "bash", "-c", ENTER, str(self.root), str(self.data), *words]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = started(command, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run something beside it."""
@@ -177,8 +178,7 @@ def try_out(container: Container, check: dict[str, Any]) -> None:
         sound = container.run("pdpp", "doctor")
         assert sound.returncode == 0, sound.stdout
         told("pdpp doctor", " ".join(sound.stdout.split()))
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert stop(process, seconds=30) == 0
         store = container.data / "store"
         assert not list(store.glob("*-wal"))
         told("SIGTERM", "exit 0, everything in one file")

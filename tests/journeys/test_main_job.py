@@ -18,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from tests.processes import started, stopped
 from tests.secrecy.plugin import WATCH
 
 BIN = Path(sysconfig.get_path("scripts"))
@@ -92,7 +93,7 @@ def served(home: Home) -> Generator[Home, None, None]:
     home.pdpp(
         "grant", "create", "--client", "Agent", *SELECTION, "--cache-root", str(home.cache), "--yes"
     )
-    process = subprocess.Popen(
+    process = started(
         [str(BIN / "pdpp"), "serve"], env=home.environ, stderr=subprocess.PIPE, text=True
     )
     for line in process.stderr or ():
@@ -101,8 +102,7 @@ def served(home: Home) -> Generator[Home, None, None]:
     try:
         yield home
     finally:
-        process.send_signal(signal.SIGINT)
-        WATCH.log(process.communicate(timeout=60)[1], "standard error of pdpp serve")
+        WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
 
 
 def structured(result: CallToolResult) -> dict[str, Any]:

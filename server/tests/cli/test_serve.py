@@ -23,6 +23,7 @@ from personal_server.cli.worker import SIGN_IN_PAGE, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.processes import started, stop, stopped
 from tests.secrecy.plugin import WATCH
 
 Pdpp = Callable[..., subprocess.CompletedProcess[str]]
@@ -65,12 +66,11 @@ def pdpp(machine: Mapping[str, str]) -> Pdpp:
 
 @pytest.fixture
 def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None, None]:
-    process = subprocess.Popen(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
+    process = started(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGINT)
-        WATCH.log(process.communicate(timeout=60)[1], "standard error of pdpp serve")
+        WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
 
 
 def greeting(process: subprocess.Popen[str]) -> str:
@@ -109,7 +109,7 @@ def test_a_desktop_is_shown_the_sign_in_link_once(
     browser.chmod(0o755)
     ours, theirs = pty.openpty()
     desktop = {"DISPLAY": screen, "WAYLAND_DISPLAY": "", "BROWSER": f"{browser} %s"}
-    process = subprocess.Popen(
+    process = started(
         command("serve"), env={**machine, **desktop, "PDPP_OPEN_BROWSER": opens}, stderr=theirs
     )
     os.close(theirs)
@@ -120,8 +120,7 @@ def test_a_desktop_is_shown_the_sign_in_link_once(
             said += terminal.readline()
         told = opened.read_text() if is_opened else ""
         assert page.exists() is is_opened
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+        stop(process, signal.SIGINT)
     (link,) = re.findall(r"http://\S+/owner/enter\?t=\S+", said)
     if is_opened:
         address, mode, content = told.splitlines()

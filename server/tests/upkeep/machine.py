@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx2
 
+from tests.processes import started, stopped
 from tests.secrecy.plugin import WATCH
 
 PDPP = str(Path(sysconfig.get_path("scripts")) / "pdpp")
@@ -68,7 +69,7 @@ class Machine:
 
     def begin(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Run a command beside others."""
-        return subprocess.Popen(
+        return started(
             [PDPP, *map(str, arguments)],
             env=self.environment,
             cwd=self.folder,
@@ -92,8 +93,7 @@ class Machine:
         """Stop the server; what it said since it greeted."""
         if self.process is None:
             return ""
-        self.process.send_signal(signal.SIGINT)
-        said = self.process.communicate(timeout=60)[1]
+        said = stopped(self.process, signal.SIGINT)
         WATCH.log(said, "standard error of pdpp serve")
         self.process = None
         return said

@@ -28,6 +28,7 @@ from personal_server.settings import Settings
 from server.tests.console.household import bank_request
 from tests.browser.chromium import free_port
 from tests.browser.site import fill
+from tests.processes import started, stop
 from tests.secrecy.plugin import WATCH
 
 SECONDS = 30
@@ -47,12 +48,6 @@ def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
         if time.monotonic() > end:
             raise TimeoutError
         time.sleep(0.02)
-
-
-def heed_signals() -> None:
-    """What tests send, also where they run behind `nohup` or in the background of a shell."""
-    for number in (signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @dataclass
@@ -101,12 +96,11 @@ class ServedProcess:
             "PDPP_BIND": f"127.0.0.1:{self.port}",
             "PDPP_WORKERS": "1",
         }
-        self.process = subprocess.Popen(
+        self.process = started(
             command("serve", *arguments),
             env={**kept, **variables, **self.environ},
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=heed_signals,
         )
         threading.Thread(target=self._listen, daemon=True).start()
         until(lambda: self._answers() or self.process.poll() is not None)
@@ -114,8 +108,7 @@ class ServedProcess:
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end: the exit code."""
-        self.process.send_signal(number)
-        code = self.process.wait(timeout=SECONDS)
+        code = stop(self.process, number, SECONDS)
         until(lambda: self.said and self.said[-1] == "")
         return code
 

@@ -94,7 +94,7 @@ def noted(audit: Callable[..., None]) -> Callable[..., None]:
 def observe_applications() -> None:
     """Listen to the trail and to every application; called once, before any is made."""
     audit.audit = noted(audit.audit)
-    from personal_server.authorization_server import application as authorization  # noqa: PLC0415
+    from personal_server.authorization_server import endpoints as authorization  # noqa: PLC0415
     from personal_server.console import application as console  # noqa: PLC0415
     from personal_server.hosted_mcp.http import HostedApp  # noqa: PLC0415
     from personal_server.resource_server.application import ResourceServer  # noqa: PLC0415

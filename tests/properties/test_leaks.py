@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.reading.tokens import Identified
+from personal_server.reading.identification import Identified
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.routing import RouteTable
 from server.tests.resource_server.conftest import Bench

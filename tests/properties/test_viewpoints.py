@@ -33,7 +33,8 @@ from personal_server.domain.grant import render_grant
 from personal_server.enforcement.queries import MAX_WINDOW_CHARS
 from personal_server.enforcement.timeline import time_field
 from personal_server.granting.owner_sessions import OwnerSignIn
-from personal_server.reading.tokens import Identifier, OneState, TokenResolver
+from personal_server.reading.identification import Identifier, OneState
+from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import (
     AuthorizationRow,
     ClientRow,

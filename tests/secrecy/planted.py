@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from personal_server.authorization_server.application import AuthorizationApplication, EndpointRoute
+from personal_server.authorization_server.endpoints import AuthorizationApplication, EndpointRoute
 from personal_server.consent.credentials import (
     ACCESS_TOKEN,
     new_secret,

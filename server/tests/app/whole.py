@@ -14,7 +14,7 @@ from personal_server.app.meaning import MakeEmbedder, Meaning
 from personal_server.app.server import Server, compose, watched_recorder
 from personal_server.app.stores import open_stores
 from personal_server.granting.codes import challenge_of
-from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.settings import Settings
 from personal_server.storage.authorization import R
 from personal_server.web.guarded_fetch import GuardedFetch

@@ -11,10 +11,11 @@ import pytest
 from pdpp_kernel.errors import InvalidRequest, NotFound, OwnerSessionRequired
 from pdpp_kernel.oauth_errors import NotANarrowing, RequestClosed, ReviewStale
 from personal_server.consent.choices import Choices, StreamChoice
-from personal_server.consent.successors import Narrowing
+from personal_server.consent.narrowings import Narrowing
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
-from personal_server.granting.grant_changes import CHANGE_NS, GrantChanges, rename_access
+from personal_server.granting.grant_changes import CHANGE_NS, GrantChanges
+from personal_server.granting.grant_successors import rename_access
 from personal_server.granting.holdings import lineage_of, show_held, uncollected_count
 from personal_server.granting.local_grants import LocalChange, LocalGranting
 from personal_server.granting.pauses import pause_access

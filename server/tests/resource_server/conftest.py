@@ -12,7 +12,8 @@ from pdpp_kernel.errors import InvalidToken, PersonalServerError
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import DisclosureEntry
-from personal_server.reading.tokens import Identified, TokenState
+from personal_server.reading.identification import Identified
+from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.ports import ReadSnapshot, RecordStore

@@ -16,23 +16,20 @@ import orjson
 from pdpp_kernel.errors import InvalidToken, PersonalServerError
 from pdpp_kernel.values import NANOSECONDS, instant_ns
 from personal_server.delivery.callbacks import Callbacks
+from personal_server.delivery.event_subscriptions import Subscriptions
 from personal_server.delivery.signatures import SecretBox
-from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.enforcement.authority import read_authority
-from personal_server.reading.disclosure_log import DisclosureRecorder
-from personal_server.reading.ports import KeyedSealer, ReadPorts
-from personal_server.reading.tokens import Identified, TokenState
-from personal_server.resource_server.application import (
-    Bearer,
-    Parts,
-    Ports,
-    ResourceServer,
-    route_table,
-)
+from personal_server.reading.disclosure_recorder import DisclosureRecorder
+from personal_server.reading.identification import Identified
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.sealing import KeyedSealer
+from personal_server.reading.tokens import TokenState
+from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Quotas
+from personal_server.resource_server.route_modules import Parts, route_table
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
 from personal_server.web.routes import Route

@@ -18,7 +18,8 @@ from personal_server.app.stores import Stores
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
 from personal_server.hosted_mcp.http import HostedApp, ServerBehind, hosted_app
-from personal_server.reading.tokens import OpenBriefly, TokenResolver, TokenState
+from personal_server.reading.identification import OpenBriefly
+from personal_server.reading.tokens import TokenResolver, TokenState
 from personal_server.settings import Settings
 from personal_server.storage.ports import PastBudget
 

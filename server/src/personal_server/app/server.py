@@ -41,18 +41,14 @@ from personal_server.app.uploads import (
     uploads_of,
 )
 from personal_server.app.v1 import callbacks_of, events_of, v1_app
-from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
-from personal_server.authorization_server.application import (
-    WELL_KNOWN,
-    AuthorizationApplication,
-    AuthorizationParts,
-    authorization_app,
-)
+from personal_server.authorization_server.application import AuthorizationParts, authorization_app
 from personal_server.authorization_server.configuration import (
     BUILT_IN,
     Configuration,
     keep_pre_registered,
 )
+from personal_server.authorization_server.endpoints import SEGMENTS as AUTHORIZATION_SEGMENTS
+from personal_server.authorization_server.endpoints import WELL_KNOWN, AuthorizationApplication
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
@@ -63,10 +59,11 @@ from personal_server.domain.keyed_values import OwnSpace, ValueSpace
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch
 from personal_server.hosted_mcp.http import HostedApp
-from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.disclosure_recorder import DisclosureRecorder
+from personal_server.reading.identification import Identifier
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.rankings import Rankings, shared_rankings
-from personal_server.reading.tokens import Identifier, TokenResolver
+from personal_server.reading.tokens import TokenResolver
 from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SECONDS
 from personal_server.settings import Settings
 from personal_server.upkeep.clock import ClockWatch

@@ -12,20 +12,16 @@ from personal_server.authorization_server.openapi import (
 )
 from personal_server.console.pages import STYLESHEET_PATH
 from personal_server.delivery.callbacks import Callbacks
+from personal_server.delivery.event_subscriptions import Subscriptions
 from personal_server.delivery.events import Events
 from personal_server.delivery.signatures import SecretBox
-from personal_server.delivery.subscriptions import Subscriptions
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.granting.reading_alarms import read_since
-from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.reading.export import stored_grants
-from personal_server.reading.tokens import Identifier, TokenResolver
-from personal_server.resource_server.application import (
-    Parts,
-    Ports,
-    ResourceServer,
-    resource_server,
-)
+from personal_server.reading.identification import Identifier
+from personal_server.reading.tokens import TokenResolver
+from personal_server.resource_server.application import Ports, ResourceServer
 from personal_server.resource_server.openapi import Beside
 from personal_server.resource_server.quotas import (
     Amount,
@@ -35,6 +31,7 @@ from personal_server.resource_server.quotas import (
     SpentToday,
     totals_in,
 )
+from personal_server.resource_server.route_modules import Parts, resource_server
 from personal_server.settings import LimitSettings, Settings
 
 

@@ -20,7 +20,6 @@ from pdpp_mcp_server.commands.exits import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, open_store
-from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
     ExportArchive,
@@ -29,6 +28,7 @@ from personal_server.reading.export import (
     extent_of,
     stored_grants,
 )
+from personal_server.reading.shown_disclosures import every_disclosure
 from personal_server.storage.damage import MEND_RECORDS
 
 Form = Literal["ndjson", "tar", "zip"]

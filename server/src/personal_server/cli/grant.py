@@ -29,14 +29,14 @@ from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.collecting.connections import named_connection
 from personal_server.consent.client_registration import local_client_id
+from personal_server.consent.narrowings import Narrowing
 from personal_server.consent.selections import parse_selections
-from personal_server.consent.successors import Narrowing
 from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
-from personal_server.delivery.subscriptions import pause_all
+from personal_server.delivery.event_subscriptions import pause_all
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import ContentLimit, StreamGrant, render_stream_grant
-from personal_server.granting.grant_changes import rename_access
+from personal_server.granting.grant_successors import rename_access
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,

@@ -7,104 +7,17 @@ Source: docs/contract/authorization-server.md 11.6; docs/decisions.md C35.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from pdpp_kernel.oauth_errors import NotANarrowing
 from pdpp_kernel.values import instant_text
-from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.consent.choices import EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import ALL_STREAMS, Selection, StreamSelection
-from personal_server.consent.terms import AS_AGREED, EntryTerms
-from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant, StreamGrant, value_text
 
 SourceStream = tuple[str, str]
 """(source id, stream)"""
-
-
-# In what terms reach further than grants --------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """One dimension in which terms reach further than what is held.
-
-    `what` is purpose, stream, fields, accounts, older, newer, records or values; `names` are those
-    of fields or connections.
-    """
-
-    source_id: str
-    stream: str | None
-    what: str
-    names: tuple[str, ...] = ()
-
-
-def gains(entries: Iterable[EntryTerms], held: Sequence[Grant]) -> Iterator[Gain]:
-    """What no grant of `held` reaches, kind by kind of records."""
-    purposes = {(one.source.id, one.purpose_code) for one in held}
-    known = {source_id for source_id, _ in purposes}
-    for entry in entries:
-        source_id = entry.offer.selection.source_id
-        if source_id in known and (source_id, entry.offer.selection.purpose_code) not in purposes:
-            yield Gain(source_id, None, "purpose")
-        for stream in entry.streams:
-            earlier = [
-                before
-                for one in held
-                if one.source.id == source_id
-                for before in one.streams
-                if before.name == stream.name
-            ]
-            if not earlier:
-                yield Gain(source_id, stream.name, "stream")
-            else:
-                yield from _stream_gains(source_id, stream, earlier)
-
-
-def _stream_gains(
-    source_id: str, stream: StreamGrant, earlier: Sequence[StreamGrant]
-) -> Iterator[Gain]:
-    fields = {name for before in earlier for name in before.fields}
-    if new := tuple(name for name in stream.fields if name not in fields):
-        yield Gain(source_id, stream.name, "fields", new)
-    accounts = {one for before in earlier for one in before.instance_ids}
-    if new := tuple(one for one in stream.instance_ids if one not in accounts):
-        yield Gain(source_id, stream.name, "accounts", new)
-    bounds = [before.time_constraint for before in earlier]
-    if not any(_begins_before(bound, stream.time_constraint) for bound in bounds):
-        yield Gain(source_id, stream.name, "older")
-    if not any(_ends_after(bound, stream.time_constraint) for bound in bounds):
-        yield Gain(source_id, stream.name, "newer")
-    named = {key for before in earlier for key in before.resources or ()}
-    if all(before.resources for before in earlier) and not named.issuperset(
-        stream.resources or ("",)
-    ):
-        yield Gain(source_id, stream.name, "records")
-    if not any(_lets_through(before, stream) for before in earlier):
-        yield Gain(source_id, stream.name, "values")
-
-
-def _lets_through(before: StreamGrant, stream: StreamGrant) -> bool:
-    """Whether the content limits of an earlier grant leave all of these records."""
-    kept = {limit.field: frozenset(limit.values) for limit in stream.only}
-    return all(
-        each.field in kept and kept[each.field] <= frozenset(each.values) for each in before.only
-    )
-
-
-def _begins_before(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
-    if bound is None or bound.since_ns is None:
-        return True
-    if asked is None or asked.since_ns is None or asked.field != bound.field:
-        return False
-    return bound.since_ns <= asked.since_ns
-
-
-def _ends_after(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
-    if bound is None or bound.until_ns is None:
-        return True
-    if asked is None or asked.until_ns is None or asked.field != bound.field:
-        return False
-    return asked.until_ns <= bound.until_ns
 
 
 # What a change asks for -------------------------------------------------------------------------
@@ -214,62 +127,3 @@ def until_at(stream: StreamOffer, choice: StreamChoice, end_ns: int) -> StreamCh
 def _day_or_instant(at_ns: int) -> str:
     text = instant_text(at_ns)
     return text[:10] if text.endswith("T00:00:00Z") else text
-
-
-# A change in words, as a command line gives it --------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """What is to be left of an access; what is not named stays as it is.
-
-    Shapes: `sources` are ids; `streams` names the kinds of records that stay, with the fields that
-        stay of each (`None`: those it has); `connections` are ids; times and end as in a form.
-    """
-
-    sources: frozenset[str] | None = None
-    streams: Mapping[str, frozenset[str] | None] | None = None
-    connections: frozenset[str] | None = None
-    since: str = ""
-    until: str = ""
-    expiry: str | None = None
-
-
-def narrowed(offers: Offers, held: Sequence[Grant], to: Narrowing) -> Choices:
-    """The choices that leave this of what is held.  Raises: NotANarrowing."""
-    like = choices_like(offers, held)
-    shown = [offer for offer in offers if isinstance(offer, EntryOffer)]
-    known = {offer.selection.source_id for offer in shown}
-    streams = {stream.name for offer in shown for stream in offer.streams}
-    eligible = {c.connection_id for offer in shown for c in offer.connections}
-    if not (to.sources or frozenset()) <= known:
-        raise NotANarrowing("The access has no such source.", param="source")
-    if not (to.connections or frozenset()) <= eligible:
-        raise NotANarrowing("The access has no such connection.", param="connection")
-    if to.streams is not None and not to.streams.keys() <= streams:
-        raise NotANarrowing("The source has no such stream.", param="stream")
-    entries: dict[int, EntryChoice] = {}
-    for offer in shown:
-        left_out = to.sources is not None and offer.selection.source_id not in to.sources
-        entry = like[offer.index]
-        own = {c.connection_id for c in offer.connections} & (to.connections or frozenset())
-        entries[offer.index] = replace(
-            entry,
-            keep=entry.keep and not left_out and _keeps_some(offer, to),
-            connections=frozenset(own) or entry.connections,
-            streams={n: _stream_left(n, c, to) for n, c in entry.streams.items()},
-        )
-    return Choices(entries=entries, expiry=to.expiry or AS_AGREED)
-
-
-def _keeps_some(offer: EntryOffer, to: Narrowing) -> bool:
-    if to.streams is None:
-        return True
-    return any(stream.name in to.streams for stream in offer.streams)
-
-
-def _stream_left(name: str, choice: StreamChoice, to: Narrowing) -> StreamChoice:
-    if to.streams is not None:
-        if name not in to.streams:
-            return replace(choice, wanted=False)
-        fields = to.streams[name]
-        choice = replace(choice, wanted=True, fields=choice.fields if fields is None else fields)
-    return replace(choice, since=to.since or choice.since, until=to.until or choice.until)

@@ -27,7 +27,7 @@ from personal_server.console.places import (
 )
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import HELD_STATUSES, field_words, laid_open, trust_mark
-from personal_server.delivery.subscriptions import (
+from personal_server.delivery.event_subscriptions import (
     forget,
     go_on,
     pause,
@@ -37,7 +37,8 @@ from personal_server.delivery.subscriptions import (
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
-from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges, rename_access
+from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges
+from personal_server.granting.grant_successors import rename_access
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,

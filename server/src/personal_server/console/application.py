@@ -63,10 +63,10 @@ from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import Challenges, Passkeys
 from personal_server.granting.pending_requests import Requesting
+from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
-from personal_server.reading.tokens import Identifier, OpenState
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore

@@ -21,7 +21,8 @@ from pdpp_kernel.texts import (
     message,
     plural,
 )
-from personal_server.consent.successors import Gain, SourceStream
+from personal_server.consent.gains import Gain
+from personal_server.consent.successors import SourceStream
 from personal_server.console.consent_words import account_names, source_name
 from personal_server.console.words import field_words
 from personal_server.granting.reviews import Review, facts_of

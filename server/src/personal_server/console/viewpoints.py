@@ -18,13 +18,14 @@ from personal_server.console.session import PageRequest
 from personal_server.console.words import HELD_STATUSES, cut
 from personal_server.granting.decisions import Granting
 from personal_server.granting.holdings import show_held
+from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.owner import (
     AuthorityReads,
     HolderReads,
     OwnerReads,
     ProspectiveReads,
 )
-from personal_server.reading.tokens import Identifier, OpenState, TokenHolder
+from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.authorization import AuthorizationStore
 
 OWN = "/owner"

@@ -17,8 +17,7 @@ from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import render_instant
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import RandomBytes
-from personal_server.delivery.signatures import SecretBox
-from personal_server.delivery.subscriptions import (
+from personal_server.delivery.event_subscriptions import (
     ACTIVE,
     CHALLENGE_NS,
     PENDING,
@@ -31,10 +30,12 @@ from personal_server.delivery.subscriptions import (
     sources_of,
     waiting,
 )
+from personal_server.delivery.signatures import SecretBox
 from personal_server.granting.audit import SERVER
 from personal_server.reading.changes import news_after
+from personal_server.reading.identification import Identified, Identifier, OneState, OpenState
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.tokens import Identified, Identifier, OneState, OpenState, TokenHolder
+from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,

@@ -26,7 +26,6 @@ from personal_server.enforcement.conditions import conditions_on, reaching_outsi
 from personal_server.enforcement.expansion import allowed_expansions
 from personal_server.enforcement.field_stretches import check_path, stretch_of
 from personal_server.enforcement.fields import check_cut, order_of, require_field, shown_fields
-from personal_server.enforcement.meaning import AskedMeaning, meaning_fields
 from personal_server.enforcement.named_fields import conditions_in as named_values
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -57,6 +56,7 @@ from personal_server.enforcement.queries import (
 )
 from personal_server.enforcement.scopes import TimedScope, scope_of, scopes_of
 from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
+from personal_server.enforcement.semantic import AskedMeaning, meaning_fields
 from personal_server.enforcement.source_selection import (
     Sources,
     select_any,

@@ -30,10 +30,10 @@ from personal_server.enforcement.excerpts import (
     render_snippet,
     strongest_first,
 )
-from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search import searchable_fields
+from personal_server.enforcement.semantic import meaning_fields
 
 TITLE_CHARS = 200
 NEIGHBOUR_CHARS = 80

@@ -38,7 +38,8 @@ from personal_server.consent.review import canonical
 from personal_server.consent.terms import grant_of, render_details
 from personal_server.domain.grant import Grant, render_grant
 from personal_server.granting.audit import Acting, Subject, audit
-from personal_server.granting.grant_changes import CHANGE, change_of, hand_over, succeeding_grant
+from personal_server.granting.grant_changes import CHANGE, change_of
+from personal_server.granting.grant_successors import hand_over, succeeding_grant
 from personal_server.granting.holdings import Holding, active_held
 from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
 from personal_server.granting.reading_alarms import limit_reading

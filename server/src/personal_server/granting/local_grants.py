@@ -23,10 +23,10 @@ from personal_server.consent.authorization_requests import SCOPE_OFFLINE, SCOPE_
 from personal_server.consent.choices import Choices
 from personal_server.consent.client_registration import LOCAL, local_client_id
 from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, RandomBytes, new_id
+from personal_server.consent.narrowings import Narrowing, narrowed
 from personal_server.consent.offers import Ungrantable
 from personal_server.consent.review import RequestFacts
 from personal_server.consent.selections import Selection
-from personal_server.consent.successors import Narrowing, narrowed
 from personal_server.domain.connection import Connection
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.codes import consume

@@ -15,6 +15,7 @@ import msgspec
 from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.client_registration import client_display
+from personal_server.consent.gains import Gain, gains
 from personal_server.consent.offers import EntryOffer, Ungrantable, resolve_request
 from personal_server.consent.review import (
     Artifact,
@@ -26,7 +27,7 @@ from personal_server.consent.review import (
     trains,
 )
 from personal_server.consent.selections import Selection, parse_stored
-from personal_server.consent.successors import Gain, choices_like, gains
+from personal_server.consent.successors import choices_like
 from personal_server.consent.terms import (
     AS_AGREED,
     AgreedTerms,

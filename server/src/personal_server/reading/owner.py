@@ -15,8 +15,9 @@ from typing import Protocol
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
+from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.tokens import Identifier, OpenState, TokenHolder
+from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, once
 

@@ -17,9 +17,9 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
 from personal_server.enforcement.authorized_reads import glance_plan
 from personal_server.enforcement.capabilities import WHOLE
-from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.enforcement.scopes import scope_of
+from personal_server.enforcement.semantic import meaning_fields
 from personal_server.enforcement.timeline import time_field
 from personal_server.reading.freshness import (
     Freshness,

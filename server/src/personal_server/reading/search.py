@@ -53,13 +53,6 @@ from personal_server.enforcement.hits import (
     spoken_fields,
     text_chars,
 )
-from personal_server.enforcement.meaning import (
-    JOINED_HITS,
-    by_meaning,
-    joined,
-    meaning_fields,
-    strict_part,
-)
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import CANDIDATE_WINDOW, SearchPlan, TimelinePlan
@@ -68,9 +61,15 @@ from personal_server.enforcement.ranking import Ranked, first_page_first, place_
 from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
 from personal_server.enforcement.scopes import scope_of
 from personal_server.enforcement.search import searchable_fields
+from personal_server.enforcement.semantic import (
+    JOINED_HITS,
+    by_meaning,
+    joined,
+    meaning_fields,
+    strict_part,
+)
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
-from personal_server.reading.meaning import asked_meaning
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
@@ -84,6 +83,7 @@ from personal_server.reading.relaxing import (
     step_seconds,
     written,
 )
+from personal_server.reading.semantic_search import asked_meaning
 from personal_server.reading.timeline import time_cursor, time_position
 from personal_server.storage.meaning import holds, holds_words, words_of
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot

@@ -33,7 +33,7 @@ from personal_server.enforcement.queries import BlobQuery
 from personal_server.enforcement.rows import BlobReference
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
-from personal_server.resource_server.writes import (
+from personal_server.resource_server.write_targets import (
     CONNECTION_TARGET,
     check_writable,
     declaration_of,

@@ -39,12 +39,10 @@ from personal_server.resource_server.envelopes import (
     SelfLink,
     ShownSource,
     completed,
-    cursor_after,
-    named_page,
     page_of,
-    page_start,
     shown_source,
 )
+from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,

@@ -12,8 +12,9 @@ from pdpp_kernel.errors import InvalidCursor
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.cursor import Sealer
 from personal_server.domain.disclosure import DENIED, SERVED
-from personal_server.reading.disclosure_log import ShownDisclosure, render_disclosure
-from personal_server.resource_server.envelopes import ListOf, cursor_after, page_of, page_start
+from personal_server.reading.shown_disclosures import ShownDisclosure, render_disclosure
+from personal_server.resource_server.envelopes import ListOf, page_of
+from personal_server.resource_server.owner_lists import cursor_after, page_start
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
 from personal_server.web.replies import Reply

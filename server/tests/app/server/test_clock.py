@@ -11,7 +11,7 @@ import pytest
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.app.server import compose
-from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.settings import Settings
 from personal_server.storage.authorization import FamilyRow, TokenRow
 from personal_server.upkeep.clock import accept_clock

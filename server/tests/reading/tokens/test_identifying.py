@@ -16,13 +16,8 @@ from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.domain.possession import PresentedToken
-from personal_server.reading.tokens import (
-    Identified,
-    Identifier,
-    OneState,
-    TokenResolver,
-    TokenState,
-)
+from personal_server.reading.identification import Identified, Identifier, OneState
+from personal_server.reading.tokens import TokenResolver, TokenState
 from personal_server.storage.authorization import GrantRow, R, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.tables import Assignment

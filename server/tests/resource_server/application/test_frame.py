@@ -13,7 +13,8 @@ from pdpp_kernel.errors import GrantRevoked, StorageUnavailable
 from personal_server.domain.authority import ReadableSource, SourceId
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.grant import Resolved
-from personal_server.reading.tokens import Identified, TokenState
+from personal_server.reading.identification import Identified
+from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.storage.ports import PastBudget
 from personal_server.web.parameters import page_limit

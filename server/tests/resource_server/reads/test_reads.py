@@ -5,7 +5,7 @@ from time import perf_counter
 import httpx2
 import pytest
 
-from personal_server.reading.tokens import Identified
+from personal_server.reading.identification import Identified
 from server.tests.resource_server.conftest import Bench, MakeBench
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import LIST, OWNER, client, furnished, stream_grant

@@ -3,9 +3,9 @@
 import pytest
 
 from personal_server.domain.search_words import parse_words
-from personal_server.enforcement.meaning import JOINED_HITS, joined, meant_text
 from personal_server.enforcement.ranking import Ranked
 from personal_server.enforcement.rows import Candidate, NearRecord
+from personal_server.enforcement.semantic import JOINED_HITS, joined, meant_text
 
 
 def candidate(key: str) -> Candidate:

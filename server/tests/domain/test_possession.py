@@ -1,0 +1,19 @@
+"""A token as a request presents it."""
+
+from __future__ import annotations
+
+from personal_server.domain.possession import PresentedToken, SentProof
+
+
+def test_neither_token_nor_proof_is_written_into_a_log() -> None:
+    proof = SentProof(("eyJhbGciOiJFUzI1NiJ9",), "GET", "https://example.org/v1")
+    presented = repr(PresentedToken("pdpp_at_secret", proof))
+    assert "secret" not in presented
+    assert "eyJ" not in presented
+    assert "https://example.org/v1" in presented
+
+
+def test_two_requests_that_look_alike_are_told_apart_by_their_sending() -> None:
+    one, other = (SentProof(("p",), "GET", "https://example.org/v1") for _ in range(2))
+    assert one == other
+    assert one.sending is not other.sending

@@ -7,17 +7,15 @@ from decimal import Decimal
 import pytest
 
 from pdpp_kernel.criteria import (
-    RANGES,
     Condition,
     Granularity,
     Grouping,
     GroupOrder,
-    Metric,
     NamedPiece,
-    Operator,
     Term,
     WordQuery,
 )
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind
 
 RAIN, SNOW, WIND = (Term((word,)) for word in ("rain", "snow", "wind"))
@@ -27,23 +25,6 @@ NO_WORD = Term(())
 def test_a_condition_has_its_value_first_and_then_the_further_ones() -> None:
     several = Condition("n", ValueKind.INTEGER, Operator.IN, 3, (1, 2))
     assert several.values == (3, 1, 2)
-
-
-def test_ranges_are_the_four_comparisons_by_order() -> None:
-    assert {operator.value for operator in RANGES} == {"gte", "gt", "lte", "lt"}
-
-
-@pytest.mark.parametrize(
-    ("metric", "percent"),
-    [("median", 50), ("p10", 10), ("p25", 25), ("p75", 75), ("p90", 90), ("p95", 95), ("p99", 99)],
-)
-def test_a_percentile_says_which(metric: str, percent: int) -> None:
-    assert Metric(metric).percent == percent
-
-
-@pytest.mark.parametrize("metric", ["count", "sum", "min", "max", "count_distinct", "avg"])
-def test_other_metrics_are_no_percentile(metric: str) -> None:
-    assert Metric(metric).percent is None
 
 
 @pytest.mark.parametrize("granularity", Granularity)

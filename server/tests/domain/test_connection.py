@@ -21,7 +21,7 @@ def test_a_connection_is_revoked_from_every_other_status() -> None:
 
 
 def test_only_a_record_makes_a_draft_active() -> None:
-    assert [action for (action, before), after in TRANSITIONS.items() if before is DRAFT] == [
+    assert [action for (action, before) in TRANSITIONS if before is DRAFT] == [
         "record",
         "revoke",
     ]

@@ -97,7 +97,7 @@ def served(home: Home) -> Generator[Home, None, None]:
         [str(BIN / "pdpp"), "serve"], env=home.environ, stderr=subprocess.PIPE, text=True
     )
     for line in process.stderr or ():
-        if "Stop with" in line:
+        if "Ctrl-C" in line:
             break
     try:
         yield home

@@ -90,8 +90,8 @@ def test_the_result_names_a_ready_host_configuration(desk: Desk) -> None:
     assert desk.run("connect", ORIGIN, "--json", "--no-browser") == 0
     result = json.loads(desk.out)
     assert desk.visited == []
-    assert "Open this address" in desk.err
-    assert "Waiting up to 10 min" in desk.err
+    assert f"{ORIGIN}/device" in desk.err
+    assert {"10", "min"} <= set(desk.err.split())
     assert result["grant_id"] == "grt_1"
     server = result["mcp_configuration"]["mcpServers"]["personal-data"]
     command = Path(server["command"])  # a host starts it from a folder of its own
@@ -141,7 +141,6 @@ def test_a_client_that_the_server_forgot_is_registered_anew(desk: Desk, way: str
     desk.provider.forgotten = "cli_1"
     desk.browse = lambda address: came_back(desk, address)  # type: ignore[method-assign]
     assert desk.run("connect", ORIGIN, way) == 0, desk.err
-    assert "registered anew" in desk.err
     assert desk.cache.load(ORIGIN).client_id == "cli_2"
 
 

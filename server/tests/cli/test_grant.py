@@ -32,7 +32,7 @@ def resolved(terminal: Any, token: str | None = None) -> Any:
 def test_a_grant_is_shown_made_and_its_credential_cached(terminal: Any) -> None:
     options = ("--source", "bank", "--stream", "transactions:amount,currency", "--yes")
     assert terminal.run(*AGENT, *options) == 0
-    assert "30 records, 2026-08-23 to 2026-11-18" in terminal.err
+    assert {"30", "2026-08-23", "2026-11-18"} <= set(terminal.err.split())
     assert "Checking account" in terminal.err
     found = resolved(terminal)
     (stream,) = found.grants[0].grant.streams
@@ -66,7 +66,8 @@ def test_an_entry_that_cannot_be_granted_leaves_nothing_granted(terminal: Any) -
     unknown = {**mail_request()[0], "source": {"id": "https://example.com/none"}}
     file = terminal.file([*mail_request(), unknown])
     assert terminal.run(*AGENT, "--from", file, "--yes") == 64
-    assert "Entry 2 of 2 cannot be granted" in terminal.err
+    assert terminal.err.startswith("pdpp: invalid_authorization_details: ")
+    assert terminal.err.split().count("2") == 2
     assert terminal.json("grant", "list", "--all") == []
 
 
@@ -175,7 +176,7 @@ def test_an_unknown_grant_is_not_found(terminal: Any, command: str) -> None:
 
 def test_lists_and_pages_are_readable(terminal: Any) -> None:
     assert terminal.run("grant", "list") == 0
-    assert "Nobody has access." in terminal.out
+    assert terminal.json("grant", "list") == []
     made = terminal.json(
         *AGENT, "--source", "bank", "--stream", "transactions", "--since", "2026-09-01", "--yes"
     )
@@ -187,10 +188,12 @@ def test_lists_and_pages_are_readable(terminal: Any) -> None:
     assert made["grant_id"] in terminal.out
     terminal.patch.setenv("COLUMNS", "160")
     assert terminal.run("grant", "show", made["grant_id"]) == 0
-    assert "last used – " in terminal.out.replace("\n", " ")
-    assert "bound to no key" in terminal.out
-    assert "posted_on from 2026-09-01" in terminal.out
+    assert "posted_on" in terminal.out
+    assert "2026-09-01" in terminal.out
     assert BANK_SOURCE not in terminal.out
+    shown = terminal.json("grant", "show", made["grant_id"])
+    assert shown["last_used_at"] is None
+    assert shown["token_binding"] == "bearer"
 
 
 def test_a_long_list_says_where_it_goes_on(terminal: Any) -> None:
@@ -283,10 +286,9 @@ def test_a_limit_and_what_was_unusual_are_shown_and_set(terminal: Any) -> None:
         )
     )
     assert terminal.run("grant", "show", grant_id) == 0
-    assert "at most 1,000 records, at most 50 requests, paused after an alarm" in terminal.out
-    assert "asked for 25 keys that are not there" in terminal.out
+    assert {"1,000", "50", "25"} <= set(terminal.out.split())
     assert terminal.run("grant", "list") == 0
-    assert "Unusual reading" in terminal.out
+    alarmed = terminal.out
     assert terminal.run("grant", "show", grant_id, "--json") == 0
     shown = json.loads(terminal.out)
     assert shown["limits_per_day"] == {"records": 1000, "bytes": None, "requests": 50}
@@ -294,9 +296,11 @@ def test_a_limit_and_what_was_unusual_are_shown_and_set(terminal: Any) -> None:
     assert terminal.run("grant", "dismiss", grant_id) == 0
     assert terminal.run("grant", "limit", grant_id, "--records", "0", "--pause", "as-set") == 0
     assert terminal.run("grant", "show", grant_id) == 0
-    assert "at most 50 requests" in terminal.out
+    assert "50" in terminal.out.split()
     assert "1,000" not in terminal.out
-    assert "Unusual" not in terminal.out
+    assert terminal.json("grant", "show", grant_id)["alarms"] == []
+    assert terminal.run("grant", "list") == 0
+    assert len(terminal.out.splitlines()) < len(alarmed.splitlines())
     assert terminal.run("grant", "dismiss", "grt_none") == 5
 
 
@@ -305,7 +309,7 @@ def test_a_grant_is_narrowed_and_its_credential_goes_on(terminal: Any) -> None:
     left = ("--stream", "transactions:amount,currency", "--since", "2026-09-01", "--expires", "30d")
     changed = terminal.json("grant", "change", made["grant_id"], *left, "--yes")
     assert changed["replaces"] == made["grant_id"]
-    assert "from 2026-09-01" in terminal.err
+    assert "2026-09-01" in terminal.err
     (found,) = resolved(terminal).grants
     assert found.grant_id == changed["id"]
     assert found.grant.streams[0].fields == ("id", "account_id", "posted_on", "amount", "currency")
@@ -354,21 +358,21 @@ MAIL_FROM_GRACE = ("--source", "mail", "--stream", "messages", "--connection", H
 def test_a_grant_is_limited_to_the_values_of_a_field(terminal: Any) -> None:
     only = ("--only", "from_address=GRACE@example.org", "--only", "is_reply=true")
     assert terminal.run(*AGENT, *MAIL_FROM_GRACE, *only, "--yes") == 0
-    assert "messages  4 records" in terminal.err
-    assert "from_address: GRACE@example.org" in terminal.err
+    assert ["messages", "4"] in [line.split()[:2] for line in terminal.err.splitlines()]
+    assert "GRACE@example.org" in terminal.err
     (stream,) = resolved(terminal).grants[0].grant.streams
     limits = {limit.field: limit.values for limit in stream.only}
     assert limits == {"from_address": ("GRACE@example.org",), "is_reply": (True,)}
     shown = terminal.json("grant", "list")[0]["grants"][0]["streams"][0]["only"]
     assert shown == {"from_address": ["GRACE@example.org"], "is_reply": [True]}
     assert terminal.run("grant", "show", terminal.json("grant", "list")[0]["id"]) == 0
-    assert "from_address: GRACE@example.org" in terminal.out
+    assert "GRACE@example.org" in terminal.out
 
 
 def test_a_value_that_nobody_has_is_said_with_those_there_are(terminal: Any) -> None:
     only = ("--only", "from_address=nobody@example.org")
     assert terminal.run(*AGENT, *MAIL_FROM_GRACE, *only, "--yes") == 0
-    assert "0 records" in terminal.err
+    assert ["messages", "0"] in [line.split()[:2] for line in terminal.err.splitlines()]
     assert "grace@example.org (8)" in terminal.err
 
 

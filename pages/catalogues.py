@@ -1,12 +1,17 @@
 """Catalogues of the owner's pages: what templates and code say, and each language's file of it.
 
-`python -m pages.catalogues` brings every file up to date and lists what has no translation.
+`python -m pages.catalogues` brings every file up to date and lists what has no translation.  Where
+only the wording of an English text changed, `--renamed OLD NEW` keeps its translation; several such
+pairs stand in a file, `--table FILE`, one a line, with a tab between old and new.  `--check`
+changes nothing and fails when a file is not up to date or lacks a translation.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -162,13 +167,17 @@ def extracted() -> Mapping[str, Found]:
     return found | {texts[0]: texts for texts in of_other_rooms()}
 
 
-def renewed(text: str) -> str:
-    """A catalogue file brought up to date: its head and translations stay, what is gone goes."""
+def renewed(text: str, renamed: Mapping[str, str] | None = None) -> str:
+    """A catalogue file brought up to date: its head and translations stay, what is gone goes.
+
+    Shapes: `renamed` maps old English texts to new ones, which take over their translations.
+    """
+    former = {new: old for old, new in (renamed or {}).items()}
     head = text.partition("\n\n")[0]
     before = read_po(io.BytesIO(text.encode()))
     now = Catalog(locale=before.locale)
     for english, texts in extracted().items():
-        known = before.get(english)
+        known = before.get(english) or before.get(former.get(english, english))
         counts = len(texts) > 1
         kept = known.string if known is not None and known.pluralizable is counts else None
         now.add(texts if counts else english, kept)
@@ -177,16 +186,51 @@ def renewed(text: str) -> str:
     return f"{head}\n\n{written.getvalue().decode().strip()}\n"
 
 
-def renew() -> None:
-    """Bring every file up to date."""
+def file_of(tag: str) -> Path:
+    """The file of a language."""
+    return Path(str(CATALOGUES / f"{tag}.po"))
+
+
+def renew(renamed: Mapping[str, str] | None = None) -> None:
+    """Bring every file up to date.  Raises: ValueError for a new text that nothing says."""
+    if unsaid := set((renamed or {}).values()) - extracted().keys():
+        raise ValueError(f"No page says {min(unsaid)!r}: edit the text first.")
     for tag in catalogue_tags():
-        path = Path(str(CATALOGUES / f"{tag}.po"))
-        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path = file_of(tag)
+        path.write_text(renewed(path.read_text(encoding="utf-8"), renamed), encoding="utf-8")
+
+
+def untranslated(tag: str) -> list[str]:
+    """The texts of the pages that a language's file, as it is, does not translate."""
+    now = renewed(file_of(tag).read_text(encoding="utf-8"))
+    return lacking(read_po(io.BytesIO(now.encode())))
+
+
+def unused(tag: str) -> list[str]:
+    """The texts of a language's file that no page says any more."""
+    said = (each.id for each in read_po(io.BytesIO(file_of(tag).read_bytes())) if each.id)
+    ids = (text if isinstance(text, str) else text[0] for text in said)
+    return [text for text in ids if text not in extracted()]
+
+
+def _main(arguments: Sequence[str]) -> int:
+    parser = ArgumentParser(prog="python -m pages.catalogues", description=__doc__)
+    parser.add_argument("--renamed", nargs=2, action="append", default=[], metavar=("OLD", "NEW"))
+    parser.add_argument("--table", type=Path, metavar="FILE")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(arguments)
+    pairs: list[tuple[str, str]] = [(old, new) for old, new in options.renamed]
+    if options.table is not None:
+        lines = options.table.read_text(encoding="utf-8").splitlines()
+        split = (line.partition("\t") for line in lines)
+        pairs += [(old, new) for old, tab, new in split if tab]
+    if not options.check:
+        renew(dict(pairs))
+    wrong = [f"{tag}: {text}" for tag in catalogue_tags() for text in untranslated(tag)]
+    wrong += [f"{tag}, unused: {text}" for tag in catalogue_tags() for text in unused(tag)]
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if options.check and wrong else 0
 
 
 if __name__ == "__main__":
-    renew()
-    for language in catalogue_tags():
-        with (CATALOGUES / f"{language}.po").open("rb") as file:
-            for missing in lacking(read_po(file)):
-                print(f"{language}: {missing}")
+    sys.exit(_main(sys.argv[1:]))

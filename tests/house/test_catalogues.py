@@ -1,40 +1,49 @@
-"""Every language says every text of the owner's pages, with the same values and marks."""
+"""Every language translates the texts of the owner's pages, with the same values and marks.
+
+Rule: what is wrong in a translation fails; a text without one is only listed here, so that an
+English text can be edited without waiting for other languages.  `make release-check` decides.
+"""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import warnings
 from typing import cast
 
 import pytest
 
-from pages.catalogues import extracted, of_code, of_refusals, of_template, renewed
-from pages.parts import named_file
-from personal_server.console.languages import (
-    CATALOGUES,
-    catalogue,
-    catalogue_tags,
-    lacking,
-    languages,
+from pages.catalogues import (
+    extracted,
+    of_code,
+    of_refusals,
+    of_template,
+    renewed,
+    untranslated,
+    unused,
 )
+from pages.parts import named_file
+from personal_server.console.languages import catalogue, catalogue_tags, languages
 
 HELD = re.compile(r"%\(\w+\)s|<[^>]+>|%(?!\()")
 HEAD = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n'
 
 
-def file_of(tag: str) -> str:
-    return Path(str(CATALOGUES / f"{tag}.po")).read_text(encoding="utf-8")
+class CatalogueBehind(UserWarning):
+    """A language has not followed an English text yet."""
+
+
+@pytest.mark.filterwarnings("default::tests.house.test_catalogues.CatalogueBehind")
+@pytest.mark.parametrize("tag", catalogue_tags())
+def test_a_catalogue_that_is_behind_is_listed(tag: str) -> None:
+    """`python -m pages.catalogues` brings it up to date."""
+    for text in untranslated(tag):
+        warnings.warn(f"{tag} does not translate: {text}", CatalogueBehind, stacklevel=1)
+    for text in unused(tag):
+        warnings.warn(f"{tag} translates what no page says: {text}", CatalogueBehind, stacklevel=1)
 
 
 @pytest.mark.parametrize("tag", catalogue_tags())
-def test_a_catalogue_holds_the_texts_of_the_pages_and_no_others(tag: str) -> None:
-    """`python -m pages.catalogues` writes it so."""
-    assert renewed(file_of(tag)) == file_of(tag)
-
-
-@pytest.mark.parametrize("tag", catalogue_tags())
-def test_a_catalogue_lacks_no_text(tag: str) -> None:
-    assert lacking(catalogue(tag)) == []
+def test_a_language_with_a_catalogue_is_offered(tag: str) -> None:
     assert tag in languages()
 
 
@@ -76,6 +85,8 @@ def test_a_file_brought_up_to_date_keeps_its_head_and_translations_and_drops_the
     assert new.startswith(f"# words\n{HEAD}")
     assert 'msgid "Sign in"\nmsgstr "Anmelden"\n' in new
     assert 'msgid "gone"' not in new
+    moved = renewed(old.replace("Sign in", "Log in"), {"Log in": "Sign in"})
+    assert 'msgid "Sign in"\nmsgstr "Anmelden"\n' in moved
     begun = renewed(HEAD)
     assert begun.count("msgid ") == len(extracted()) + 1
     assert renewed(begun) == begun

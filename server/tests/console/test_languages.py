@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from pages.catalogues import extracted
 from pdpp_kernel.errors import InvalidFilter
 from pdpp_kernel.texts import (
     Date,
@@ -38,6 +39,7 @@ from personal_server.console.languages import (
     Language,
     PageReader,
     catalogue,
+    is_offered,
     language_of,
     languages,
     negotiated,
@@ -176,6 +178,29 @@ def test_a_page_says_its_language_and_that_it_depends_on_the_browser() -> None:
     assert '<html lang="en">' in Household().browser().get("/owner/login").text
 
 
+def test_a_language_is_offered_while_nine_texts_in_ten_are_translated() -> None:
+    said = catalogue("de")
+    texts = [each for each in said if each.id]
+    gone, more = len(said) // 10, len(said) // 10 + 1
+    for each in texts[:gone]:
+        each.string = ("", "") if each.pluralizable else ""
+    assert is_offered(said)
+    for each in texts[:more]:
+        each.string = ("", "") if each.pluralizable else ""
+    assert not is_offered(said)
+
+
+def test_a_text_without_a_translation_is_shown_in_english() -> None:
+    said = catalogue("de")
+    for text in ("Sign in", "%(num)s record"):
+        each = said.get(text)
+        assert each is not None
+        each.string = ("", "") if each.pluralizable else ""
+    reader = PageReader(language_of("de", translations(said)), ZoneInfo("UTC"))
+    assert reader.text(message("Sign in")) == "Sign in"
+    assert reader.text(counted(2_000, "record")) == "2.000 records"
+
+
 def test_the_owners_language_goes_before_that_of_the_browser() -> None:
     house = Household()
     house.locale.known = OwnerLocale(language="de")
@@ -196,16 +221,11 @@ def test_a_refusal_is_said_in_the_readers_language_with_its_code() -> None:
     assert (refused.status, unmarked(refused, *DATA)) == (401, [])
 
 
-CATALOGUED = frozenset(
-    str(each.id if isinstance(each.id, str) else each.id[0]) for each in catalogue("de")
-)
-
-
 class Marked(NullTranslations):
-    """A language that says every text of the catalogue between marks, and no other."""
+    """A language that says every text for catalogues between marks, and no other."""
 
     def gettext(self, message: str) -> str:
-        return f"⟦{message}⟧" if message in CATALOGUED else message
+        return f"⟦{message}⟧" if message in extracted() else message
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
         return f"⟦{msgid1 if n == 1 else msgid2}⟧"

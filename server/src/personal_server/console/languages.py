@@ -1,7 +1,8 @@
 """Languages: the catalogues of texts, which one a reader gets, and how values read in it.
 
-Rule: English is the source; another language is one file `catalogues/TAG.po`, offered from the
-moment that it says every text.  A page is rendered by one `PageReader`, in the owner's zone.
+Rule: English is the source; another language is one file `catalogues/TAG.po`, offered while it
+translates at least nine texts in ten; a text without a translation is shown in English.  A page is
+rendered by one `PageReader`, in the owner's zone.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ _LOCALES = {SOURCE: "en_GB"}
 _SKELETONS = {"day": "yMMMd", "month": "yMMM", "year": "y"}
 _TAG = re.compile(r"([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)(?:;q=([01](?:\.[0-9]{0,3})?))?\Z")
 _MOST_TAGS = 20
+OFFERED_SHARE = 0.9
+"""What part of the texts a catalogue has to translate for its language to be offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def catalogue_tags() -> list[str]:
 
 
 def lacking(said: Catalog) -> list[str]:
-    """The texts that a catalogue does not say, or says of an older text."""
+    """The texts that a catalogue does not translate, or translates from an older text."""
     return [
         str(each.id if isinstance(each.id, str) else each.id[0])
         for each in said
@@ -85,8 +88,15 @@ def lacking(said: Catalog) -> list[str]:
     ]
 
 
+def is_offered(said: Catalog) -> bool:
+    """Whether a catalogue translates enough for its language to be offered."""
+    return len(lacking(said)) <= (1 - OFFERED_SHARE) * len(said)
+
+
 def translations(said: Catalog) -> GNUTranslations:
-    """A catalogue as texts are looked up in it."""
+    """A catalogue as texts are looked up in it; a text that it does not translate stays English."""
+    for text in lacking(said):  # else an empty plural would be shown
+        said.delete(text)
     packed = io.BytesIO()
     write_mo(packed, said)
     packed.seek(0)
@@ -99,7 +109,7 @@ def languages() -> Mapping[str, Language]:
     offered = {SOURCE: language_of(SOURCE)}
     for tag in catalogue_tags():
         said = catalogue(tag)
-        if not lacking(said):
+        if is_offered(said):
             offered[tag] = language_of(tag, translations(said))
     return offered
 

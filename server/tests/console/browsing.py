@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import anyio
 import httpx2
 from argon2 import PasswordHasher
+from selectolax.lexbor import LexborHTMLParser
 
 from personal_server.console.session import PLACE
 
@@ -159,6 +160,30 @@ def words(page: Page) -> str:
     """The page as somebody reads it."""
     flowing = re.sub(r"</?time[^>]*>", "", page.text)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", flowing)).split())
+
+
+def marked(page: Page, name: str, attribute: str | None = None) -> list[str]:
+    """What stands in each element that its template marks with `data-field`, or in an attribute of
+    it.
+
+    Tests look for these instead of sentences, so that an English text can be edited alone.
+    """
+    elements = LexborHTMLParser(page.text).css(f'[data-field="{name}"]')
+    if attribute is not None:
+        return [each.attributes.get(attribute) or "" for each in elements]
+    return [" ".join(each.text(separator=" ").split()) for each in elements]
+
+
+def numbers(page: Page, name: str) -> list[int]:
+    """The whole numbers that stand in the elements with this `data-field`, one after the other."""
+    found = re.findall(r"[0-9][0-9,]*", " ".join(marked(page, name)))
+    return [int(each.replace(",", "")) for each in found]
+
+
+def states(page: Page) -> list[str]:
+    """The states of what a page shows, from the whole to its parts."""
+    elements = LexborHTMLParser(page.text).css("[data-state]")
+    return [each.attributes["data-state"] or "" for each in elements]
 
 
 def press(browser: Browser, page: Page, path: str, action: str, **changes: str) -> Page:

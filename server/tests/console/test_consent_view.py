@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
+from personal_server.console.words import PURPOSES
 from personal_server.storage.authorization import CodeRow
-from server.tests.console.browsing import Browser, allow, press, words
+from server.tests.console.browsing import Browser, allow, marked, numbers, press, words
 from server.tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'
@@ -18,14 +19,14 @@ def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Brow
     text = words(page)
     assert page.status == 200
     assert "Notes app" in text
-    assert "Unverified app" in text
-    assert "To give an AI agent context about you" in text
-    assert "The app did not say why" in text
+    assert 'class="trust unknown"' in page.text
+    assert str(PURPOSES["https://pdpp.dev/purpose/agent_context"]) in text
+    assert marked(page, "no-reason")
     assert "Your e-mails" in text
     assert "Home mailbox" in text
-    assert "40 records" in text
+    assert numbers(page, "figure")[0] == 40
     assert "7 May – 18 Nov 2026" in text
-    assert "That is 16 Feb 2027" in text
+    assert "16 Feb 2027" in marked(page, "ends")[0]
     assert re.search(r'<option value="90d" selected>', page.text)
 
 
@@ -64,9 +65,9 @@ def test_a_bundle_fills_in_fields_and_everything_is_more(
 def test_a_choice_that_gives_nothing_says_so(house: Household, browser: Browser) -> None:
     path = house.ask(mail_request())
     page = browser.get(path)
-    assert "this gives 0 records" not in words(page)
+    assert not marked(page, "no-records")
     none = press(browser, page, path, "preview", **{"since.0.messages": "2099-01-01"})
-    assert "As it stands, this gives 0 records now." in words(none)
+    assert marked(none, "no-records")
     assert 'value="approve"' in none.text
 
 

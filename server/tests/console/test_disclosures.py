@@ -9,13 +9,14 @@ import pytest
 
 from pdpp_kernel.values import render_instant
 from pdpp_sources.bank.reader import DECLARATION as BANK
-from personal_server.console.disclosures import HOW_BY_ROUTE
+from personal_server.console.disclosures import HOW, HOW_BY_ROUTE
 from personal_server.domain.disclosure import DENIED, AskedDetail
 from personal_server.storage.authorization import ReadingAlarmRow
 from server.tests.cli.test_disclosures import entry
-from server.tests.console.browsing import Browser, allow, words
+from server.tests.console.browsing import Browser, allow, marked, numbers, states, words
 from server.tests.console.household import DAY, HOME, Household, mail_request
 
+LOG = "/owner/disclosures"
 OPENAPI = Path(__file__).parents[1] / "resource_server" / "openapi.json"
 
 
@@ -24,13 +25,16 @@ def test_sources_tell_what_is_kept_per_account_and_who_reads_it(
 ) -> None:
     allow(browser, house.ask(mail_request()))
     house.collect()
-    text = words(browser.get("/owner/sources"))
-    assert "Home mailbox active 40 records" in text
-    assert "Work mailbox active 12 records" in text
-    assert "Your payments transactions 30" in text
-    assert "Read by Notes app." in text
-    assert "No app may read it." in text
-    assert "Lunch" not in text
+    page = browser.get("/owner/sources")
+    assert states(page) == ["active"] * 3
+    totals = dict(zip(marked(page, "account"), numbers(page, "total"), strict=True))
+    for name, total in (("Home mailbox", 40), ("Work mailbox", 12)):
+        assert [count for text, count in totals.items() if text.startswith(name)] == [total]
+    assert "Your payments transactions 30" in marked(page, "stream")
+    (readers,) = marked(page, "readers")
+    assert "Notes app" in readers
+    assert len(marked(page, "no-readers")) == 2
+    assert "Lunch" not in words(page)
 
 
 def test_disclosures_are_a_table_with_a_plot(house: Household, browser: Browser) -> None:
@@ -43,12 +47,12 @@ def test_disclosures_are_a_table_with_a_plot(house: Household, browser: Browser)
         ]
     )
     page = browser.get("/owner/disclosures")
-    text = words(page)
-    assert "21 records read in 30 days" in text
-    assert "at most 14 a day" in text
+    assert numbers(page, "plotted") == [21, 30]
+    assert numbers(page, "most-of-a-day") == [14]
     assert page.text.count("<rect") == 2
-    assert "refused: field not granted" in text
-    assert "listed records" in text
+    (refused,) = marked(page, "refused")
+    assert "field not granted" in refused
+    assert str(HOW["query_records"]) in words(page)
 
 
 def test_older_disclosures_are_a_page_further(house: Household, browser: Browser) -> None:
@@ -75,12 +79,13 @@ def test_a_line_opens_what_was_asked_and_the_records_that_were_given(
     page = browser.get("/owner/disclosures")
     assert 'href="/owner/disclosures/1"' in page.text
     line = browser.get("/owner/disclosures/1")
-    text = words(line)
-    assert "words secret lunch sent at gte 2026-01-01 What an app asked" in text
+    (shown,) = marked(line, "asked")
+    assert {"secret", "lunch", "sent", "2026-01-01"} <= set(shown.split())
+    assert "9000" not in shown
     assert f'href="/owner/records/{HOME}/messages/m004"' in line.text
-    assert "gone not there any more" in text
+    assert len(marked(line, "absent")) == 1
     house.disclosures.forget_details(house.clock.now_ns + DAY)
-    assert "That is not kept, or no longer." in words(browser.get("/owner/disclosures/1"))
+    assert marked(browser.get("/owner/disclosures/1"), "unkept")
 
 
 @pytest.mark.parametrize("number", ["2", "0", "x", "9" * 19])
@@ -105,7 +110,7 @@ def test_many_records_of_a_line_are_pages(house: Household, browser: Browser) ->
     page = browser.get("/owner/disclosures/1")
     assert 'href="/owner/disclosures/1?from=50"' in page.text
     last = browser.get("/owner/disclosures/1?from=50")
-    missing = [words(each).count("not there any more") for each in (page, last)]
+    missing = [len(marked(each, "absent")) for each in (page, last)]
     assert missing == [10, 10]  # the mailbox has 40
 
 
@@ -113,22 +118,22 @@ def test_the_log_is_seen_by_app_stream_and_day(house: Household, browser: Browse
     house.client("cli_notes")
     given(house, 1, "/v1/schema", *"abc", client_id="cli_notes")
     given(house, 2, "/v1/schema", *"ab", at_ns=house.clock.now_ns - DAY, stream="drafts")
-    text = words(browser.get("/owner/disclosures"))
-    assert "local_my-agent 2 records in 1 answer" in text
-    assert "Notes app 3 records in 1 answer" in text
-    assert "drafts 2 records in 1 answer" in text
+    shares = marked(browser.get("/owner/disclosures"), "share")
+    for name, records in (("local_my-agent", "2"), ("Notes app", "3"), ("drafts", "2")):
+        (share,) = [text for text in shares if text.startswith(name)]
+        assert re.findall("[0-9]+", share) == [records, "1"]
     alone = browser.get("/owner/disclosures?client=cli_notes")
-    assert "3 records read in 30 days" in words(alone)
+    assert numbers(alone, "plotted") == [3, 30]
     assert 'href="/owner/disclosures/2"' not in alone.text
     assert 'href="/owner/disclosures/1"' in alone.text
-    assert "Notes app all" in words(alone)
+    assert marked(alone, "condition")[0].startswith("Notes app ")
     of_stream = browser.get("/owner/disclosures?stream=drafts&client=local_my-agent")
     assert 'href="/owner/disclosures/1"' not in of_stream.text
     today = render_instant(house.clock.now_ns)[:10]
     of_day = browser.get(f"/owner/disclosures?day={today}")
     assert 'href="/owner/disclosures/2"' not in of_day.text
     assert of_day.text.count('class="chosen"') == 1
-    assert "Nothing like that was read." in words(browser.get("/owner/disclosures?day=1990-01-01"))
+    assert marked(browser.get("/owner/disclosures?day=1990-01-01"), "no-match")
     for day in ("1990-02-30", "yesterday", "1969-12-31"):
         assert browser.get(f"/owner/disclosures?day={day}").error == "invalid_request"
 
@@ -148,10 +153,9 @@ def test_unusual_reading_is_marked_at_its_line(house: Household, browser: Browse
             dismissed_at_ns=house.clock.now_ns,
         )
     )
-    log = words(browser.get("/owner/disclosures"))
-    assert log.count("unusual: it was given a record that you planted") == 1
-    assert "Unusual: it was given" in words(browser.get("/owner/disclosures/2"))
-    assert "Unusual: it was given" not in words(browser.get("/owner/disclosures/1"))
+    counts = {path: len(marked(browser.get(path), "unusual")) for path in (LOG, f"{LOG}/2")}
+    assert counts == {LOG: 1, f"{LOG}/2": 1}
+    assert marked(browser.get(f"{LOG}/1"), "unusual") == []
 
 
 def test_a_log_that_is_looked_at_says_what_came_just_now(
@@ -160,12 +164,13 @@ def test_a_log_that_is_looked_at_says_what_came_just_now(
     given(house, 1, "/v1/schema")
     page = browser.get("/owner/disclosures")
     assert 'data-head="1"' in page.text
-    assert "Just now" not in words(page)
+    assert not marked(page, "new")
     assert browser.get("/owner/disclosures?after=1&seen=1").status == 204
     given(house, 2, "/v1/search?q=x", "m001", stream="drafts")
     news = browser.get("/owner/disclosures?after=1&seen=1")
     assert 'data-head="2"' in news.text
-    assert "Just now local_my-agent listed records 1 record of drafts" in words(news)
+    (new,) = marked(news, "new")
+    assert {"local_my-agent", "1", "drafts"} <= set(new.replace(",", " ").split())
     assert browser.get("/owner/disclosures?after=1&seen=2").status == 204
     assert browser.get("/owner/disclosures?stream=messages&after=1&seen=1").status == 204
     assert browser.get("/owner/disclosures?seen=x").error == "invalid_request"
@@ -187,7 +192,7 @@ def test_the_log_alone_runs_the_script_that_looks_for_more(
 
 
 def test_an_empty_log_says_so(browser: Browser) -> None:
-    assert "Nothing has been read yet." in words(browser.get("/owner/disclosures"))
+    assert marked(browser.get("/owner/disclosures"), "no-reads")
 
 
 def test_sources_tell_what_their_description_says_otherwise(
@@ -197,9 +202,12 @@ def test_sources_tell_what_their_description_says_otherwise(
     house.declare(
         {**BANK, "declaration_version": "2", "streams": streams, "profiles": ["https://x.example"]}
     )
-    text = words(browser.get("/owner/sources"))
-    assert "/streams/0/semantics Read as append_only." in text
-    assert "Kept, and not interpreted: /profiles" in text
+    page = browser.get("/owner/sources")
+    (adapted,) = marked(page, "adapted")
+    assert adapted.startswith("/streams/0/semantics ")
+    assert "append_only" in adapted
+    (uninterpreted,) = marked(page, "uninterpreted")
+    assert "/profiles" in uninterpreted.split()
 
 
 def test_a_read_says_what_it_did_whichever_way_it_came(house: Household, browser: Browser) -> None:
@@ -208,6 +216,7 @@ def test_a_read_says_what_it_did_whichever_way_it_came(house: Household, browser
     given(house, 1, "/v1/search?q=x", tool=None, channel="rest", route="GET /v1/search")
     given(house, 2, "/v1/timeline", tool="pdpp_read", route="GET /v1/timeline")
     given(house, 3, "/v1/else", tool="own_tool", route="GET /v1/else")
-    assert "searched" in words(browser.get("/owner/disclosures/1"))
-    assert "looked along the time line" in words(browser.get("/owner/disclosures/2"))
-    assert "mcp own_tool" in words(browser.get("/owner/disclosures/3"))
+    said = [marked(browser.get(f"{LOG}/{number}"), "title")[0] for number in (1, 2, 3)]
+    routes = (HOW_BY_ROUTE["GET /v1/search"], HOW_BY_ROUTE["GET /v1/timeline"], "mcp own_tool")
+    for title, how in zip(said, map(str, routes), strict=True):
+        assert title.endswith(how)

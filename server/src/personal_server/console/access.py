@@ -150,6 +150,8 @@ class EventView:
     number: int
     at_ns: int
     said: Text
+    event: str
+    actor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,6 +468,7 @@ class AlarmView:
     at_ns: int
     held_id: str
     who: str
+    rule: str
     said: Text
     paused: bool
 
@@ -473,7 +476,7 @@ class AlarmView:
 def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
     """The view of an alarm; `names` of clients by id."""
     who = names.get(row.client_id or "", row.client_id or row.held_id)
-    return AlarmView(row.at_ns, row.held_id, who, alarm_words(row), row.paused)
+    return AlarmView(row.at_ns, row.held_id, who, row.rule, alarm_words(row), row.paused)
 
 
 STATUSES: Mapping[str, Text] = {
@@ -655,7 +658,10 @@ def _events(reader: AuthorizationReader, held: Holding, before: int | None) -> l
         )
     }
     newest = sorted(rows.items(), reverse=True)[: PAGE_LINES + 1]
-    return [EventView(number, row.at_ns, event_words(row)) for number, row in newest]
+    return [
+        EventView(number, row.at_ns, event_words(row), row.event, row.actor)
+        for number, row in newest
+    ]
 
 
 def _artifact(reader: AuthorizationReader, revision: str) -> str | None:

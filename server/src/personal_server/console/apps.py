@@ -30,7 +30,7 @@ from personal_server.storage.authorization import (
     ListPlace,
 )
 
-_CHANGED: Mapping[str, Text] = {
+CHANGED: Mapping[str, Text] = {
     "name": message("its name"),
     "redirect_uris": message("where it is sent back to"),
     "auth_method": message("how it proves itself"),
@@ -170,7 +170,7 @@ def _told(view: ClientView, change: AuditRow | None) -> ClientView:
     named = change.detail.get("changed")
     parts = cast("list[str]", named) if isinstance(named, list) else []
     other = message("its description")
-    said = Joined(tuple(_CHANGED.get(part, other) for part in parts) or (other,))
+    said = Joined(tuple(CHANGED.get(part, other) for part in parts) or (other,))
     return replace(view, changed=said, changed_at_ns=change.at_ns)
 
 

@@ -106,6 +106,7 @@ class ConsentView:
     impossible: Text | None
     figures: tuple[tuple[Text, Text], ...]
     adds: tuple[Text, ...]
+    gains: tuple[str, ...]
     refused: Mapping[str, RefusedBox]
     changes: ChangedView | None = None
     gives_nothing: bool = False
@@ -353,6 +354,7 @@ def consent_view(
         impossible=_impossible(review),
         figures=_figures(sources, evidence),
         adds=additions(review),
+        gains=tuple(gain.what for gain in review.gains),
         refused=refused,
         changes=_changed(review),
         gives_nothing=review.artifact is not None

@@ -16,7 +16,7 @@ import pytest
 from personal_server.collecting.persons import turn_on
 from personal_server.storage.authorization import AuditRow, CanaryRow, ReadingAlarmRow
 from server.tests.app.whole import Whole, whole
-from server.tests.console.browsing import SECOND, words
+from server.tests.console.browsing import SECOND, marked
 from server.tests.console.household import HOME, mail_request
 
 PAGE = "/owner/canaries"
@@ -84,8 +84,8 @@ def test_each_way_to_get_it_raises_an_alarm(site: Whole, token: str) -> None:
         assert site.recorder.flush()
         open_ = [r for r in site.owner_rows(ReadingAlarmRow) if r.dismissed_at_ns is None]
         assert [row.rule for row in open_] == ["canary"], way
-    assert "planted as a canary" in words(site.owner.get("/owner/"))
-    assert "given" in words(site.owner.get(PAGE))
+    assert "canary" in marked(site.owner.get("/owner/"), "alarm", "data-rule")
+    assert marked(site.owner.get(PAGE), "disclosed")
 
 
 def test_each_way_to_get_a_person_whom_it_alone_tells_of_raises_its_alarm(site: Whole) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from personal_server.storage.authorization import AuditRow, GrantRow, ReadingAlarmRow
 from server.tests.app.whole import Whole, whole
-from server.tests.console.browsing import SECOND, words
+from server.tests.console.browsing import SECOND, marked, numbers
 from server.tests.console.household import mail_request
 
 DAY = 86_400 * SECOND
@@ -84,12 +84,12 @@ def test_a_budget_set_later_counts_what_was_read_before(site: Whole) -> None:
     tokens = site.connect(mail_request())
     assert site.call(f"{READ}?limit=8", tokens["access_token"]).status == 200
     path = f"/owner/access/{tokens['grant_id']}"
-    assert "no limit of its own" in words(site.owner.get(path))
+    assert numbers(site.owner.get(path), "limits") == []
     site.owner.submit(site.owner.get(path), f"{path}/limits", records_per_day="10")
     assert refusal(site, f"{READ}?limit=3", tokens["access_token"])["remaining"] == 2
-    shown = words(site.owner.get(path))
-    assert "at most 10 records" in shown
-    assert "Today: 8 records" in shown
+    shown = site.owner.get(path)
+    assert numbers(shown, "limits") == [10]
+    assert numbers(shown, "today")[0] == 8
     site.owner.submit(site.owner.get(path), f"{path}/limits", records_per_day="")
     assert site.call(f"{READ}?limit=30", tokens["access_token"]).status == 200
 
@@ -114,11 +114,11 @@ def test_probing_pauses_the_grant_and_is_shown_until_its_owner_saw_it(site: Whol
     assert [row.rule for row in site.owner_rows(ReadingAlarmRow)] == ["unknown_keys"]
     path = f"/owner/access/{tokens['grant_id']}"
     for page in ("/owner/", path):
-        assert "asked for 20 keys that are not there" in words(site.owner.get(page))
-    assert "unusual reading" in words(site.owner.get("/owner/access"))
+        assert marked(site.owner.get(page), "alarm", "data-rule") == ["unknown_keys"]
+    assert marked(site.owner.get("/owner/access"), "unusual")
     assert site.owner.submit(site.owner.get(path), f"{path}/dismiss").status == 303
     assert site.owner.submit(site.owner.get(path), f"{path}/resume").status == 303
-    assert "Unusual reading" not in words(site.owner.get("/owner/"))
+    assert not marked(site.owner.get("/owner/"), "alarm")
     assert site.call(f"{READ}?limit=1", tokens["access_token"]).status == 200
     assert site.owner_rows(GrantRow)[0].hold == "none"
     events = [row.event for row in site.owner_rows(AuditRow)]

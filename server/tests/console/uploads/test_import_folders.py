@@ -12,7 +12,7 @@ from personal_server.app.uploads import import_folders_of
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.uploads import Uploads, UploadState
 from personal_server.settings import Settings, from_env
-from server.tests.console.browsing import Browser, words
+from server.tests.console.browsing import Browser, marked, words
 from server.tests.console.household import Household
 from server.tests.console.uploads.test_sending import ended, prints
 
@@ -77,13 +77,14 @@ def test_what_lies_there_is_listed_with_what_it_is(owner: Browser) -> None:
     assert f'href="{FOLDERS}"' in owner.get(ROOT).text
     page = owner.get(FOLDERS)
     assert "holiday.mbox E-mail" in words(page)
-    assert "Takeout a folder" in words(page)
-    assert "There is no such file or folder, or no longer." in words(page)
+    assert "Takeout" in words(page)
+    assert len(marked(page, "kind")) == 2
+    assert len(marked(page, "problem")) == 1
     assert "secret" not in page.text
     assert "link.mbox" not in page.text
     below = owner.get(f"{FOLDERS}?folder=0&path=Takeout/Mail")
     assert "all.mbox" in words(below)
-    assert "Read this whole folder" in words(below)
+    assert marked(below, "whole-folder")
 
 
 def test_a_file_and_a_folder_are_read_where_they_lie(
@@ -139,7 +140,7 @@ def test_it_is_there_without_uploads_and_they_are_there_without_it(
     house.app = house.console()
     owner = house.signed_in()
     assert owner.get(FOLDERS).status == 200
-    assert "Send and read it" not in owner.get(ROOT).text
+    assert f'action="{ROOT}/form"' not in owner.get(ROOT).text
     house.uploads, house.folders = uploads, ImportFolders()
     house.app = house.console()
     owner = house.signed_in()

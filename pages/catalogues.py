@@ -22,7 +22,7 @@ from babel.messages.pofile import read_po, write_po
 from jinja2 import nodes
 
 from pages.parts import PACKAGES, SERVER, modules, named_file
-from pdpp_kernel import errors
+from pdpp_kernel import errors, failures, oauth_errors
 from pdpp_kernel.texts import counted_texts
 from pdpp_sources.common import errors as export_errors
 from personal_server.consent.unusual_reading import SENTENCES
@@ -46,7 +46,13 @@ REFUSING = (
     "upkeep",
 )
 """Rooms whose refusals a page shows, where it imports the module; others answer programs alone."""
-BEHIND_PORTS = ("app/own_exports.py", "collecting", "pdpp_sources", "storage")
+BEHIND_PORTS = (
+    "app/own_exports.py",
+    "app/restored_exports.py",
+    "collecting",
+    "pdpp_sources",
+    "storage",
+)
 """Rooms whose refusals reach a page, and that no page imports."""
 Found = tuple[str, ...]
 """An English text, with that for several where it counts."""
@@ -89,7 +95,12 @@ def of_code(text: str) -> Iterator[Found]:
 
 
 SENTENCES_OF = {
-    **{name: (0,) for name, each in vars(errors).items() if isinstance(each, type)},
+    **{
+        name: (0,)
+        for module in (errors, failures, oauth_errors)
+        for name, each in vars(module).items()
+        if isinstance(each, type)
+    },
     **{name: (0, 1) for name, each in vars(export_errors).items() if isinstance(each, type)},
     "BadRecord": (1,),
     "LineRefused": (1,),

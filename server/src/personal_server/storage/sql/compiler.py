@@ -52,6 +52,24 @@ class Statement:
     params: tuple[Value, ...]
 
 
+# Why plans are steered.  A grant shows mails of May; a read asks for mails from Ada.  Both columns
+# have an index.  If the database walked Ada's index it would meet her hidden mails of April, too,
+# and how long the read takes would tell how many there are.  So the condition that hides lines
+# chooses the index, and what is asked only filters what that index leads to:
+#
+#   in:   visible  r.c3 >= May 1 AND r.c3 < June 1      (the grant's time)
+#         asked    r.c1 = 'ada@example.org'             (the caller's filter)
+#   out:  FROM r7 r INDEXED BY r7_c3 WHERE r.c3 >= ? AND r.c3 < ? AND r.c1 = ?
+#
+# Three means, which each database spells in its own way (`Dialect`):
+#   `Where.index`     the index by which lines are read, named in the statement (`walking`);
+#   `unsteering`      a comparison written so that no index serves it (`+r.c1 = ?` on SQLite);
+#   `behind_index`    the same for PostgreSQL, whose planner would pick the rarer value's index
+#                     (`(r.c1 = ?) IS TRUE`).
+# `yielding` takes the index away from all comparisons of one column: where a caller asks for
+# `since June 3` of the very column that the grant bounds, only the grant's bounds lead.
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """Conditions that hold together; an impossible one makes the whole empty.
@@ -169,6 +187,18 @@ class Compiler:
         for condition in conditions:
             found &= self._worded(condition, scope) & self._condition(condition)
         return found
+
+    # A stretch of the word index.  Ids of lines stand in the order of time (`place_in_time`: the
+    # instant in microseconds, shifted by `SLOT_BITS`; where several lines have one instant, later
+    # ones stand a little behind it, at most `WIDEST_PROBE` ids).  So a grant's time is a stretch of
+    # ids, and a walk of the word index can begin at its first visible line and end at its last.
+    #
+    #   ids:     … 40 41 │ 42 43 44 ……………… 90 91 │ 92 93 …      42: first visible, 91: last visible
+    #   hidden:  ──────── │                       │ ─────      never met by the walk
+    #   unsure:             42 … │ sure │ … 91                  here a hidden line may stand, since
+    #                                                           one visible was pushed behind it
+    # `stretch` gives the outer bounds, `sure` the inner ones (all between is visible), and
+    # `seen_stretch` both: what is not between the inner bounds is looked up line by line.
 
     def stretch(self, scope: Scope, name: str = "f.rowid", begins: str | None = None) -> Where:
         """Of the lines `f` of the word index those from the first visible one to the last.

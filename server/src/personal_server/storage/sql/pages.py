@@ -106,6 +106,17 @@ def _timed_spots(
     return [spot for spot in spots if spot[0] is not None]
 
 
+# The walk, by an example: the newest three mails with `tea`.  The word index is read from its end,
+# asked for as many lines as are wanted; ids are nearly, but not quite, in the order of time:
+#
+#   read:    id 93 (12:04)  id 92 (12:04)  id 91 (12:05)   91 was pushed behind its instant's place
+#   settled: a line whose place lies at or behind the last id read: no later id comes before it
+#
+# While fewer lines than wanted are settled, twice as many more are read.  What is returned is
+# sorted by time, so that pages laid end to end are the list in order.  Most walks end after the
+# first read: only where many lines share a microsecond are places taken.
+
+
 class _WordWalk:
     """The lines of a source that hold words, in the order of time: ids of the index stand in it.
 

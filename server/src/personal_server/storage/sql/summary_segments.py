@@ -49,6 +49,18 @@ from personal_server.storage.sql.summaries import (
 )
 from personal_server.storage.tables import ColumnKind
 
+# What goes in, what comes out.  "Sum of amounts by month, from 10 March 09:00 on", of a stream
+# whose rows of days (`d<n>`: day, facet, value, count, sums) exist:
+#
+#   time     10 Mar 09:00 ──┤ 11 Mar … 31 Mar │ April │ May …
+#   lines    10 Mar 09:00–24:00                              a part of a day: the lines themselves
+#   days                      11 … 31 Mar     │ April │ May  rows of whole days, added up by month
+#   out      one segment of lines and one of days; the figures of both are added (`Segment`)
+#
+# A read limited by one facet (`is_read = true`) takes the rows of that facet; by two, the rows
+# cannot tell it, and `days_of` answers `None`: then the lines are walked.  Nothing is guessed: the
+# figures from days equal those from lines, which the oracle of the tests compares.
+
 # No bucket has more days than a leap year.
 _LENGTH_BITS, _LONGEST = 9, (1 << 9) - 1
 
@@ -79,6 +91,8 @@ class DaySegment(SummedSegment):
         return Statement(f"SELECT {what} FROM {table}{where.sql}{tail}", params)  # noqa: S608
 
 
+# A stretch of days as one number, so that a list of them is one parameter: 19,800 days from 1970 on
+# and 31 days long is 19,800 × 512 + 31.
 def _stretch(first: int, length: int) -> int:
     return first << _LENGTH_BITS | length
 

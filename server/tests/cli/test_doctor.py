@@ -10,7 +10,7 @@ import pytest
 from adapter.tests.rs_client.provider import ORIGIN, RESOURCE, SERVER, FakeProvider
 from personal_server.cli.doctor import HOSTS
 from personal_server.domain.hosts import CODEX
-from server.tests.cli.test_connect import Desk
+from server.tests.cli.owner_desk import OwnerDesk
 
 CHALLENGE = f'Bearer resource_metadata="{ORIGIN}{RESOURCE}/mcp", scope="pdpp:read"'
 TOOLS = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
@@ -67,23 +67,23 @@ class WholeProvider(FakeProvider):
 @pytest.fixture
 def desk(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Desk:
+) -> OwnerDesk:
     monkeypatch.setenv("COLUMNS", "160")
-    return Desk(tmp_path, capsys, WholeProvider())
+    return OwnerDesk(tmp_path, capsys, WholeProvider())
 
 
-def findings(desk: Desk, *options: str, code: int) -> dict[str, Any]:
+def findings(desk: OwnerDesk, *options: str, code: int) -> dict[str, Any]:
     assert desk.run("doctor", ORIGIN, "--json", *options) == code, desk.out
     return {found["check"]: found for found in json.loads(desk.out)}
 
 
-def test_a_sound_server_has_nothing_wrong_for_any_host(desk: Desk) -> None:
+def test_a_sound_server_has_nothing_wrong_for_any_host(desk: OwnerDesk) -> None:
     found = findings(desk, code=0)
     assert {host.name for host in HOSTS} <= set(found)
     assert {one["state"] for one in found.values()} == {"good", "skipped"}
 
 
-def test_with_access_it_tries_tools_refresh_and_revocation(desk: Desk) -> None:
+def test_with_access_it_tries_tools_refresh_and_revocation(desk: OwnerDesk) -> None:
     found = findings(desk, "--authorize", "--no-browser", code=0)
     for check in ("MCP initialize", "MCP tools/list", "Refresh", "Revoked token"):
         assert found[check]["state"] == "good"
@@ -91,7 +91,7 @@ def test_with_access_it_tries_tools_refresh_and_revocation(desk: Desk) -> None:
     assert "pdpp_" not in desk.out + desk.err
 
 
-def test_each_finding_is_one_line_with_what_mends_it(desk: Desk) -> None:
+def test_each_finding_is_one_line_with_what_mends_it(desk: OwnerDesk) -> None:
     desk.provider.changes = {SERVER: (404, {})}
     assert desk.run("doctor", ORIGIN, "--no-authorize") == 69
     lines = desk.out.splitlines()
@@ -116,7 +116,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("changes", "check", "word"), FAULTS)
 def test_each_fault_is_named_with_its_cause(
-    desk: Desk, changes: dict[str, Any], check: str, word: str
+    desk: OwnerDesk, changes: dict[str, Any], check: str, word: str
 ) -> None:
     desk.provider.changes = changes
     found = findings(desk, code=69)[check]
@@ -124,27 +124,27 @@ def test_each_fault_is_named_with_its_cause(
     assert word in found["said"] + found["mend"]
 
 
-def test_a_server_that_is_down_is_one_finding(desk: Desk) -> None:
+def test_a_server_that_is_down_is_one_finding(desk: OwnerDesk) -> None:
     desk.provider.down = True
     found = findings(desk, code=69)
     assert found["Reachable"]["state"] == "wrong"
     assert list(found) == ["Reachable"]
 
 
-def test_a_refusal_of_access_is_a_finding(desk: Desk) -> None:
+def test_a_refusal_of_access_is_a_finding(desk: OwnerDesk) -> None:
     desk.provider.polls = [{"error": "access_denied"}]
     found = findings(desk, "--authorize", "--no-browser", code=69)
     assert found["Access"]["state"] == "wrong"
 
 
-def test_a_missing_tool_is_a_finding(desk: Desk) -> None:
+def test_a_missing_tool_is_a_finding(desk: OwnerDesk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     desk.provider.tools = TOOLS[:5]
     found = findings(desk, "--authorize", "--no-browser", code=69)
     assert "5" in found["MCP tools/list"]["said"].split()
 
 
-def test_hosts_with_a_document_are_tried_with_it(desk: Desk) -> None:
+def test_hosts_with_a_document_are_tried_with_it(desk: OwnerDesk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     found = findings(desk, code=0)
     assert "document" in found["Codex"]["said"]
@@ -153,7 +153,7 @@ def test_hosts_with_a_document_are_tried_with_it(desk: Desk) -> None:
     assert {sent["software_id"] for sent in registered} == {"pdpp-doctor"}
 
 
-def test_a_server_that_refuses_a_document_is_told_so(desk: Desk) -> None:
+def test_a_server_that_refuses_a_document_is_told_so(desk: OwnerDesk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     desk.provider.reaches_documents = False
     found = findings(desk, code=69)
@@ -162,7 +162,7 @@ def test_a_server_that_refuses_a_document_is_told_so(desk: Desk) -> None:
     assert found["Cursor"]["state"] == "good"
 
 
-def test_hosts_register_where_no_documents_are_taken(desk: Desk) -> None:
+def test_hosts_register_where_no_documents_are_taken(desk: OwnerDesk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     changed = {**desk.provider.metadata(), "client_id_metadata_document_supported": False}
     desk.provider.changes = {SERVER: (200, changed)}

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.tests.rs_client.provider import ORIGIN
 from personal_server.web.health import Fault
-from server.tests.cli.test_connect import Desk
+from server.tests.cli.owner_desk import OwnerDesk
 from server.tests.cli.test_doctor import WholeProvider
 
 FAULTS = [
@@ -21,19 +21,19 @@ FAULTS = [
 @pytest.fixture
 def desk(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Desk:
+) -> OwnerDesk:
     monkeypatch.setenv("COLUMNS", "160")
     for name in ("PDPP_BIND", "PDPP_PUBLIC_URL"):
         monkeypatch.delenv(name, raising=False)
-    return Desk(tmp_path, capsys, WholeProvider())
+    return OwnerDesk(tmp_path, capsys, WholeProvider())
 
 
-def asked(desk: Desk, *arguments: str, code: int) -> dict[str, Any]:
+def asked(desk: OwnerDesk, *arguments: str, code: int) -> dict[str, Any]:
     assert desk.run("doctor", *arguments, "--json") == code, desk.out
     return {found["check"]: found for found in json.loads(desk.out)}
 
 
-def test_a_sound_server_of_this_machine_is_three_good_lines(desk: Desk) -> None:
+def test_a_sound_server_of_this_machine_is_three_good_lines(desk: OwnerDesk) -> None:
     found = asked(desk, code=0)
     assert {name: one["state"] for name, one in found.items()} == {
         "Reachable": "good",
@@ -43,7 +43,7 @@ def test_a_sound_server_of_this_machine_is_three_good_lines(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("status", "said"), [(503, "failing"), (200, "degraded")])
-def test_it_names_the_faults_that_health_names(desk: Desk, status: int, said: str) -> None:
+def test_it_names_the_faults_that_health_names(desk: OwnerDesk, status: int, said: str) -> None:
     desk.provider.changes = {"/healthz": (status, {"status": said, "faults": FAULTS})}
     found = asked(desk, code=69)
     assert found["Health: disk"]["mend"] == "Free space."
@@ -51,7 +51,7 @@ def test_it_names_the_faults_that_health_names(desk: Desk, status: int, said: st
     assert found["Health: task.backup"]["state"] == "wrong"
 
 
-def test_it_tells_of_work_that_is_under_way(desk: Desk) -> None:
+def test_it_tells_of_work_that_is_under_way(desk: OwnerDesk) -> None:
     said = {"status": "ok", "progress": {"rebuilding": 42}}
     desk.provider.changes = {"/healthz": (200, said)}
     found = asked(desk, code=0)["Under way: rebuilding"]
@@ -59,7 +59,7 @@ def test_it_tells_of_work_that_is_under_way(desk: Desk) -> None:
     assert "42" in found["said"].split()
 
 
-def test_it_tells_the_memory_of_each_process(desk: Desk) -> None:
+def test_it_tells_the_memory_of_each_process(desk: OwnerDesk) -> None:
     said = {
         "status": "ok",
         "workers": [{"memory_bytes": 117_400_000}, {"memory_bytes": 98_000_000}],
@@ -70,19 +70,19 @@ def test_it_tells_the_memory_of_each_process(desk: Desk) -> None:
     assert re.findall("[0-9]+", found["said"]) == ["2", "117", "98"]
 
 
-def test_a_server_that_does_not_run_is_said_to_not_run(desk: Desk) -> None:
+def test_a_server_that_does_not_run_is_said_to_not_run(desk: OwnerDesk) -> None:
     desk.provider.down = True
     found = asked(desk, code=69)
     assert found["Reachable"]["state"] == "wrong"
     assert "pdpp serve" in found["Reachable"]["mend"]
 
 
-def test_something_else_at_its_address_is_not_taken_for_it(desk: Desk) -> None:
+def test_something_else_at_its_address_is_not_taken_for_it(desk: OwnerDesk) -> None:
     desk.provider.changes = {"/healthz": (200, {"status": "fine"})}
     assert asked(desk, code=69)["Reachable"]["state"] == "wrong"
 
 
-def test_a_server_in_need_of_care_is_still_checked_for_hosts(desk: Desk) -> None:
+def test_a_server_in_need_of_care_is_still_checked_for_hosts(desk: OwnerDesk) -> None:
     desk.provider.changes = {"/healthz": (200, {"status": "degraded", "faults": FAULTS[1:]})}
     found = asked(desk, ORIGIN, code=69)
     assert found["Reachable"]["state"] == found["Codex"]["state"] == "good"

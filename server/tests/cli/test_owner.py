@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapter.tests.rs_client.provider import ORIGIN
 from pdpp_kernel.errors import SignInFailed
+from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from personal_server.granting.owner_sessions import Browser
+from server.tests.cli.owner_desk import OwnerDesk
 
 
 def test_a_printed_link_signs_in_once(terminal: Any) -> None:
@@ -63,3 +67,16 @@ def test_signing_out_ends_every_session_and_must_be_meant(terminal: Any) -> None
     assert sign_in.session(cookie) is not None
     assert terminal.run("owner", "sign-out", "--all") == 0
     assert sign_in.session(cookie) is None
+
+
+def test_the_owner_profile_stands_apart_and_is_given_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = OwnerDesk(tmp_path, capsys)
+    assert desk.run("owner", "login", ORIGIN) == 0
+    kept = CredentialCache(desk.folder / "home", folder="owners").load(ORIGIN)
+    assert kept.token_kind == "owner"
+    assert desk.cache.providers() == ()
+    assert desk.run("owner", "logout", ORIGIN) == 0
+    assert desk.provider.forms("/oauth/revoke")[0]["token"] == "pdpp_rt_1"
+    assert desk.run("owner", "logout", ORIGIN) == 78

@@ -1,68 +1,14 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cyclopts
 import httpx2
 import pytest
 
-from adapter.tests.rs_client.provider import ORIGIN, PENDING, SERVER, FakeProvider, FakeTime
-from pdpp_mcp_server.commands.connect import CommandContext, connect_command
-from pdpp_mcp_server.commands.exits import run_app
-from pdpp_mcp_server.commands.status import add_cached_access
-from pdpp_mcp_server.rs_client.authorization_flows import PollWait
-from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
-from personal_server.cli.doctor import doctor_command
-from personal_server.cli.owner import add_owner_profile
-
-SECRET = re.compile(r"pdpp_(at|rt|ac|dc|ol|is)_")
-NOW_NS = 1_795_000_000_000_000_000
-
-
-@dataclass
-class Desk:
-    """A computer from which somebody connects."""
-
-    folder: Path
-    capture: pytest.CaptureFixture[str]
-    provider: FakeProvider = field(default_factory=FakeProvider)
-    time: FakeTime = field(default_factory=FakeTime)
-    visited: list[str] = field(default_factory=list[str])
-    now_ns: int = NOW_NS
-    out: str = ""
-    err: str = ""
-
-    @property
-    def cache(self) -> CredentialCache:
-        return CredentialCache(self.folder / ".pdpp")
-
-    def browse(self, address: str) -> None:
-        self.visited.append(address)
-
-    def run(self, *arguments: str) -> int:
-        around = CommandContext(
-            default_cache=lambda: self.folder / ".pdpp",
-            exchange=lambda: self.provider.exchange,
-            open_browser=self.browse,
-            clock=lambda: self.now_ns,
-            waiting=PollWait(self.time.sleep, self.time.monotonic),
-        )
-        app = cyclopts.App(name="pdpp")
-        app.command(connect_command(around), name="connect")
-        app.command(doctor_command(around), name="doctor")
-        add_cached_access(app, around)
-        owner = cyclopts.App(name="owner")
-        add_owner_profile(owner, around, self.folder / "home")
-        app.command(owner)
-        code = run_app(app, arguments)
-        self.out, self.err = self.capture.readouterr()
-        shown = self.err if arguments[:1] == ("token",) else self.out + self.err
-        assert not SECRET.search(shown), "Only `pdpp token` may show a token, and nothing else."
-        return code
+from adapter.tests.commands.desk import Desk
+from adapter.tests.rs_client.provider import ORIGIN, PENDING, SERVER
 
 
 @pytest.fixture
@@ -202,13 +148,3 @@ def test_each_way_of_failing_has_its_exit_code_and_leaves_no_credential(
 )
 def test_a_command_that_cannot_be_meant_is_usage(desk: Desk, arguments: tuple[str, ...]) -> None:
     assert desk.run("connect", *arguments) == 64
-
-
-def test_the_owner_profile_stands_apart_and_is_given_back(desk: Desk) -> None:
-    assert desk.run("owner", "login", ORIGIN) == 0
-    kept = CredentialCache(desk.folder / "home", folder="owners").load(ORIGIN)
-    assert kept.token_kind == "owner"
-    assert desk.cache.providers() == ()
-    assert desk.run("owner", "logout", ORIGIN) == 0
-    assert desk.provider.forms("/oauth/revoke")[0]["token"] == "pdpp_rt_1"
-    assert desk.run("owner", "logout", ORIGIN) == 78

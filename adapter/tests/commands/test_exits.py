@@ -107,7 +107,7 @@ def test_wrong_usage_ends_with_64(arguments: list[str]) -> None:
 
 def test_a_reader_that_has_enough_is_no_failure() -> None:
     script = (
-        "import sys; from server.tests.cli.test_exits import app, run_app;"
+        "import sys; from adapter.tests.commands.test_exits import app, run_app;"
         "sys.exit(run_app(app, ['chatter']))"
     )
     process = subprocess.Popen(

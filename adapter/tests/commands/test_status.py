@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from adapter.tests.commands.desk import NOW_NS, Desk
 from adapter.tests.rs_client.provider import ORIGIN
-from server.tests.cli.test_connect import NOW_NS, Desk
 
 
 @pytest.fixture

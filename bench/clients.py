@@ -143,6 +143,8 @@ class StdioCaller:
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait(timeout=20)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def __enter__(self) -> Self:
         """Return the caller."""

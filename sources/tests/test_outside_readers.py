@@ -22,7 +22,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that Python searches; what a test loads from it is forgotten."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(folder)  # pyright: ignore[reportUnknownMemberType]
     known = set(sys.modules)
     yield folder
     for name in set(sys.modules) - known:

@@ -27,7 +27,6 @@ from pdpp_kernel.persons import Corrections
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.storage.meaning import blob_ids
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Batch,
@@ -47,6 +46,7 @@ from personal_server.storage.ports import (
     WaitingRecord,
     WriteOutcome,
 )
+from personal_server.storage.row_rules import blob_ids
 from tests.oracle.memory_passages import lacking
 from tests.oracle.memory_snapshot import MemorySnapshot
 from tests.oracle.memory_state import Place, State

@@ -10,7 +10,7 @@ from pdpp_kernel.vectors import DISTANCE_DECIMALS, distance
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.meaning import holds, latest_change
+from personal_server.storage.row_rules import holds, latest_change
 from tests.oracle.memory_state import Place, State
 
 

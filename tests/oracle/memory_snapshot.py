@@ -55,7 +55,8 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
-from personal_server.storage.meaning import (
+from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
+from personal_server.storage.row_rules import (
     blob_ids,
     fold,
     foreign_value,
@@ -63,7 +64,6 @@ from personal_server.storage.meaning import (
     latest_change,
     stored_text,
 )
-from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_passages import nearest, waiting

@@ -9,7 +9,6 @@ from pdpp_kernel.persons import NO_CORRECTIONS, Corrections, PersonField
 from pdpp_kernel.record import FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection
-from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
     BlobUpload,
     Collection,
@@ -20,6 +19,7 @@ from personal_server.storage.ports import (
     StreamState,
     ThreadMark,
 )
+from personal_server.storage.row_rules import changed_fields
 
 Place = tuple[str, str]
 Embedded = tuple[str, str, str, str]

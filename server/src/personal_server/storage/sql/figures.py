@@ -12,7 +12,7 @@ from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Span, Summary
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.meaning import (
+from personal_server.storage.row_rules import (
     granted_lexical_fields,
     holds_words,
     latest_change,

@@ -33,7 +33,7 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.enforcement.scopes import TimedScope
-from personal_server.storage.meaning import fold, foreign_value, granted_lexical_fields
+from personal_server.storage.row_rules import fold, foreign_value, granted_lexical_fields
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
 from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column

@@ -25,8 +25,8 @@ from personal_server.storage.damage import (
     line_sum,
     record_sum,
 )
-from personal_server.storage.meaning import latest_change
 from personal_server.storage.ports import Derived, once
+from personal_server.storage.row_rules import latest_change
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (

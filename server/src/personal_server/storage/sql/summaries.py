@@ -16,7 +16,7 @@ from typing import NamedTuple
 import orjson
 
 from pdpp_kernel.values import COMPARED_CODE_POINTS, DAY_NANOSECONDS, ValueKind
-from personal_server.storage.meaning import TIME_KINDS
+from personal_server.storage.row_rules import TIME_KINDS
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.layout import Column, Layout

@@ -26,8 +26,8 @@ from pdpp_kernel.values import DAY_NANOSECONDS, MAX_INTEGER, ValueKind, bound
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.storage.authorization import CanaryRow
 from personal_server.storage.damage import is_line_of, line_sum, record_sum
-from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
+from personal_server.storage.row_rules import changed_fields
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.disclosures import forget_details_of

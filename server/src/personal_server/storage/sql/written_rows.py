@@ -20,8 +20,8 @@ from pdpp_kernel.values import (
     bound,
     comparable,
 )
-from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
+from personal_server.storage.row_rules import blob_ids, fold
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pdpp_kernel.record import FieldChange
 from pdpp_kernel.values import ValueKind
-from personal_server.storage.meaning import changed_fields, fold, foreign_value, latest_change
+from personal_server.storage.row_rules import changed_fields, fold, foreign_value, latest_change
 
 
 def test_a_field_changed_if_its_json_did() -> None:

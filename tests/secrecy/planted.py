@@ -23,7 +23,7 @@ from personal_server.consent.credentials import (
 )
 from personal_server.storage.authorization import AuditRow
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
-from personal_server.storage.sql.schema import Step, known_steps
+from personal_server.storage.sql.migrations import Step, known_steps
 from personal_server.storage.sqlite.database import SqliteDatabase
 
 RECORDS = Step("999_records", "CREATE TABLE h1 (id INTEGER PRIMARY KEY, data TEXT)")

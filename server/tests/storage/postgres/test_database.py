@@ -19,7 +19,7 @@ from personal_server.storage.postgres import database as postgres
 from personal_server.storage.postgres import session as sessions
 from personal_server.storage.postgres.database import ForeignSchema, PostgresDatabase
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.schema import DatabaseTooNew
+from personal_server.storage.sql.migrations import DatabaseTooNew
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.ports.asking import feed, search, told
 from server.tests.storage.worlds import condition, furnish, keys, note, order, scope, write

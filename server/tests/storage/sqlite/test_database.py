@@ -14,7 +14,7 @@ import pytest
 from pdpp_kernel.errors import QueryTimeout, StorageUnavailable
 from personal_server.storage.ports import PastBudget, once
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.schema import DatabaseTooNew, DatabaseTooOld, Step
+from personal_server.storage.sql.migrations import DatabaseTooNew, DatabaseTooOld, Step
 from personal_server.storage.sqlite.database import (
     BRIEF_BYTES,
     DatabaseInUse,
@@ -268,7 +268,7 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path) -> None:
         """
         import os, signal, sys
         from pathlib import Path
-        from personal_server.storage.sql.schema import Step
+        from personal_server.storage.sql.migrations import Step
         from personal_server.storage.sqlite import database
         class Database(database.SqliteDatabase):
             def _open(self, *sizes, **how):

@@ -43,7 +43,7 @@ from personal_server.storage.postgres.session import (
     connect_with,
 )
 from personal_server.storage.sql.driver import Line, Session
-from personal_server.storage.sql.schema import (
+from personal_server.storage.sql.migrations import (
     Step,
     known_steps,
     missing_steps,

@@ -32,8 +32,8 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
+from personal_server.storage.sql.migrations import known_steps, tables_of
 from personal_server.storage.sql.passages import put_signs
-from personal_server.storage.sql.schema import known_steps, tables_of
 from personal_server.storage.sql.source_tables import checked_data
 from personal_server.storage.sql.statements import SUBJECT
 from personal_server.storage.sql.word_index import marked_words

@@ -2,8 +2,8 @@
 
 Rule: one *server* per file; commands of the owner (import, grant, link) open it beside the server,
 so what is remembered of one state is forgotten once anybody wrote.  One writer at a
-time, readers on their own connections (WAL).  Tables come from steps (`storage/sql/schema`), which
-an existing file takes while no server works on it.
+time, readers on their own connections (WAL).  Tables come from steps (`storage/sql/migrations`),
+which an existing file takes while no server works on it.
 
 Raises: DatabaseInUse, DatabaseTooNew, DatabaseTooOld, StorageUnavailable, QueryTimeout.
 """
@@ -48,7 +48,7 @@ from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, Session, T
-from personal_server.storage.sql.schema import (
+from personal_server.storage.sql.migrations import (
     BeforeMigration,
     Step,
     known_steps,

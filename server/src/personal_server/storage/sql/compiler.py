@@ -27,7 +27,7 @@ from personal_server.enforcement.scopes import Scope
 from personal_server.storage.row_rules import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout, held_digest
-from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
+from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.tables import ColumnKind
 
 # So many words of a text tell it from almost all others.

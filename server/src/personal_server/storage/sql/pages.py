@@ -37,8 +37,8 @@ from personal_server.storage.row_rules import fold, foreign_value, granted_lexic
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
 from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
-from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
 FEW = 1_000

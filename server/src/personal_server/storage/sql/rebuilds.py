@@ -40,6 +40,7 @@ from personal_server.storage.sql.passages import (
     forget_passages,
     forget_some_passages,
 )
+from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     all_sources,
@@ -49,13 +50,7 @@ from personal_server.storage.sql.source_tables import (
 )
 from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
 from personal_server.storage.sql.summaries import count_lines, uncount_lines
-from personal_server.storage.sql.written_rows import (
-    NewLines,
-    free_places,
-    place_in_time,
-    prepare_one,
-    put_mentions,
-)
+from personal_server.storage.sql.written_rows import NewLines, prepare_one, put_mentions
 from personal_server.storage.tables import ColumnKind
 
 # Sources of at most so many records are rebuilt where it is asked for: nobody notices.

@@ -57,6 +57,7 @@ from personal_server.storage.sql.passages import (
 )
 from personal_server.storage.sql.persons import forget_lost_corrections
 from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
+from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     StorePart,
@@ -87,9 +88,7 @@ from personal_server.storage.sql.written_rows import (
     FLUSHED_BYTES,
     NewLines,
     Prepared,
-    free_places,
     limiting_values,
-    place_in_time,
     prepare,
     prepare_again,
     put_mentions,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from zlib import crc32
 
 import orjson
 
@@ -34,14 +33,7 @@ from personal_server.storage.tables import ColumnKind
 # So many records are looked up and written at once, of so many bytes.
 FLUSHED_AT = 2_000
 FLUSHED_BYTES = 8 * 1024 * 1024
-# Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
-SLOT_BITS = 5
-# A record whose place is taken stands at most so many ids later.
-WIDEST_PROBE = 1 << 31
 _FORGET_MENTIONS = f"{delete(MentionRow, MentionRow.source, MentionRow.field)} AND key IN"
-_TIMELESS = -5 * 10**18
-# Before every place of a record that has a time.
-FIRST_IN_TIME = -3 * 10**18
 
 
 class Prepared(NamedTuple):
@@ -145,45 +137,6 @@ def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Valu
 def _placed_ns(values: Sequence[Value], layout: Layout) -> int | None:
     instant = _instant(values, layout, layout.placed)
     return int(instant) if isinstance(instant, int | float) else None
-
-
-def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> int:
-    """Where a record stands in time (`Layout.placed`); without one, before all that have one.
-
-    Streams without times stand in the order of their creation.
-    """
-    if placed_ns is not None:
-        # a column holds instants beyond 64 bits as doubles, which may lie before them
-        kept = bound(placed_ns)
-        return (int(kept) if isinstance(kept, float) else placed_ns) // 1_000 << SLOT_BITS
-    created = created_at_ns // 1_000 << SLOT_BITS
-    return created if layout.column(layout.placed) is None else _TIMELESS + created
-
-
-def free_places(
-    session: Session, number: int, wanted: Sequence[tuple[int, str]], kept: Iterable[int] = ()
-) -> list[int]:
-    """For new records, as (place in time, key), the first free ids near their places.
-
-    Those that are `kept` will be taken again.
-    """
-    ids = session.dialect.values("?", ColumnKind.INTEGER)
-    find = f"SELECT id FROM r{number} WHERE id IN {ids}"  # noqa: S608
-    chosen, given = [at for at, _ in wanted], set(kept)
-    waiting, attempt = list(range(len(wanted))), 0
-    while waiting:
-        asked = orjson.dumps([chosen[n] for n in waiting]).decode()
-        taken = {line[0] for line in session.rows(find, (asked,))}
-        waiting, before = list[int](), waiting
-        for n in before:
-            if chosen[n] not in taken and chosen[n] not in given:
-                given.add(chosen[n])
-                continue
-            at, key = wanted[n]
-            chosen[n] = at + crc32(f"{attempt} {key}".encode()) % min(32 << attempt, WIDEST_PROBE)
-            waiting.append(n)
-        attempt += 1
-    return chosen
 
 
 def put_mentions(

@@ -20,12 +20,15 @@ from personal_server.granting.codes import Redemption
 from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.ports import StoredDeclaration
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.granting.conftest import VERIFIER, entry, make_bench
 from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.sql.test_writes import MARKER, traces
+from server.tests.storage.sql.records.test_writes import (
+    MARKER,
+    traces,
+)
 from server.tests.storage.worlds import declaration, furnish, note, order, scope, write
 
 ROOT = Path(__file__).resolve().parents[2]

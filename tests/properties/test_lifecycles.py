@@ -33,7 +33,7 @@ from personal_server.storage.authorization import (
     GrantRow,
     TokenRow,
 )
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

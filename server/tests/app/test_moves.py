@@ -12,10 +12,10 @@ from personal_server.app.backups import BackupOrder, make_backup, restore_backup
 from personal_server.app.moves import move
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
+from personal_server.storage.sql.care.whole_copy import CopyRefused, Tell
 from personal_server.storage.sql.fixed_tables import PassageRow
-from personal_server.storage.sql.passages import put_signs
+from personal_server.storage.sql.records.passages import put_signs
 from personal_server.storage.sql.statements import insert
-from personal_server.storage.sql.whole_copy import CopyRefused, Tell
 from personal_server.upkeep.logs import signing_key, verify_log
 from personal_server.upkeep.ownership import DataMismatch
 from server.tests.app.whole import Whole, reopened

@@ -36,7 +36,7 @@ from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch

@@ -19,8 +19,8 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.doctor import doctor_command
 from personal_server.settings import Settings
 from personal_server.storage.damage import line_sum, record_sum
-from personal_server.storage.sql import rebuilds
-from personal_server.storage.sql.blobs import PREFIX, blob_path
+from personal_server.storage.sql.records import rebuilds
+from personal_server.storage.sql.records.blobs import PREFIX, blob_path
 from server.tests.storage.ports.asking import search
 from server.tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 

@@ -46,7 +46,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import SealingKey
-from personal_server.storage.sql.authorization import (
+from personal_server.storage.sql.logs.authorization import (
     SqlAuthorizationStore,
     SqlAuthorizationTransaction,
 )

@@ -27,7 +27,7 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.postgresql import postgres_database

@@ -23,7 +23,7 @@ from personal_server.enforcement.plans import (
 )
 from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import WriteOutcome
-from personal_server.storage.sql import rebuilds
+from personal_server.storage.sql.records import rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.ports.asking import search

@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore, ShareOf
-from personal_server.storage.sql.disclosures import SqlDisclosures
+from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.postgresql import postgres_database

@@ -13,7 +13,7 @@ from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings
 from personal_server.storage.ports import ClockNote
-from personal_server.storage.sql.upkeep import SqlUpkeepStore
+from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.upkeep.clock import ClockWatch, accept_clock
 
 JOURNAL = Path(__file__).parents[1] / "samples" / "journal.json"

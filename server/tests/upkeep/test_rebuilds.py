@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.sql import rebuilds
+from personal_server.storage.sql.records import rebuilds
 from personal_server.upkeep.rebuilds import SLICES_AT_ONCE, RebuildWork
 from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.sql.test_rebuilds import declare, furnished
+from server.tests.storage.sql.records.test_rebuilds import (
+    declare,
+    furnished,
+)
 from server.tests.storage.worlds import DECLARED, note, write
 
 

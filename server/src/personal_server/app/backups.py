@@ -31,10 +31,10 @@ from personal_server.granting.pauses import EndedAccess, close_after_restore
 from personal_server.granting.revocations import end_access
 from personal_server.settings import Settings
 from personal_server.storage.ports import BackupProof, BackupSchedule, StoreCounts
-from personal_server.storage.sql.blobs import PREFIX, blob_path
+from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.fixed_tables import BackupRow
-from personal_server.storage.sql.upkeep import SqlUpkeepStore
-from personal_server.storage.sql.writes import key_digest
+from personal_server.storage.sql.records.blobs import PREFIX, blob_path
+from personal_server.storage.sql.records.writes import key_digest
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backups import (
     BLOBS,

@@ -12,10 +12,10 @@ from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
 from pdpp_mcp_server.settings import InvalidSetting
 from personal_server.settings import Settings
+from personal_server.storage.sql.care.integrity import WordIndexes
+from personal_server.storage.sql.care.whole_copy import DatabaseCopy, is_being_copied
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.integrity import WordIndexes
 from personal_server.storage.sql.store import SearchableDatabase
-from personal_server.storage.sql.whole_copy import DatabaseCopy, is_being_copied
 from personal_server.storage.sqlite.database import (
     DatabaseInUse,
     SqliteDatabase,

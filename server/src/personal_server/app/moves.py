@@ -13,8 +13,8 @@ from personal_server.app.databases import open_database
 from personal_server.app.stores import Stores, open_stores
 from personal_server.configuration_file import configuration_path, read_configuration
 from personal_server.settings import Settings
-from personal_server.storage.sql.blobs import blob_path
-from personal_server.storage.sql.whole_copy import CopyRefused, DatabaseCopy, Tell, silently
+from personal_server.storage.sql.care.whole_copy import CopyRefused, DatabaseCopy, Tell, silently
+from personal_server.storage.sql.records.blobs import blob_path
 from personal_server.upkeep.backups import fsync_folder
 from personal_server.upkeep.ledger import NAME as LEDGER
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from personal_server.app.databases import ServerDatabase
 from personal_server.reading.identification import OneState, OpenBriefly, OpenState
-from personal_server.storage.sql import authorization
 from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.logs import authorization
 from personal_server.storage.sql.store import SqlSnapshot
 
 

@@ -34,11 +34,11 @@ from personal_server.settings import FORWARDED, Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import ChangeSignal, DisclosureStore, RecordStore
-from personal_server.storage.sql import authorization, disclosures
+from personal_server.storage.sql.care.integrity import DamagedTable, IntegrityChecks
+from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sql.change_signal import DatabaseSignal
-from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
+from personal_server.storage.sql.logs import authorization, disclosures
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.damage import damaged_tables
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import DataMismatch, require_own_files, settle_owner

@@ -18,7 +18,7 @@ from pdpp_mcp_server.settings import InvalidSetting
 from personal_server.app.moves import move
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import Settings, from_env
-from personal_server.storage.sql.whole_copy import Tell
+from personal_server.storage.sql.care.whole_copy import Tell
 
 
 def move_command(*, to: str, schema: str | None = None, json: bool = False) -> None:

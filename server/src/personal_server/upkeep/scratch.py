@@ -1,7 +1,7 @@
 """What a process that was killed left in the data directory.
 
 Rule: a file or folder that names its process goes when that process is gone; one that names none
-when it is a day old.  Scratch of uploads is swept with the blobs (`storage/sql/blobs`).
+when it is a day old.  Scratch of uploads is swept with the blobs (`storage/sql/records/blobs`).
 """
 
 from __future__ import annotations

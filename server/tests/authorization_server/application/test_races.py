@@ -31,7 +31,7 @@ from pdpp_kernel.errors import OAuthRefusal
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Refresh, Rotating
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase
 

@@ -13,7 +13,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql import changes
+from personal_server.storage.sql.reads import changes
 from server.tests.storage.plans_at_random import KEYS, TIMES
 from server.tests.storage.ports.asking import BOTH, A, feed, horizon, told
 from server.tests.storage.worlds import condition, note, order, scope, write

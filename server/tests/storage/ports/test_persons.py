@@ -18,7 +18,7 @@ from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
-from personal_server.storage.sql import rebuilds
+from personal_server.storage.sql.records import rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import BY_DATABASE, Opened
 from server.tests.storage.worlds import connection, declaration, scope

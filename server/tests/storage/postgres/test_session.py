@@ -14,8 +14,8 @@ from personal_server.enforcement.plans import FieldWindowPlan, RecordPlan, Recor
 from personal_server.granting.reading_alarms import ReadingWatch
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.postgres.database import PostgresDatabase
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
-from personal_server.storage.sql.disclosures import SqlDisclosures
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from server.tests.storage.postgres.wire import Wire, wire
 from server.tests.storage.test_ports import FIRST, SECOND

@@ -22,7 +22,8 @@ from personal_server.domain.search_words import tokens
 from personal_server.enforcement.plans import SearchPlan, TimelinePlan
 from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql import changes, figures, pages, segments, writes
+from personal_server.storage.sql.reads import changes, figures, pages, segments
+from personal_server.storage.sql.records import writes
 from server.tests.storage.conftest import BY_DATABASE, Opened
 from server.tests.storage.plans_at_random import (
     BLOB_BYTES,

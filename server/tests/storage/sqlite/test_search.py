@@ -27,7 +27,7 @@ from personal_server.enforcement.plans import (
     TimelinePlan,
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
-from personal_server.storage.sql import search
+from personal_server.storage.sql.reads import search
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from server.tests.storage.ports.asking import receive
 from server.tests.storage.sqlite.work import Counters, Work, counted_store, work_of

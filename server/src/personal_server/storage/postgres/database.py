@@ -50,7 +50,7 @@ from personal_server.storage.sql.migrations import (
     tables_of,
     take_steps,
 )
-from personal_server.storage.sql.search import count_terms, search
+from personal_server.storage.sql.reads.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.writability import Writability
 

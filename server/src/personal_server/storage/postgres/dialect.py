@@ -23,7 +23,7 @@ from pdpp_kernel.values import Comparable, ValueKind, bound
 from pdpp_kernel.vectors import distance_from
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.sql.dialect import Conditions, Lines, Value
-from personal_server.storage.sql.word_index import Entry, sought_entries
+from personal_server.storage.sql.records.word_index import Entry, sought_entries
 from personal_server.storage.tables import ColumnKind
 
 _TEXT = 'text COLLATE "C"'

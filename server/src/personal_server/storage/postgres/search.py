@@ -20,8 +20,14 @@ from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import FORM
-from personal_server.storage.sql.search import IndexedPart
-from personal_server.storage.sql.word_index import FAMILY_MARK, MARK, STEM_MARK, Entry, entries
+from personal_server.storage.sql.reads.search import IndexedPart
+from personal_server.storage.sql.records.word_index import (
+    FAMILY_MARK,
+    MARK,
+    STEM_MARK,
+    Entry,
+    entries,
+)
 
 Asked = tuple[str, tuple[Value, ...]]
 # Of each word, the newest blocks are read at first: so many, and then so many more.

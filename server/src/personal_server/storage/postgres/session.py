@@ -26,12 +26,12 @@ from psycopg.types.string import StrDumper
 from personal_server.storage.authorization import ReadingSpanRow, ReadingWordsRow
 from personal_server.storage.postgres.dialect import DIALECT, render_double
 from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.sql.disclosures import (
+from personal_server.storage.sql.driver import Line, T
+from personal_server.storage.sql.logs.disclosures import (
     DisclosureDetailRow,
     DisclosureRow,
     DisclosureShareRow,
 )
-from personal_server.storage.sql.driver import Line, T
 
 _log = logging.getLogger(__name__)
 # So many lines are fetched at once where they are read as they come.

@@ -25,16 +25,6 @@ from personal_server.storage.ports import (
     StoredStream,
     once,
 )
-from personal_server.storage.sql import aggregates, blobs, changes, figures, pages, passages
-from personal_server.storage.sql.blobs import BlobsPart
-from personal_server.storage.sql.catalog import (
-    CONNECTION_COLUMNS,
-    DECLARATION,
-    CatalogPart,
-    stored_connection,
-    stored_declaration,
-)
-from personal_server.storage.sql.collectors import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -48,10 +38,22 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.passages import PassagesPart
-from personal_server.storage.sql.persons import PersonsPart, make_persons
-from personal_server.storage.sql.rebuilds import adopt
-from personal_server.storage.sql.search import walked_seconds
+from personal_server.storage.sql.reads import aggregates, changes, figures, pages
+from personal_server.storage.sql.reads.search import walked_seconds
+from personal_server.storage.sql.records import blobs, passages
+from personal_server.storage.sql.records.blobs import BlobsPart
+from personal_server.storage.sql.records.catalog import (
+    CONNECTION_COLUMNS,
+    DECLARATION,
+    CatalogPart,
+    stored_connection,
+    stored_declaration,
+)
+from personal_server.storage.sql.records.collectors import CollectorsPart
+from personal_server.storage.sql.records.passages import PassagesPart
+from personal_server.storage.sql.records.persons import PersonsPart, make_persons
+from personal_server.storage.sql.records.rebuilds import adopt
+from personal_server.storage.sql.records.writes import RecordsPart
 from personal_server.storage.sql.source_tables import (
     Reader,
     SourceTables,
@@ -60,7 +62,6 @@ from personal_server.storage.sql.source_tables import (
     find_source,
 )
 from personal_server.storage.sql.statements import ignoring, insert, select
-from personal_server.storage.sql.writes import RecordsPart
 
 # the columns of a `SealingKey`, in the order of its members
 _KEY_COLUMNS = (SealingKeyRow.key_id, SealingKeyRow.secret, SealingKeyRow.created_at)

@@ -16,8 +16,8 @@ import apsw
 
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.refused_writes import READ_ONLY
+from personal_server.storage.sql.care.integrity import DamagedTable
 from personal_server.storage.sql.fixed_tables import SourceRow
-from personal_server.storage.sql.integrity import DamagedTable
 from personal_server.storage.sqlite.database import BUSY_MS, Opening, translated
 
 _OF_SOURCE = re.compile(r"(?P<kind>[rhwfdg])(?P<number>\d+)(_\w+)?")

@@ -55,7 +55,7 @@ from personal_server.storage.sql.migrations import (
     missing_steps,
     take_steps,
 )
-from personal_server.storage.sql.search import count_terms, search
+from personal_server.storage.sql.reads.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
 from personal_server.storage.sqlite.search import FtsPart

@@ -9,8 +9,8 @@ import orjson
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.storage.sql.compiler import Statement, Where
-from personal_server.storage.sql.search import IndexedPart
-from personal_server.storage.sql.word_index import entries
+from personal_server.storage.sql.reads.search import IndexedPart
+from personal_server.storage.sql.records.word_index import entries
 from personal_server.storage.sqlite.dialect import all_in_any
 
 

@@ -14,22 +14,11 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.storage.catalog import kept_declaration
 from personal_server.storage.ports import Rebuild, StoredDeclaration
 from personal_server.storage.sql.driver import Line, Session
-from personal_server.storage.sql.fixed_tables import (
-    ConnectionRow,
-    DeclarationRow,
-    LayoutRow,
-)
+from personal_server.storage.sql.fixed_tables import ConnectionRow, DeclarationRow, LayoutRow
 from personal_server.storage.sql.layout import layouts
-from personal_server.storage.sql.rebuilds import LAST_SEQUENCE, progress, slice_once, want
+from personal_server.storage.sql.records.rebuilds import LAST_SEQUENCE, progress, slice_once, want
 from personal_server.storage.sql.source_tables import StorePart, all_sources
-from personal_server.storage.sql.statements import (
-    delete,
-    exists,
-    insert,
-    listed,
-    select,
-    update,
-)
+from personal_server.storage.sql.statements import delete, exists, insert, listed, select, update
 
 # The columns of a `StoredDeclaration` and of a `Connection`, in the order of their members.
 DECLARATION_COLUMNS = (

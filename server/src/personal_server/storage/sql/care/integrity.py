@@ -19,7 +19,6 @@ import orjson
 from pdpp_kernel.errors import PersonalServerError, StorageUnavailable
 from pdpp_kernel.record import JsonObject, canonical_key
 from personal_server.storage.damage import line_sum
-from personal_server.storage.sql.blobs import PREFIX, blob_path, digest_of, stray_files
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -31,7 +30,10 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import FORM
-from personal_server.storage.sql.rebuilds import make_anew
+from personal_server.storage.sql.records.blobs import PREFIX, blob_path, digest_of, stray_files
+from personal_server.storage.sql.records.rebuilds import make_anew
+from personal_server.storage.sql.records.summaries import summaries_are_sound
+from personal_server.storage.sql.records.written_rows import prepare_one
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     all_sources,
@@ -39,8 +41,6 @@ from personal_server.storage.sql.source_tables import (
     find_source,
 )
 from personal_server.storage.sql.statements import exists, select
-from personal_server.storage.sql.summaries import summaries_are_sound
-from personal_server.storage.sql.written_rows import prepare_one
 
 # Longer words stand in the index by their beginning.
 LONGEST_WORD_BYTES = 32_768

@@ -14,18 +14,7 @@ import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
-from personal_server.storage.ports import (
-    BackupProof,
-    BackupSchedule,
-    ClockNote,
-    StoreCounts,
-)
-from personal_server.storage.sql.authorization import AUDIT
-from personal_server.storage.sql.disclosures import (
-    DISCLOSURES,
-    DisclosureRow,
-    kept_commitments,
-)
+from personal_server.storage.ports import BackupProof, BackupSchedule, ClockNote, StoreCounts
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
     BackupRow,
@@ -39,7 +28,13 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.log_chain import LogHeadRow
+from personal_server.storage.sql.logs.authorization import AUDIT
+from personal_server.storage.sql.logs.disclosures import (
+    DISCLOSURES,
+    DisclosureRow,
+    kept_commitments,
+)
+from personal_server.storage.sql.logs.log_chain import LogHeadRow
 from personal_server.storage.sql.statements import (
     delete,
     ignoring,

@@ -36,7 +36,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.sign_blocks import (
+from personal_server.storage.sql.records.sign_blocks import (
     EVERYTHING,
     can_pack,
     nearest_in_blocks,

@@ -19,13 +19,10 @@ from personal_server.storage.authorization import (
     ListPlace,
     R,
 )
-from personal_server.storage.sql.authorization_lists import (
-    client_conditions,
-    held_ids,
-)
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
-from personal_server.storage.sql.log_chain import ChainedLog
+from personal_server.storage.sql.logs.authorization_lists import client_conditions, held_ids
+from personal_server.storage.sql.logs.log_chain import ChainedLog
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,

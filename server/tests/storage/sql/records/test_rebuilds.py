@@ -18,13 +18,16 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.enforcement.rows import Matches
 from personal_server.settings import Settings
 from personal_server.storage.ports import Rebuild, RecordStore
-from personal_server.storage.sql import rebuilds, word_index
+from personal_server.storage.sql.records import rebuilds, word_index
 from server.tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from server.tests.storage.plans_at_random import CONNECTIONS
 from server.tests.storage.ports.asking import feed, horizon, search, told
 from server.tests.storage.released.directory import NOTEBOOK, unpack
+from server.tests.storage.sql.records.test_writes import (
+    MARKER,
+    traces,
+)
 from server.tests.storage.sql.test_store import AT_RANDOM, compare, write_at_random
-from server.tests.storage.sql.test_writes import MARKER, traces
 from server.tests.storage.worlds import (
     DECLARED,
     FILES,

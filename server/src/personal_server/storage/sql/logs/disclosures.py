@@ -13,7 +13,7 @@ from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEnt
 from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
-from personal_server.storage.sql.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog
+from personal_server.storage.sql.logs.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,

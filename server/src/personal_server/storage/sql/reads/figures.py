@@ -22,8 +22,8 @@ from personal_server.storage.row_rules import (
 )
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.reads.summary_segments import days_of
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.summary_segments import days_of
 
 WALKED_AT_ONCE = 200
 # No text of an instant is farther away than year 9999.

@@ -35,8 +35,8 @@ from personal_server.enforcement.rows import (
 from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.row_rules import fold, foreign_value, granted_lexical_fields
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
-from personal_server.storage.sql.figures import lines_with
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.reads.figures import lines_with
 from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 

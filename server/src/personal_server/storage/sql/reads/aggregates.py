@@ -28,12 +28,19 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.row_rules import GroupTally, arrange, labelled, newest, step_width
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.figures import count_place, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.measures import Figures, absorb, unscaled
-from personal_server.storage.sql.segments import Key, Segment, Side, is_cut, segments, whole_lines
+from personal_server.storage.sql.reads.figures import count_place, lines_with, plain_point
+from personal_server.storage.sql.reads.segments import (
+    Key,
+    Segment,
+    Side,
+    is_cut,
+    segments,
+    whole_lines,
+)
+from personal_server.storage.sql.reads.summary_segments import days_of
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
-from personal_server.storage.sql.summary_segments import days_of
 from personal_server.storage.tables import ColumnKind
 
 

@@ -25,6 +25,7 @@ from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, CorrectionRow, MentionRow
 from personal_server.storage.sql.layout import Layout, create_tables, layout_of
 from personal_server.storage.sql.record_ids import free_places
+from personal_server.storage.sql.records.written_rows import NewLines, prepare_one
 from personal_server.storage.sql.source_tables import (
     Reader,
     ScopedSource,
@@ -33,7 +34,6 @@ from personal_server.storage.sql.source_tables import (
     all_sources,
 )
 from personal_server.storage.sql.statements import delete, exists, insert, select
-from personal_server.storage.sql.written_rows import NewLines, prepare_one
 
 # The numbers of tables that are made for a snapshot; those of sources never come so far.
 _FIRST_NUMBER = 1 << 52

@@ -23,7 +23,7 @@ from personal_server.storage.authorization import (
     PackageMemberRow,
     PackageRow,
 )
-from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 

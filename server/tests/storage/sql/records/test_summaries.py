@@ -22,12 +22,12 @@ from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql import rebuilds, writes
-from personal_server.storage.sql.integrity import IntegrityChecks
+from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.layout import layout_of
+from personal_server.storage.sql.records import rebuilds, writes
+from personal_server.storage.sql.records.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sql.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.conftest import BY_DATABASE, Opened
 from server.tests.storage.plans_at_random import CONNECTIONS, ZONES

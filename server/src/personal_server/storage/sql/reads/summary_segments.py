@@ -25,7 +25,7 @@ from personal_server.storage.calendar import FINE_UNITS, Calendar
 from personal_server.storage.sql.compiler import NOTHING, Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import Column, Grouped
-from personal_server.storage.sql.segments import (
+from personal_server.storage.sql.reads.segments import (
     Asking,
     Segment,
     Side,
@@ -34,8 +34,7 @@ from personal_server.storage.sql.segments import (
     plain_side,
     segments,
 )
-from personal_server.storage.sql.source_tables import Reader, ScopedSource
-from personal_server.storage.sql.summaries import (
+from personal_server.storage.sql.records.summaries import (
     ABSENT,
     FAR_FUTURE,
     FAR_PAST,
@@ -47,6 +46,7 @@ from personal_server.storage.sql.summaries import (
     TEXT,
     day_column,
 )
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.tables import ColumnKind
 
 # What goes in, what comes out.  "Sum of amounts by month, from 10 March 09:00 on", of a stream

@@ -28,9 +28,7 @@ from personal_server.storage.authorization import CanaryRow
 from personal_server.storage.damage import is_line_of, line_sum, record_sum
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.row_rules import changed_fields
-from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -50,14 +48,31 @@ from personal_server.storage.sql.fixed_tables import (
     ThreadMarkRow,
 )
 from personal_server.storage.sql.layout import Layout, layout_of, render_held
-from personal_server.storage.sql.passages import (
+from personal_server.storage.sql.logs.disclosures import forget_details_of
+from personal_server.storage.sql.record_ids import free_places, place_in_time
+from personal_server.storage.sql.records.blobs import (
+    forget_unreferenced,
+    remove_unheld,
+    unheld_blobs,
+)
+from personal_server.storage.sql.records.passages import (
     embedded_fields,
     forget_all_passages,
     forget_passages,
 )
-from personal_server.storage.sql.persons import forget_lost_corrections
-from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
-from personal_server.storage.sql.record_ids import free_places, place_in_time
+from personal_server.storage.sql.records.persons import forget_lost_corrections
+from personal_server.storage.sql.records.rebuilds import copied_index, drop_copies, erase_copies
+from personal_server.storage.sql.records.summaries import uncount_lines
+from personal_server.storage.sql.records.written_rows import (
+    FLUSHED_AT,
+    FLUSHED_BYTES,
+    NewLines,
+    Prepared,
+    limiting_values,
+    prepare,
+    prepare_again,
+    put_mentions,
+)
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     StorePart,
@@ -81,17 +96,6 @@ from personal_server.storage.sql.statements import (
     replacing,
     select,
     update,
-)
-from personal_server.storage.sql.summaries import uncount_lines
-from personal_server.storage.sql.written_rows import (
-    FLUSHED_AT,
-    FLUSHED_BYTES,
-    NewLines,
-    Prepared,
-    limiting_values,
-    prepare,
-    prepare_again,
-    put_mentions,
 )
 from personal_server.storage.tables import ColumnKind
 

@@ -11,7 +11,7 @@ import pytest
 from pdpp_kernel.vectors import sign_distance, signs_of
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.storage.postgres.database import PostgresDatabase
-from personal_server.storage.sql.integrity import IntegrityChecks
+from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.migrations import Step, known_steps
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -8,7 +8,7 @@ import pytest
 
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.storage.ports import DisclosureQuery
-from personal_server.storage.sql.disclosures import SqlDisclosures
+from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.test_ports import FIRST

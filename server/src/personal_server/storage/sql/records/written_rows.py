@@ -25,9 +25,9 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.layout import Layout
+from personal_server.storage.sql.records.summaries import count_lines
+from personal_server.storage.sql.records.word_index import marked_words
 from personal_server.storage.sql.statements import delete
-from personal_server.storage.sql.summaries import count_lines
-from personal_server.storage.sql.word_index import marked_words
 from personal_server.storage.tables import ColumnKind
 
 # So many records are looked up and written at once, of so many bytes.

@@ -32,7 +32,8 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import FORM, Layout, parse_layout
-from personal_server.storage.sql.passages import (
+from personal_server.storage.sql.record_ids import free_places, place_in_time
+from personal_server.storage.sql.records.passages import (
     begin_copy,
     copy_passages,
     embedded_fields,
@@ -40,7 +41,8 @@ from personal_server.storage.sql.passages import (
     forget_passages,
     forget_some_passages,
 )
-from personal_server.storage.sql.record_ids import free_places, place_in_time
+from personal_server.storage.sql.records.summaries import count_lines, uncount_lines
+from personal_server.storage.sql.records.written_rows import NewLines, prepare_one, put_mentions
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     all_sources,
@@ -49,8 +51,6 @@ from personal_server.storage.sql.source_tables import (
     remove_tables,
 )
 from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
-from personal_server.storage.sql.summaries import count_lines, uncount_lines
-from personal_server.storage.sql.written_rows import NewLines, prepare_one, put_mentions
 from personal_server.storage.tables import ColumnKind
 
 # Sources of at most so many records are rebuilt where it is asked for: nobody notices.

@@ -33,11 +33,11 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
 from personal_server.storage.sql.migrations import known_steps, tables_of
-from personal_server.storage.sql.passages import put_signs
+from personal_server.storage.sql.records.passages import put_signs
+from personal_server.storage.sql.records.word_index import marked_words
+from personal_server.storage.sql.records.written_rows import NewLines
 from personal_server.storage.sql.source_tables import checked_data
 from personal_server.storage.sql.statements import SUBJECT
-from personal_server.storage.sql.word_index import marked_words
-from personal_server.storage.sql.written_rows import NewLines
 from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 
 LINES_AT_ONCE = 500

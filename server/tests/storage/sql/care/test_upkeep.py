@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from personal_server.storage.ports import ClockNote
+from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sql.upkeep import SqlUpkeepStore
 from server.tests.storage.sqlite.work import counted_store
 from server.tests.storage.worlds import note, write
 

@@ -1,0 +1,1 @@
+"""What is done for a whole database: checked, copied, described."""

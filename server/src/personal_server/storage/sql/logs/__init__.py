@@ -1,0 +1,1 @@
+"""Grants, tokens and disclosures, and the chains that prove their logs."""

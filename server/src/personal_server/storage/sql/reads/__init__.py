@@ -1,0 +1,1 @@
+"""How a plan is answered from the tables of a database."""

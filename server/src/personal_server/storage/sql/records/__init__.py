@@ -1,0 +1,1 @@
+"""How records lie in the tables of a database, and how they get there."""

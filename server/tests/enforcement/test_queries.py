@@ -1,0 +1,43 @@
+"""What a query is where its caller said nothing."""
+
+from __future__ import annotations
+
+from personal_server.enforcement.queries import (
+    ALWAYS,
+    MAX_GROUPS,
+    MAX_LIMIT,
+    MAX_WINDOW_CHARS,
+    AggregateQuery,
+    ChangesQuery,
+    RecordsQuery,
+    SchemaQuery,
+    SearchMode,
+    SearchQuery,
+    TimelineQuery,
+    Times,
+)
+
+
+def test_a_page_holds_25_and_at_most_100() -> None:
+    pages = (RecordsQuery("mails"), TimelineQuery(), ChangesQuery("mails"), SearchQuery("rain"))
+    assert [each.limit for each in pages] == [25] * 4
+    assert (MAX_LIMIT, MAX_GROUPS, MAX_WINDOW_CHARS) == (100, 100, 16_384)
+
+
+def test_nothing_is_counted_windowed_exact_or_shown_whole_unasked() -> None:
+    records, schema, search = RecordsQuery("mails"), SchemaQuery(), SearchQuery("rain")
+    asked = (records.count, records.window, schema.compact, schema.full_detail, search.exact)
+    assert asked == (False,) * 5
+
+
+def test_a_time_line_shows_the_newest_first() -> None:
+    assert TimelineQuery().descending
+
+
+def test_without_bounds_all_times_are_meant() -> None:
+    assert RecordsQuery("mails").times == ALWAYS == Times(None, None)
+
+
+def test_the_server_settles_what_a_search_goes_by_and_how_many_groups_there_are() -> None:
+    assert SearchQuery("rain").mode is SearchMode.AUTO
+    assert AggregateQuery("mails", "count").limit is None

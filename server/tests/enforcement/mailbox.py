@@ -40,29 +40,30 @@ _PROPERTIES = (
 PARENT = Relationship("parent", "mails", "parent_id", Cardinality.HAS_ONE, "self")
 NOTES = Relationship("notes", "notes", "mail_id", Cardinality.HAS_MANY)
 THREAD = Relationship("thread", "mails", "thread", Cardinality.HAS_MANY, "both")
+_RAW: dict[str, Any] = {
+    "name": "mails",
+    "display": {"label": "Mails"},
+    "primary_key": ["id"],
+    "cursor_field": "sent_at",
+    "schema": {
+        "type": "object",
+        "properties": {each.name: {} for each in _PROPERTIES},
+        "required": ["id", "subject"],
+    },
+    "query": {
+        "range_filters": {"size": ["gte"], "sent_at": ["gte", "lt"]},
+        "search": {"lexical_fields": ["subject", "body"]},
+        "aggregations": {"count": True, "sum": ["size"]},
+        "expand": [{"name": "parent"}],
+    },
+}
 MAILS = Stream(
     "mails",
     Semantics.MUTABLE,
     "Mails",
     {each.name: each for each in _PROPERTIES},
     ("id",),
-    raw={
-        "name": "mails",
-        "display": {"label": "Mails"},
-        "primary_key": ["id"],
-        "cursor_field": "sent_at",
-        "schema": {
-            "type": "object",
-            "properties": {each.name: {} for each in _PROPERTIES},
-            "required": ["id", "subject"],
-        },
-        "query": {
-            "range_filters": {"size": ["gte"], "sent_at": ["gte", "lt"]},
-            "search": {"lexical_fields": ["subject", "body"]},
-            "aggregations": {"count": True, "sum": ["size"]},
-            "expand": [{"name": "parent"}],
-        },
-    },
+    raw=_RAW,
     cursor_field="sent_at",
     consent_time_field="sent_at",
     required=("id", "subject"),
@@ -130,9 +131,7 @@ def authority(*sources: ReadableSource, kind: TokenKind = TokenKind.CLIENT) -> R
     )
 
 
-def row(
-    key: str = "m1", changes: dict[str, FieldChange] | None = None, **data: Any
-) -> StoredRecord:
+def row(key: str = "m1", **data: Any) -> StoredRecord:
     """A mail as a store hands it on."""
     created = FieldChange(1, 1_000_000_000)
-    return StoredRecord("cin_a", "mails", key, {"id": key, **data}, created, changes or {})
+    return StoredRecord("cin_a", "mails", key, {"id": key, **data}, created, {})

@@ -84,7 +84,9 @@ def test_only_a_package_says_of_which_grant_a_record_is() -> None:
 def test_a_record_is_dated_by_the_last_change_of_a_granted_field(
     changes: dict[str, FieldChange], seconds: int
 ) -> None:
-    found = granted_emitted_at_ns(row(changes=changes), frozenset({"id", "subject"}))
+    found = granted_emitted_at_ns(
+        row()._replace(field_changes=changes), frozenset({"id", "subject"})
+    )
     assert found == seconds * SECOND
 
 

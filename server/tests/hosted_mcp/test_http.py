@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,11 +12,15 @@ import httpx2
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request
+from pdpp_mcp_server import contract
+from pdpp_mcp_server.rs_client import http as rs_http
+from personal_server.hosted_mcp import http as hosting
 from personal_server.hosted_mcp.http import CALLS
 from tests.requirements.doors import Outer, World, hosted, origin, token
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
+PATIENT_SECONDS = 240.0
 hosts = [("here", origin), ("elsewhere", "http://evil.example")]
 pages = [
     ("none", ""),
@@ -138,7 +143,13 @@ class Held:
         await self.behind(scope, receive, send)
 
 
-async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_are_refused() -> None:
+async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As many calls as here take seconds to arrive; none may give up before the last is there.
+    monkeypatch.setattr(hosting, "CALLS", replace(CALLS, wait_seconds=PATIENT_SECONDS))
+    monkeypatch.setattr(rs_http, "READ_SECONDS", PATIENT_SECONDS)
+    monkeypatch.setattr(contract, "TOOL_SECONDS", PATIENT_SECONDS)
     world, statuses, further = World(), list[int](), 7
     none = Answer(200, {"object": "list", "data": [], "has_more": False})
 
@@ -167,7 +178,7 @@ async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_ar
         async with anyio.create_task_group() as tasks:
             for _ in range(CALLS.at_once + CALLS.waiting):
                 tasks.start_soon(call)
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENT_SECONDS):
                 while held.came < CALLS.at_once or known.waiting < CALLS.waiting:
                     await anyio.lowlevel.checkpoint()
             assert (known.working, known.waiting, held.came) == (64, 256, 64)

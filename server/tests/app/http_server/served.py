@@ -32,6 +32,7 @@ from tests.processes import started, stop
 from tests.secrecy.plugin import WATCH
 
 SECONDS = 30
+START_SECONDS = 120  # a second or two, but on a machine that is busy with much else
 PAYMENTS = "/v1/streams/transactions/records?limit=1"
 # Each call has a connection of its own, as its server may have been killed since the last one.
 CALLER = httpx2.Client(timeout=60, limits=httpx2.Limits(max_keepalive_connections=0))
@@ -103,7 +104,7 @@ class ServedProcess:
             text=True,
         )
         threading.Thread(target=self._listen, daemon=True).start()
-        until(lambda: self._answers() or self.process.poll() is not None)
+        until(lambda: self._answers() or self.process.poll() is not None, START_SECONDS)
         assert self.process.poll() is None, self.log
 
     def stop(self, number: int = signal.SIGTERM) -> int:

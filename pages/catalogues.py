@@ -23,6 +23,7 @@ from jinja2 import nodes
 
 from pages.parts import PACKAGES, SERVER, modules, named_file
 from pdpp_kernel import errors, failures, oauth_errors
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import counted_texts
 from pdpp_sources.common import errors as export_errors
 from personal_server.consent.unusual_reading import SENTENCES
@@ -153,6 +154,7 @@ def of_other_rooms() -> Iterator[Found]:
     """What rooms below the pages say in English alone, and pages look up as it stands."""
     yield (NO_SUCH_PAGE,)
     yield from ((sentence,) for sentence in SENTENCES.values())
+    yield from ((operator.label,) for operator in Operator)
     yield from ((question,) for question in (FIRST_OF_ALL, *FIRST_QUESTIONS.values()))
     for origin in ("http://localhost", "https://example.org"):
         for host in host_connections(origin):

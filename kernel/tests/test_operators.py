@@ -120,3 +120,20 @@ def test_signs_are_those_that_a_person_writes() -> None:
         "ne": "!=",
         "contains": "~",
     }
+
+
+def test_a_label_names_one_operator() -> None:
+    assert len({each.label for each in Operator}) == len(Operator)
+
+
+@pytest.mark.parametrize("operator", Operator)
+def test_an_example_is_one_that_its_operator_takes(operator: Operator) -> None:
+    written = {
+        Takes.VALUE: str | int,
+        Takes.VALUES: list,
+        Takes.PART: str,
+        Takes.PRESENCE: bool,
+    }
+    field, value = operator.example
+    assert field.isidentifier()
+    assert isinstance(value, written[operator.takes])

@@ -12,7 +12,9 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
+from pdpp_kernel.operators import RANGE_OPERATORS, Operator, Takes
 from pdpp_kernel.read_capabilities import ReadCapability
+from pdpp_kernel.values import ValueKind
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.contract import ToolContract, published_contract
@@ -280,17 +282,18 @@ def _expected(rule: Json) -> str:
 # Typed filters (docs/contract/mcp-adapter.md 10.2.1; docs/decisions.md C4). A string is never
 # parsed into a read, only into advice.
 
-OPERATORS = ("gte", "gt", "lte", "lt")
-FURTHER_OPERATORS = {
-    "in": ReadCapability.FILTER_IN,
-    "ne": ReadCapability.FILTER_NE,
-    "contains": ReadCapability.FILTER_CONTAINS,
-    "starts_with": ReadCapability.FILTER_STARTS_WITH,
-    "exists": ReadCapability.FILTER_EXISTS,
+NAMED_OPERATORS: Mapping[str, Operator] = {
+    each.value: each for each in Operator if each is not Operator.EQ
 }
-"""What a server may take beside the four ranges; a filter of these goes to one that names them."""
-EXPECTED_FILTER = "object: field -> scalar or {gte,gt,lte,lt,in,ne,contains,starts_with,exists}"
-BRACKET_FORM = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
+"""What a condition may name; equality is the value alone."""
+EXPECTED_FILTER = f"object: field -> scalar or {{{','.join(NAMED_OPERATORS)}}}"
+EXAMPLE = {
+    Operator.EQ.example[0]: Operator.EQ.example[1],
+    Operator.GTE.example[0]: {Operator.GTE.value: Operator.GTE.example[1]},
+}
+BRACKET_FORM = re.compile(
+    rf"filter\[([^\[\]]+)\](?:\[({'|'.join(RANGE_OPERATORS)})\])?=(.*)", re.DOTALL
+)
 
 
 def filter_query(arguments: Arguments) -> Query:
@@ -315,9 +318,10 @@ async def require_operators(call: ToolCall, arguments: Arguments) -> None:
     Raises: ToolError invalid_filter.
     """
     for key, condition in as_object(arguments.get("filter")).items():
-        for name, capability in FURTHER_OPERATORS.items():
-            if name in as_object(condition):
+        for operator in Operator:
+            if operator.capability is not None and operator in as_object(condition):
                 param, stream = f"filter.{quoted(key)}", arguments.get("stream")
+                capability = ReadCapability(operator.capability)
                 await call.require(capability, param, code="invalid_filter", stream=stream)
 
 
@@ -350,29 +354,32 @@ def _condition(key: str, condition: Any) -> Query:
     param = f"filter.{quoted(key)}"
     if not is_object(condition):
         return ((f"filter[{key}]", _scalar(param, condition, booleans=True)),)
-    legal = (*OPERATORS, *FURTHER_OPERATORS)
-    if not condition or not set(condition) <= set(legal):
-        raise _refused(param, f"`{param}` takes only {', '.join(legal)}; at least one of them.")
+    if not condition or not condition.keys() <= NAMED_OPERATORS.keys():
+        legal = ", ".join(NAMED_OPERATORS)
+        raise _refused(param, f"`{param}` takes only {legal}; at least one of them.")
     return tuple(
         (f"filter[{key}][{name}]", text)
         for name, bound in condition.items()
-        for text in _bounds(param, name, bound)
+        for text in _bounds(param, NAMED_OPERATORS[name], bound)
     )
 
 
-def _bounds(param: str, operator: str, bound: Any) -> list[str]:
-    """What is sent for the value of an operator, of `in` several."""
-    match operator:
-        case "in" if is_list(bound) and bound:
-            return list(dict.fromkeys(_scalar(param, each, booleans=True) for each in bound))
-        case "in":
-            raise _refused(param, f"`in` of `{param}` takes a list of values, at least one.")
-        case "exists" if not isinstance(bound, bool):
-            raise _refused(param, f"`exists` of `{param}` takes true or false.")
-        case "contains" | "starts_with" if not isinstance(bound, str) or not bound:
+def _bounds(param: str, operator: Operator, bound: Any) -> list[str]:
+    """What is sent for the value of an operator; some take a list of them."""
+    booleans = ValueKind.BOOLEAN in operator.kinds
+    match operator.takes:
+        case Takes.VALUES if is_list(bound) and bound:
+            return list(dict.fromkeys(_scalar(param, each, booleans=booleans) for each in bound))
+        case Takes.VALUES:
+            raise _refused(
+                param, f"`{operator}` of `{param}` takes a list of values, at least one."
+            )
+        case Takes.PRESENCE if not isinstance(bound, bool):
+            raise _refused(param, f"`{operator}` of `{param}` takes true or false.")
+        case Takes.PART if not isinstance(bound, str) or not bound:
             raise _refused(param, f"`{operator}` of `{param}` takes a string, not an empty one.")
         case _:
-            return [_scalar(param, bound, booleans=operator in ("ne", "exists"))]
+            return [_scalar(param, bound, booleans=booleans)]
 
 
 def _scalar(param: str, value: Any, *, booleans: bool) -> str:
@@ -394,7 +401,7 @@ def _refused(param: str, message: str) -> ToolError:
         message,
         param=param,
         expected=EXPECTED_FILTER,
-        example={"filter": {"status": "paid", "sent_at": {"gte": "2026-01-01"}}},
+        example={"filter": EXAMPLE},
     )
 
 

@@ -10,6 +10,7 @@ from datetime import date, timedelta
 
 import anyio
 
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import instant_or_day_ns
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import EXPECTED_FILTER, Arguments, legal_call, without
@@ -237,7 +238,12 @@ def _as_range(param: str, arguments: Arguments) -> Json | None:
     span = span_of(str(conditions.get(name)))
     if span is None:
         return None
-    return {**conditions, name: {"gte": span[0].isoformat(), "lt": span[1].isoformat()}}
+    return {**conditions, name: _stretch(*span)}
+
+
+def _stretch(first: date, after: date) -> Json:
+    """From a day on, before another."""
+    return {Operator.GTE.value: first.isoformat(), Operator.LT.value: after.isoformat()}
 
 
 def span_of(text: str) -> tuple[date, date] | None:

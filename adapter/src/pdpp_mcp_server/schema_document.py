@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pdpp_kernel.metrics import FIGURE_WORDS
+from pdpp_kernel.operators import RANGE_OPERATORS, FilterFlag, Operator, operators_of
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of
 from pdpp_mcp_server.rs_client.json_values import (
@@ -26,13 +28,15 @@ from pdpp_mcp_server.rs_client.json_values import (
 )
 from pdpp_mcp_server.safe_text import label
 
-RANGE_ORDER = ("gte", "gt", "lte", "lt")
-AGGREGATION_ORDER = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
+SET, TEXT, NAME = FilterFlag
 LEGEND = {
     "t": "type",
     "role": "meaning",
-    "eq": "exact filter",
-    "f": "more filters: set=in, ne, exists; text=also contains, starts_with; name=text in any case",
+    Operator.EQ.value: "exact filter",
+    "f": (
+        f"more filters: {SET}={', '.join(operators_of(SET))};"
+        f" {TEXT}=also {', '.join(operators_of(TEXT))}; {NAME}={TEXT} in any case"
+    ),
     "r": "range operators",
     "lex": "lexical search",
     "sem": "semantic search",
@@ -41,7 +45,9 @@ LEGEND = {
     "NAME=unusable:WHY": "declared but not usable",
     "declared": "projection only",
 }
-KNOWN_FLAGS = frozenset({"t", "role", "eq", "f", "r", "lex", "sem", "a", "g", "declared"})
+KNOWN_FLAGS = frozenset(
+    {"t", "role", Operator.EQ.value, "f", "r", "lex", "sem", "a", "g", "declared"}
+)
 BINARY_TYPES = frozenset({"blob", "binary"})
 BINARY_ENCODINGS = frozenset({"base64", "base64url"})
 RESERVED = re.compile(r"[;,\[\]{}=]|\s+")
@@ -426,18 +432,18 @@ def _usable(facts: Json) -> list[str]:
     flags: list[str] = []
     exact = as_object(facts.get("exact_filter"))
     if _is_usable(facts.get("exact_filter")):
-        flags.append("eq")
+        flags.append(Operator.EQ.value)
     if _is_usable(exact) and exact.get("operators"):
-        text = "contains" in as_list(exact["operators"])
-        flags.append("f=" + ("name" if exact.get("caseless") else "text" if text else "set"))
+        has_parts = Operator.CONTAINS in as_list(exact["operators"])
+        flags.append(f"f={NAME if exact.get('caseless') else TEXT if has_parts else SET}")
     ranges = as_object(facts.get("range_filter"))
     if _is_usable(ranges):
-        named = [name for name in RANGE_ORDER if name in as_list(ranges.get("operators"))]
+        named = [name for name in RANGE_OPERATORS if name in as_list(ranges.get("operators"))]
         flags.append("r=" + "|".join(named))
     for short, name in (("lex", "lexical_search"), ("sem", "semantic_search")):
         flags += _search_flag(short, as_object(facts.get(name)))
     sums = as_object(facts.get("aggregation"))
-    kinds = [name for name in AGGREGATION_ORDER if _is_usable(sums.get(name))]
+    kinds = [name for name in FIGURE_WORDS if _is_usable(sums.get(name))]
     return [*flags, *(["a=" + "|".join(kinds)] if kinds else [])]
 
 

@@ -6,12 +6,8 @@ from hypothesis import strategies as st
 
 from adapter.tests.asking import ask
 from adapter.tests.seed import world
-from pdpp_mcp_server.arguments import (
-    FURTHER_OPERATORS,
-    OPERATORS,
-    encode_filter,
-    typed_filter,
-)
+from pdpp_kernel.operators import FURTHER_OPERATORS, RANGE_OPERATORS
+from pdpp_mcp_server.arguments import encode_filter, typed_filter
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.rs_client.json_values import as_object
 
@@ -19,7 +15,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 names = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="[]"), min_size=1, max_size=12
 )
-bounds = st.dictionaries(st.sampled_from(OPERATORS), texts | st.integers(), min_size=1)
+bounds = st.dictionaries(st.sampled_from(RANGE_OPERATORS), texts | st.integers(), min_size=1)
 legal = st.dictionaries(
     names, texts | st.integers() | st.booleans() | bounds, min_size=1, max_size=8
 )
@@ -124,7 +120,7 @@ def test_further_operators_are_sent_by_name(condition: Any, sent: Any) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("tool", ["query_records", "aggregate", "search"])
-@pytest.mark.parametrize("name", FURTHER_OPERATORS)
+@pytest.mark.parametrize("name", [each.value for each in FURTHER_OPERATORS])
 async def test_operators_go_only_to_a_server_that_names_them(tool: str, name: str) -> None:
     value: Any = {"in": ["m1"], "exists": True}.get(name, "m1")
     more = {"aggregate": {"metric": "count", "stream": "messages"}, "search": {"query": "x"}}

@@ -13,15 +13,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal
 
+from pdpp_kernel.operators import FURTHER_BY_KIND
 from pdpp_kernel.persons import PERSON_MEMBER, PersonField, person_field
-from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind
+from pdpp_kernel.values import COMPARED_CODE_POINTS, NUMBERS, ValueKind
 
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
-RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
-SCALAR_OPERATORS = ("in", "ne", "exists")
 # What names things (senders, chats, categories); numbers and times measure them.
 LIMITING_KINDS = (ValueKind.STRING, ValueKind.INTEGER, ValueKind.BOOLEAN)
-TEXT_OPERATORS = ("contains", "starts_with")
 
 
 class Semantics(StrEnum):
@@ -70,9 +68,7 @@ class Property:
 
         Source: docs/contract/resource-server.md 7.3.
         """
-        if self.kind is None:
-            return ()
-        return SCALAR_OPERATORS + (TEXT_OPERATORS if self.kind is ValueKind.STRING else ())
+        return () if self.kind is None else FURTHER_BY_KIND[self.kind]
 
     def limit_value(self, given: object) -> str | int | bool | None:
         """The value that a limit of a grant names, as JSON or as a text; `None` if it is none."""
@@ -260,8 +256,7 @@ class Stream:
         """Numbers that have an average and percentiles, in schema order."""
         figures = self.aggregations
         named = {*figures.sum, *figures.min, *figures.max}
-        numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
-        return tuple(n for n, p in self.properties.items() if n in named and p.kind in numbers)
+        return tuple(n for n, p in self.properties.items() if n in named and p.kind in NUMBERS)
 
     @cached_property
     def title_field(self) -> str | None:

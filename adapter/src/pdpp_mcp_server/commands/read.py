@@ -22,6 +22,7 @@ from cyclopts.validators import Number
 from rich.table import Table
 from rich.text import Text
 
+from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
 from pdpp_mcp_server.commands.exits import CommandError, package_version, print_json
 from pdpp_mcp_server.commands.tables import console, indented, plain, words
@@ -61,13 +62,7 @@ CAPABILITIES = "it can"
 NOT_GRANTED = "g=false"
 WHOLE = frozenset({"id", "stream", "at", "from", "to"})
 SIGNS: Mapping[str, str] = {
-    "=": "",
-    "!=": "ne",
-    ">=": "gte",
-    "<=": "lte",
-    ">": "gt",
-    "<": "lt",
-    "~": "contains",
+    each.sign: "" if each is Operator.EQ else each.value for each in Operator if each.sign
 }
 EMPTY = {
     "not_granted": "The grant ends where these conditions begin.",

@@ -8,6 +8,7 @@ Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
 import re
 from itertools import takewhile
 
+from pdpp_kernel.operators import Operator
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
@@ -24,6 +25,7 @@ from pdpp_mcp_server.rs_client.json_values import (
 from pdpp_mcp_server.safe_text import clean_json, label
 
 NEAR_POINTER = "/near/*/value"
+CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
 SHORTEST_PART = 3
 PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
@@ -101,7 +103,7 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     conditions = as_object(arguments.get("filter"))
     for name, sought in conditions.items():
         if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
-            wider = {**conditions, name: {"contains": sought}}
+            wider = {**conditions, name: {CONTAINS: sought}}
             return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
     return []
 
@@ -119,22 +121,22 @@ def _further_search(asked: Arguments, words: str) -> NextCall:
 
 
 def _words(condition: object) -> list[str]:
-    listed = as_list(as_object(condition).get("in")) or [condition]
+    listed = as_list(as_object(condition).get(Operator.IN.value)) or [condition]
     return [word for word in listed if isinstance(word, str) and len(word) <= LONGEST_PART]
 
 
 def _wider(sought: str, value: str) -> Json | None:
     if sought and sought.lower() in value.lower():
-        return {"contains": sought}
+        return {CONTAINS: sought}
     letters = zip(sought.lower(), value.lower(), strict=False)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
-    return {"starts_with": sought[:shared]} if shared >= SHORTEST_PART else None
+    return {STARTS_WITH: sought[:shared]} if shared >= SHORTEST_PART else None
 
 
 def _meets(wider: Json, field: object, row: Json) -> bool:
     value = row["value"].lower()
     if row.get("field") != field:
         return False
-    if "contains" in wider:
-        return str(wider["contains"]).lower() in value
-    return value.startswith(str(wider["starts_with"]).lower())
+    if CONTAINS in wider:
+        return str(wider[CONTAINS]).lower() in value
+    return value.startswith(str(wider[STARTS_WITH]).lower())

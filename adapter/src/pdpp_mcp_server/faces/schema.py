@@ -7,6 +7,7 @@ stream, `none` and `not stated` differ, and what there is no room for has its ca
 import re
 from collections.abc import Sequence
 
+from pdpp_kernel.metrics import FIGURE_WORDS
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.rs_client.json_values import (
@@ -19,7 +20,6 @@ from pdpp_mcp_server.rs_client.json_values import (
 )
 from pdpp_mcp_server.safe_text import clean_json, label, one_line
 from pdpp_mcp_server.schema_document import (
-    AGGREGATION_ORDER,
     CatalogRow,
     ConnectionLabel,
     aggregations_in,
@@ -295,9 +295,7 @@ def _aggregations(row: Json, room_chars: int) -> str:
     parts = ["count"] if "count" in as_list(metrics) else []
     share = 2 * room_chars // max(1, len(by_kind))
     parts += [
-        f"{kind}={_listed(by_kind[kind], share, ',')}"
-        for kind in AGGREGATION_ORDER
-        if kind in by_kind
+        f"{kind}={_listed(by_kind[kind], share, ',')}" for kind in FIGURE_WORDS if kind in by_kind
     ]
     return "; ".join(parts) or ("none" if "aggregate" in row else UNSTATED)
 

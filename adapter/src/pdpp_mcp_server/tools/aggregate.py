@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import (
@@ -57,9 +58,6 @@ PLAIN_NAMES = (
 )
 TIMING = ("granularity", "time_zone")
 GROUPING_NAMES = ("group_by", "then_by", "group_by_time", *TIMING, "bin", "sort", "limit")
-CYCLES = ("hour_of_day", "weekday")
-EVERY_METRIC = ("count", "sum", "min", "max", "count_distinct")
-"""The metrics that every resource server takes."""
 UNTRUSTED = (
     "/data/groups/*/key",
     "/data/groups/*/label",
@@ -130,10 +128,12 @@ def check_shape(arguments: Arguments) -> Query:
 
 def _required(arguments: Arguments) -> Iterator[tuple[ReadCapability, str]]:
     """What a resource server has to take for this call, and the argument that needs it."""
-    if arguments["metric"] not in EVERY_METRIC:
-        yield ReadCapability.AGGREGATE_METRICS, "metric"
-    if arguments.get("granularity") in CYCLES:
-        yield ReadCapability.AGGREGATE_GROUPS, "granularity"
+    if (further := Metric(arguments["metric"]).capability) is not None:
+        yield further, "metric"
+    if "granularity" in arguments:
+        cyclic = Granularity(arguments["granularity"]).capability
+        if cyclic is not None:
+            yield cyclic, "granularity"
     if "group_by" in arguments and "group_by_time" in arguments:
         yield ReadCapability.AGGREGATE_GROUPS, "group_by_time"
     for name in ("then_by", "bin", "sort"):
@@ -146,7 +146,7 @@ def _required(arguments: Arguments) -> Iterator[tuple[ReadCapability, str]]:
 
 
 def _check_grouping(arguments: Arguments) -> None:
-    if arguments["metric"] != "count" and "field" not in arguments:
+    if Metric(arguments["metric"]).takes_field and "field" not in arguments:
         raise _refused(arguments, "field", f"The metric {arguments['metric']} needs `field`.")
     if "then_by" in arguments and "group_by_time" in arguments:
         message = "Groups have two sides at most: `then_by` or `group_by_time`."
@@ -271,7 +271,7 @@ def _counts(arguments: Arguments, body: Json) -> list[str]:
         text.fact(name, _value_text(body[name])) for name in rest if body.get(name) is not None
     ]
     records = as_count(body.get("filtered_record_count"))
-    if records is not None and (is_list(groups) or arguments["metric"] != "count"):
+    if records is not None and (is_list(groups) or Metric(arguments["metric"]).takes_field):
         facts.append(text.fact("records", records))
     if body.get("approximate") is True:
         facts.append(text.fact("approximate", True))
@@ -333,7 +333,7 @@ def _line(group: Json, metric: str, zone: str | None) -> str:
         key += f", {_side(group, 'then', 'then_label')}"
     start = _own_start(group, zone)
     moment = f"start {one_line(start, contract.LABEL)}" if start else ""
-    if metric == "count":
+    if metric == Metric.COUNT.value:
         return f"key {key} = {_value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
     notes = [f"records {_value_text(group.get('count'))}", *([moment] if moment else [])]
     return f"key {key} = {_value_text(group.get('value'))} ({'; '.join(notes)})"

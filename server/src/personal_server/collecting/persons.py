@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.persons import CONNECTOR_KEY, STREAM
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
@@ -17,7 +18,7 @@ from personal_server.storage.ports import RecordStore, Snapshots
 _TEXT = {"type": ["string", "null"]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _ABILITIES = {
-    "range_filters": {"mention_count": ["gte", "gt", "lte", "lt"]},
+    "range_filters": {"mention_count": list(RANGE_OPERATORS)},
     "search": {"lexical_fields": ["name", "reachable_at"]},
     "aggregations": {
         "count": True,

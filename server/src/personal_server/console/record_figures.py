@@ -17,6 +17,7 @@ from typing import cast
 import msgspec
 
 from pdpp_kernel.errors import QueryTimeout
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, message
 from pdpp_kernel.values import ValueKind, day_number
 from personal_server.console.record_view import (
@@ -44,6 +45,7 @@ FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
 VALUE_CHARS = 60
 NO_VALUE = message("none")
+_STRETCH = {Operator.GTE.value, Operator.LT.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +175,19 @@ def _tells(facet: Facet) -> bool:
 
 def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple[FilterText, ...]:
     """The years that the days of a view lie in, as conditions; none where it names no days."""
-    if view.since is None or not {"gte", "lt"} <= {*source.declared.range_filters.get(dated, ())}:
+    if view.since is None or not {*source.declared.range_filters.get(dated, ())} >= _STRETCH:
         return ()
-    begin = FilterText(dated, "gte", f"{view.since[:4]}-01-01")
+    begin = FilterText(dated, Operator.GTE.value, f"{view.since[:4]}-01-01")
     if view.until is None or view.until <= view.since or view.until >= "9999":
         return (begin,)
     last = (date.fromisoformat(view.until) - timedelta(days=1)).year
-    return (begin, FilterText(dated, "lt", f"{last + 1:04}-01-01"))
+    return (begin, FilterText(dated, Operator.LT.value, f"{last + 1:04}-01-01"))
 
 
 def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
     """The conditions of a view, its days among them; `None` where those cannot be written so."""
-    dated, bounds = time_field(source), (("gte", view.since), ("lt", view.until))
+    dated = time_field(source)
+    bounds = ((Operator.GTE.value, view.since), (Operator.LT.value, view.until))
     asked = [(operator, text) for operator, text in bounds if text]
     if not asked:
         return view.filters
@@ -213,7 +216,7 @@ def _facet_value(
 ) -> FacetValue:
     key: object = msgspec.json.decode(group.key)
     if key is None:
-        asked, words = FilterText(name, "exists", "false"), cast("Text", NO_VALUE)
+        asked, words = FilterText(name, Operator.EXISTS.value, "false"), cast("Text", NO_VALUE)
     else:
         text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
         label = group.label if isinstance(group.label, str) else None

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from pdpp_kernel.declaration import Property, Stream
 from pdpp_kernel.errors import InvalidRequest
+from pdpp_kernel.operators import RANGES, Operator, Takes
 from pdpp_kernel.record import key_text
 from pdpp_kernel.texts import Minute, Text, date_of, message
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, day_number, instant_ns
@@ -53,18 +54,19 @@ TEXTS: Mapping[str, str] = {
 }
 """Media types, each with that as which it is shown."""
 
+
+def _rank(operator: Operator) -> int:
+    """Values and parts of them come first, then ranges, lists, presence."""
+    if operator in RANGES:
+        return 2
+    return {Takes.VALUE: 0, Takes.PART: 1, Takes.VALUES: 3, Takes.PRESENCE: 4}[operator.takes]
+
+
 OPERATORS: Mapping[str, Text] = {
-    "": message("is"),
-    "ne": message("is not"),
-    "contains": message("contains"),
-    "starts_with": message("begins with"),
-    "gte": message("is at least"),
-    "gt": message("is more than"),
-    "lte": message("is at most"),
-    "lt": message("is less than"),
-    "in": message("is one of"),
-    "exists": message("is there:"),
+    "" if each is Operator.EQ else each.value: message(each.label)
+    for each in sorted(Operator, key=_rank)
 }
+"""What stands between field and value of a condition, in the order in which a page offers it."""
 
 
 @dataclass(frozen=True, slots=True)

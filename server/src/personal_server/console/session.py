@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from pdpp_kernel.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
+from pdpp_kernel.operators import LISTED_OPERATORS, Operator
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import Browser, SignedIn
@@ -177,7 +178,12 @@ FORM_BODY = BodyRule((), 512 * 1024)
 
 MOST_CONDITIONS = 16
 FILTERS = Parameter(
-    "filter", "", Form.KEYED, max_items=MOST_CONDITIONS, depth=2, repeated=("in", "ne")
+    "filter",
+    "",
+    Form.KEYED,
+    max_items=MOST_CONDITIONS,
+    depth=2,
+    repeated=(*LISTED_OPERATORS, Operator.NE.value),
 )
 
 

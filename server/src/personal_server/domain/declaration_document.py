@@ -19,7 +19,6 @@ from typing import cast
 import orjson
 
 from pdpp_kernel.declaration import (
-    RANGE_OPERATORS,
     Adaptation,
     Aggregations,
     Cardinality,
@@ -33,7 +32,9 @@ from pdpp_kernel.declaration import (
 )
 from pdpp_kernel.errors import InvalidDeclaration
 from pdpp_kernel.json_shapes import Members, ShapeFaults
-from pdpp_kernel.values import ValueKind
+from pdpp_kernel.metrics import FIGURES_OF_FIELDS
+from pdpp_kernel.operators import MEASURES, RANGE_OPERATORS
+from pdpp_kernel.values import TIMES, ValueKind
 from personal_server.domain.stream_schema import read_properties
 
 PROTOCOL_VERSION = "0.1.0"
@@ -45,20 +46,9 @@ CONNECTOR_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f<>\"{}|\\^`]+")
 STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 MANIFEST_APPEND = "append"
-TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
-NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
-SCALARS = frozenset(ValueKind)
 STRINGS = frozenset({ValueKind.STRING, *TIMES})
 _SHARED_KINDS = frozenset({ValueKind.STRING, ValueKind.INTEGER})
 _KEY_KINDS = frozenset({ValueKind.BOOLEAN, ValueKind.INTEGER, *STRINGS})
-_AGGREGATED: Mapping[str, frozenset[ValueKind]] = {
-    "sum": NUMBERS,
-    "min": NUMBERS | TIMES,
-    "max": NUMBERS | TIMES,
-    "count_distinct": SCALARS,
-    "group_by": SCALARS,
-    "group_by_time": TIMES,
-}
 Properties = Mapping[str, Property]
 
 
@@ -379,10 +369,10 @@ def _range_filters(members: Members, properties: Properties) -> dict[str, tuple[
     found: dict[str, tuple[str, ...]] = {}
     for name in members.raw:
         operators = members.names(name)
-        if name not in properties or properties[name].kind not in NUMBERS | TIMES:
+        if name not in properties or properties[name].kind not in MEASURES:
             members.fault(name, "Expected a declared number, date or date-time.")
         if not operators or not set(operators) <= set(RANGE_OPERATORS):
-            members.fault(name, "Expected operators among gte, gt, lte, lt.")
+            members.fault(name, f"Expected operators among {', '.join(RANGE_OPERATORS)}.")
         found[name] = tuple(op for op in RANGE_OPERATORS if op in operators)
     return found
 
@@ -391,8 +381,8 @@ def _aggregations(members: Members, properties: Properties) -> Aggregations:
     if members.has("count") and members.raw["count"] is not True:
         members.fault("count", "Expected true.")
     fields = {
-        kind: _declared_fields(members, kind, properties, kinds)
-        for kind, kinds in _AGGREGATED.items()
+        figure.value: _declared_fields(members, figure.value, properties, figure.kinds)
+        for figure in FIGURES_OF_FIELDS
     }
     members.close()
     return Aggregations(count=members.raw.get("count") is True, **fields)

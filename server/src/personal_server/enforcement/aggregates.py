@@ -21,8 +21,8 @@ from pdpp_kernel.errors import (
     PersonalServerError,
     UnknownField,
 )
-from pdpp_kernel.metrics import Granularity, Metric
-from pdpp_kernel.values import ValueKind
+from pdpp_kernel.metrics import FIGURES_OF_FIELDS, DeclaredGrouping, Granularity, Metric
+from pdpp_kernel.values import NUMBERS, ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.enforcement.conditions import conditions_on
@@ -36,14 +36,8 @@ BY_CONNECTION = "connection_id"
 DECLARED_OTHERWISE = "declared_otherwise"
 # Up to 15 digits before the point and 9 after it: every bound is then a plain number.
 _WIDTH = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?")
-_OF_DAYS = (
-    Granularity.DAY,
-    Granularity.WEEK,
-    Granularity.MONTH,
-    Granularity.QUARTER,
-    Granularity.YEAR,
-    Granularity.WEEKDAY,
-)
+# Metrics that no declaration lists: numbers with a sum, a least or a greatest value have them.
+_UNDECLARED = frozenset(each for each in Metric if not each.is_declared)
 
 Sources = tuple[ReadableSource, ...]
 
@@ -124,7 +118,7 @@ def limit_of(query: AggregateQuery) -> int:
 
 def check_combination(query: AggregateQuery) -> None:
     """Which parameters go together.  Raises: InvalidRequest."""
-    counts = query.metric == Metric.COUNT
+    counts = query.metric == Metric.COUNT.value
     if counts and query.field is not None:
         raise InvalidRequest("'count' takes no field; leave 'field' out.", param="field")
     if not counts and query.field is None:
@@ -157,18 +151,19 @@ def check_combination(query: AggregateQuery) -> None:
 def usable_kinds(source: ReadableSource) -> Mapping[str, tuple[str, ...]]:
     """Per metric or grouping the granted fields it may be used with (`count`: itself)."""
     declared = source.declared
-    kinds = ("sum", "min", "max", "count_distinct", "group_by", "group_by_time")
     usable = {
-        kind: tuple(n for n in fields_for(declared, kind) if n in source.fields) for kind in kinds
+        figure.value: tuple(n for n in fields_for(declared, figure) if n in source.fields)
+        for figure in FIGURES_OF_FIELDS
     }
-    return {"count": ("count",) if declared.aggregations.count else (), **usable}
+    count = Metric.COUNT.value
+    return {count: (count,) if declared.aggregations.count else (), **usable}
 
 
 def fields_for(declared: Stream, kind: str) -> tuple[str, ...]:
     """The fields that a metric or grouping may be used with, whoever may see them."""
-    if kind == "group_by":
+    if kind == DeclaredGrouping.BY_VALUE.value:
         return declared.groupable
-    if kind == "avg" or (kind in list(Metric) and Metric(kind).percent is not None):
+    if kind in _UNDECLARED:
         return declared.averaged
     return getattr(declared.aggregations, kind)
 
@@ -226,7 +221,7 @@ def _field_grouping(
 
 
 def _bin_width(kind: ValueKind, text: str) -> Decimal:
-    if kind not in (ValueKind.INTEGER, ValueKind.NUMBER):
+    if kind not in NUMBERS:
         raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
     if _WIDTH.fullmatch(text) is None:
         raise InvalidRequest(
@@ -249,8 +244,7 @@ def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Groupi
     kind, usable = found.kind, usable_kinds(sources[0])["group_by_time"]
     if name not in sources[0].declared.aggregations.group_by_time or kind is None:
         raise _undeclared("group_by_time", sources, usable)
-    allowed = _OF_DAYS if kind is ValueKind.DATE else tuple(Granularity)
-    words = [granularity.value for granularity in allowed]
+    words = [each.value for each in Granularity if kind in each.kinds]
     if query.granularity not in words:
         raise InvalidRequest(
             f"'granularity' for '{name}' is one of {', '.join(words)}.",

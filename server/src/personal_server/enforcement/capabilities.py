@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from pdpp_kernel.declaration import RANGE_OPERATORS, Cardinality, KeySide, Property
+from pdpp_kernel.declaration import Cardinality, KeySide, Property
+from pdpp_kernel.metrics import FIGURE_WORDS, Metric
+from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.wire_objects import Count, WireObject, Word, Yes
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.aggregates import fields_for, usable_kinds
@@ -23,8 +25,7 @@ from personal_server.enforcement.semantic import meaning_fields
 NOT_GRANTED = "field_not_granted"
 WHOLE = 100
 MODE_NOT_AVAILABLE = "mode_not_available"
-AGGREGATIONS = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
-METRICS = ("count", "count_distinct", "max", "min", "sum")
+METRICS = tuple(sorted(each.value for each in Metric if each.is_declared))
 
 
 class Capability(WireObject, kw_only=False):
@@ -237,7 +238,7 @@ def _field(source: ReadableSource, declared: Property, *, by_meaning: bool) -> F
         lexical=_capability(name in stream.lexical_fields, granted),
         semantic=_capability(name in stream.semantic_fields, granted, available=by_meaning),
         aggregations={
-            kind: _capability(name in fields_for(stream, kind), granted) for kind in AGGREGATIONS
+            kind: _capability(name in fields_for(stream, kind), granted) for kind in FIGURE_WORDS
         },
     )
 

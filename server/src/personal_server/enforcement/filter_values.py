@@ -14,7 +14,7 @@ from decimal import Decimal
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidFilter
-from pdpp_kernel.operators import Operator
+from pdpp_kernel.operators import Operator, Takes
 from pdpp_kernel.texts import Text, message
 from pdpp_kernel.values import (
     DAY_NANOSECONDS,
@@ -84,15 +84,18 @@ def _beyond_ranges(
     declared: Property, kind: ValueKind, operator: Operator, text: FilterText
 ) -> Condition:
     """Lists of values, negation, parts of texts, and whether there is a value at all."""
-    match operator:
-        case Operator.IN | Operator.NE:
+    match operator.takes:
+        case Takes.VALUE | Takes.VALUES:
             return _exact(declared, kind, operator, text)
-        case Operator.EXISTS:
+        case Takes.PRESENCE:
             exists = _boolean(text.text)
             if exists is None:
-                raise InvalidFilter("'exists' takes true or false.", param=text.param)
+                raise InvalidFilter(
+                    message("'%(operator)s' takes true or false.", operator=operator),
+                    param=text.param,
+                )
             return Condition(text.field, kind, operator, exists)
-        case _:
+        case Takes.PART:
             part = _string(text.text)
             if not part or len(part) > MAX_MATCH_CHARS:
                 raise InvalidFilter(

@@ -14,12 +14,11 @@ from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import message
-from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
+from pdpp_kernel.values import DAY_NANOSECONDS, TIMES, ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, Warning, skipped
 from personal_server.enforcement.queries import ALWAYS, Times
 
-_TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
 NO_EVENT_TIME = "no_event_time"
 
 
@@ -32,7 +31,7 @@ def time_field(*sources: ReadableSource) -> Property | None:
     for name in (declared.event_time_field, declared.consent_time_field):
         if name in declared.sortable and all(name in source.fields for source in sources):
             found = declared.properties[name]
-            if found.kind in _TIMES:
+            if found.kind in TIMES:
                 return found
     return None
 

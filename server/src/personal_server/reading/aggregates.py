@@ -45,9 +45,6 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
-# How much of the local ISO form names a bucket; day and coarser: the day.
-_LABEL_CHARS = {Granularity.MINUTE: 16, Granularity.HOUR: 16}
-_DAY_CHARS = 10
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -224,7 +221,7 @@ def _bucket(grouping: Grouping, granularity: Granularity, key: int) -> tuple[str
     """The local label of a bucket and its start with the zone's offset."""
     moment = _local(key, grouping.time_zone)
     start = moment.isoformat()
-    return start[: _LABEL_CHARS.get(granularity, _DAY_CHARS)], start
+    return start[: granularity.label_chars], start
 
 
 def _local(instant_ns: int, time_zone: str) -> datetime:

@@ -17,6 +17,7 @@ from pdpp_kernel.errors import (
     UnsupportedSearchMode,
 )
 from pdpp_kernel.metrics import Granularity, Metric
+from pdpp_kernel.operators import LISTED_OPERATORS
 from pdpp_kernel.values import instant_or_day_ns
 from personal_server.enforcement.filter_texts import MAX_FILTER_VALUES, FilterText, filters_of
 from personal_server.enforcement.queries import (
@@ -71,7 +72,7 @@ FILTER = Parameter(
     "Conditions on granted fields: equal, or an operator of the field; `in` several times.",
     form=Form.KEYED,
     depth=2,
-    repeated=("in",),
+    repeated=LISTED_OPERATORS,
     max_items=MAX_FILTER_VALUES,
     error=InvalidFilter,
     example="filter[created_at][gte]=2026-01-01T00:00:00Z",

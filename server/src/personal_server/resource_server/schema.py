@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from pdpp_kernel.declaration import TEXT_OPERATORS, Property, Semantics
+from pdpp_kernel.declaration import Property, Semantics
 from pdpp_kernel.errors import InvalidRequest
+from pdpp_kernel.metrics import FIGURE_WORDS
+from pdpp_kernel.operators import FilterFlag, Operator, operators_of
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import (
     AnyObject,
@@ -28,7 +30,6 @@ from personal_server.domain.disclosure import Disclosed, TokenName
 from personal_server.domain.envelope import UnavailableConnections, Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
-    AGGREGATIONS,
     MODE_NOT_AVAILABLE,
     Capability,
     Constraints,
@@ -91,6 +92,7 @@ from personal_server.web.requests import Request
 MAX_COMPACT_BYTES = 256 * 1024
 COUNT_KINDS = ("none", "estimated", "exact")
 
+_TEXT_OPERATORS = frozenset(operators_of(FilterFlag.TEXT))
 _UNSAFE = re.compile(r"\s+|[;,\[\]{}=]")
 
 
@@ -497,7 +499,7 @@ def flags(field: FieldCapabilities) -> str:
     if not field.granted:
         return ",".join([*found, "g=false"])
     if field.exact.usable:
-        found += ["eq", f"f={_more_filters(declared)}"]
+        found += [Operator.EQ.value, f"f={_more_filters(declared)}"]
     if field.range.usable:
         found.append("r=" + "|".join(field.operators))
     for name, capability in (("lex", field.lexical), ("sem", field.semantic)):
@@ -505,7 +507,7 @@ def flags(field: FieldCapabilities) -> str:
             found.append(name)
         elif capability.declared:
             found.append(f"{name}=unusable:{capability.reason or MODE_NOT_AVAILABLE}")
-    usable = [kind for kind in AGGREGATIONS if field.aggregations[kind].usable]
+    usable = [kind for kind in FIGURE_WORDS if field.aggregations[kind].usable]
     if usable:
         found.append("a=" + "|".join(usable))
     return ",".join(found) or "declared"
@@ -570,8 +572,9 @@ def _full_field(field: FieldCapabilities) -> ShownField:
 
 def _more_filters(declared: Property) -> str:
     if declared.is_caseless:
-        return "name"
-    return "text" if set(TEXT_OPERATORS) <= set(declared.operators) else "set"
+        return FilterFlag.NAME.value
+    has_parts = set(declared.operators) >= _TEXT_OPERATORS
+    return (FilterFlag.TEXT if has_parts else FilterFlag.SET).value
 
 
 def _clean(value: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from pdpp_kernel.declaration import Cardinality, KeySide, Semantics
+from pdpp_kernel.operators import RangeOperator
 from pdpp_kernel.wire_objects import AnyObject, WireObject
 from personal_server.domain import declaration_document
 from personal_server.resource_server.envelopes import ShownSource, StreamLabel
@@ -72,7 +73,7 @@ class SentAggregations(WireObject):
 class SentQuery(WireObject):
     """What reads of a stream may ask for."""
 
-    range_filters: Mapping[str, Sequence[Literal["gte", "gt", "lte", "lt"]]] | None = None
+    range_filters: Mapping[str, Sequence[RangeOperator]] | None = None
     expand: Sequence[SentExpansion] | None = None
     search: SentSearch | None = None
     aggregations: SentAggregations | None = None

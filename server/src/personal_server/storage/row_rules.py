@@ -16,7 +16,7 @@ import orjson
 
 from pdpp_kernel.criteria import Condition, GroupOrder, Term, WordQuery
 from pdpp_kernel.metrics import Metric
-from pdpp_kernel.operators import Operator
+from pdpp_kernel.operators import Takes
 from pdpp_kernel.record import FieldChange, JsonObject
 from pdpp_kernel.values import (
     MAX_INTEGER,
@@ -26,7 +26,6 @@ from pdpp_kernel.values import (
     event_instant_ns,
     exact_number,
     exact_sum,
-    order_key,
     render_sum,
     without_nul,
 )
@@ -95,40 +94,13 @@ def is_in(data: JsonObject, scope: Scope) -> bool:
 
 def holds(condition: Condition, data: JsonObject) -> bool:
     """Whether a record satisfies a condition; null values satisfy none but `exists` false."""
+    operator, values = condition.operator, condition.values
     found = comparable(data.get(condition.field), condition.kind)
-    if condition.operator is Operator.EXISTS:
-        return (found is not None) is condition.value
-    if found is None:
+    if found is None and operator.takes is not Takes.PRESENCE:
         return False
-    match condition.operator:
-        case Operator.EQ | Operator.IN:
-            return any(_equal(condition, found, value) for value in condition.values)
-        case Operator.NE:
-            return not _equal(condition, found, condition.value)
-        case Operator.CONTAINS:
-            return fold(str(condition.value)) in fold(str(found))
-        case Operator.STARTS_WITH:
-            return fold(str(found)).startswith(fold(str(condition.value)))
-        case _:
-            return _beyond(condition.operator, order_key(found), order_key(condition.value))
-
-
-def _equal(condition: Condition, found: Comparable, value: Comparable) -> bool:
-    if condition.caseless:
-        return fold(str(found)) == fold(str(value))
-    return found == value
-
-
-def _beyond(operator: Operator, found: Any, bound: Any) -> bool:
-    match operator:
-        case Operator.LT:
-            return found < bound
-        case Operator.LTE:
-            return found <= bound
-        case Operator.GT:
-            return found > bound
-        case _:
-            return found >= bound
+    if condition.caseless or operator.takes is Takes.PART:
+        return operator.holds(fold(str(found)), [fold(str(value)) for value in values])
+    return operator.holds(found, values)
 
 
 def foreign_value(text: str, kind: ValueKind | None) -> Comparable | None:

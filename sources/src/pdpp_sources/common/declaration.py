@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pdpp_kernel.metrics import DeclaredGrouping, Metric
+from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import TEXT, TEXT_STATE, Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"
 AUTHOR_KIND = "author_kind"
-RANGE = ["gte", "gt", "lte", "lt"]
+RANGE = list(RANGE_OPERATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +275,13 @@ class StreamForm:
             "expand": expand,
             "search": search,
             "aggregations": {
-                "count": True,
-                "sum": self._with("summed"),
-                "min": ordered,
-                "max": ordered,
-                "count_distinct": self._with("counted"),
-                "group_by": self._with("grouped"),
-                "group_by_time": self._with("timed"),
+                Metric.COUNT.value: True,
+                Metric.SUM.value: self._with("summed"),
+                Metric.MIN.value: ordered,
+                Metric.MAX.value: ordered,
+                Metric.COUNT_DISTINCT.value: self._with("counted"),
+                DeclaredGrouping.BY_VALUE.value: self._with("grouped"),
+                DeclaredGrouping.BY_TIME.value: self._with("timed"),
             },
         }
         return query

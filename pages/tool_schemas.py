@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pages.parts import ADAPTER
-from pdpp_kernel.metrics import Granularity, Metric
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS, Operator, Takes
 from pdpp_kernel.values import ValueKind
 

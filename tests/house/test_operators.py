@@ -10,7 +10,7 @@ import pytest
 
 from pages import parts, tool_schemas
 from pages.tool_schemas import TOOLS, tool_document
-from pdpp_kernel.metrics import FIGURE_WORDS, Granularity, Metric
+from pdpp_kernel.aggregations import FIGURE_WORDS, Granularity, Metric
 from pdpp_kernel.operators import FURTHER_OPERATORS, RANGE_OPERATORS, Operator
 from pdpp_mcp_server.arguments import EXPECTED_FILTER
 from pdpp_mcp_server.schema_document import LEGEND
@@ -56,7 +56,7 @@ def test_words_of_metrics_and_granularities_that_mean_nothing_else_stand_in_thei
         for path in parts.modules()
         if (told := (words - ordinary) & {*spelled(path)})
     }
-    assert strays == {"pdpp_kernel/metrics.py": words - ordinary}
+    assert strays == {"pdpp_kernel/aggregations.py": words - ordinary}
 
 
 def test_the_published_schemas_of_the_tools_are_current() -> None:

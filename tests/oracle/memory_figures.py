@@ -11,8 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import (
     Comparable,

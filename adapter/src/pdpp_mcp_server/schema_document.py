@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pdpp_kernel.metrics import FIGURE_WORDS
+from pdpp_kernel.aggregations import FIGURE_WORDS
 from pdpp_kernel.operators import RANGE_OPERATORS, FilterFlag, Operator, operators_of
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from pdpp_kernel.metrics import Granularity
+from pdpp_kernel.aggregations import Granularity
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import Comparable, ValueKind
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.declaration import Aggregations
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.aggregates import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource, TimeConstraint
 from personal_server.enforcement.authorize import (

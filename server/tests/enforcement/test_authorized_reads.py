@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, Order
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import NANOSECONDS, ValueKind
 from personal_server.domain.authority import TimeConstraint

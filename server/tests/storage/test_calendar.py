@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdpp_kernel.metrics import Granularity
+from pdpp_kernel.aggregations import Granularity
 from pdpp_kernel.values import NANOSECONDS, ValueKind, instant_ns
 from personal_server.storage.calendar import Calendar
 

@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 import pytest
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.record import DamagedRow
 from personal_server.enforcement.plans import (
     AggregatePlan,

@@ -7,7 +7,7 @@ stream, `none` and `not stated` differ, and what there is no room for has its ca
 import re
 from collections.abc import Sequence
 
-from pdpp_kernel.metrics import FIGURE_WORDS
+from pdpp_kernel.aggregations import FIGURE_WORDS
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.rs_client.json_values import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pdpp_kernel.metrics import Granularity, Metric
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import (

@@ -18,6 +18,7 @@ from typing import cast
 
 import orjson
 
+from pdpp_kernel.aggregations import FIGURES_OF_FIELDS
 from pdpp_kernel.declaration import (
     Adaptation,
     Aggregations,
@@ -32,7 +33,6 @@ from pdpp_kernel.declaration import (
 )
 from pdpp_kernel.errors import InvalidDeclaration
 from pdpp_kernel.json_shapes import Members, ShapeFaults
-from pdpp_kernel.metrics import FIGURES_OF_FIELDS
 from pdpp_kernel.operators import MEASURES, RANGE_OPERATORS
 from pdpp_kernel.values import TIMES, ValueKind
 from personal_server.domain.stream_schema import read_properties

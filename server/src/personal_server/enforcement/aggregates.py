@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 
+from pdpp_kernel.aggregations import FIGURES_OF_FIELDS, DeclaredGrouping, Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping, WordQuery
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import (
@@ -21,7 +22,6 @@ from pdpp_kernel.errors import (
     PersonalServerError,
     UnknownField,
 )
-from pdpp_kernel.metrics import FIGURES_OF_FIELDS, DeclaredGrouping, Granularity, Metric
 from pdpp_kernel.values import NUMBERS, ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import Warning, skipped

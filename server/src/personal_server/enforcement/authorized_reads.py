@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, Order
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import comparable, order_key

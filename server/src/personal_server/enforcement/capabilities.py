@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from pdpp_kernel.aggregations import FIGURE_WORDS, Metric
 from pdpp_kernel.declaration import Cardinality, KeySide, Property
-from pdpp_kernel.metrics import FIGURE_WORDS, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.wire_objects import Count, WireObject, Word, Yes
 from personal_server.domain.authority import ReadableSource, ReadAuthority

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, WordQuery
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.values import ValueKind
 from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.queries import DEFAULT_LIMIT

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping, GroupOrder
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import NANOSECONDS, render_number
 from pdpp_kernel.wire_objects import (
     ConnectionId,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import GroupOrder, HitOrder
 from pdpp_kernel.errors import (
     InvalidExpand,
@@ -16,7 +17,6 @@ from pdpp_kernel.errors import (
     InvalidWindow,
     UnsupportedSearchMode,
 )
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.operators import LISTED_OPERATORS
 from pdpp_kernel.values import instant_or_day_ns
 from personal_server.enforcement.filter_texts import MAX_FILTER_VALUES, FilterText, filters_of

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from pdpp_kernel.aggregations import FIGURE_WORDS
 from pdpp_kernel.declaration import Property, Semantics
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.metrics import FIGURE_WORDS
 from pdpp_kernel.operators import FilterFlag, Operator, operators_of
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import (

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from pdpp_kernel.metrics import Granularity
+from pdpp_kernel.aggregations import Granularity
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, ValueKind
 
 FINE_UNITS = {

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, GroupOrder, Term, WordQuery
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.operators import Takes
 from pdpp_kernel.record import FieldChange, JsonObject
 from pdpp_kernel.values import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore

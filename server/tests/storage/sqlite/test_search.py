@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping, Term, WordQuery
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.values import NANOSECONDS, ValueKind
 from personal_server.domain.grant import TimeConstraint
 from personal_server.domain.spelling import near_spellings

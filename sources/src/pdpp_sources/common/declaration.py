@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pdpp_kernel.metrics import DeclaredGrouping, Metric
+from pdpp_kernel.aggregations import DeclaredGrouping, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import TEXT, TEXT_STATE, Data

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from pdpp_kernel.metrics import Metric
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.values import Comparable, ValueKind, exact_number, exact_sum
 from personal_server.storage.sql.dialect import Dialect
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.domain.grant import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Metric
 from pdpp_kernel.values import (
     COMPARED_CODE_POINTS,
     ValueKind,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,

@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
+from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping
-from pdpp_kernel.metrics import Granularity, Metric
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.calendar import FINE_UNITS, Calendar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pdpp_kernel.metrics import (
+from pdpp_kernel.aggregations import (
     FIGURE_WORDS,
     FIGURES_OF_FIELDS,
     DeclaredGrouping,

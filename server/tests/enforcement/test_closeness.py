@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.enforcement.closeness import LookedAt, refined
+from personal_server.domain.search_words import parse_words
+from personal_server.enforcement.closeness import LookedAt, is_foldable, look_at, refined
 from personal_server.enforcement.ranking import Ranked
 from personal_server.enforcement.rows import Candidate
+from server.tests.enforcement.mailbox import mails, notes, row
 
 LETTER = (
     "we looked at the heat pump in the cellar today and it needs a new valve before winter comes"
@@ -53,3 +55,78 @@ def test_words_side_by_side_rank_before_words_that_are_near_and_those_that_are_n
     found = ranking("far", "near", "beside", gaps=((0,), (4,), (1,)))
     assert [each.candidate.key for each in found] == ["n2", "n1", "n0"]
     assert found[-1].score == -9.0
+
+
+def gaps(text: str, asked: str = "heat pump") -> tuple[int, ...]:
+    return look_at(mails(), row(body=text), parse_words(asked)).gaps
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        ("a heat pump", 1),
+        ("the heat of a pump", 3),
+        ("a pump heat", 2),
+        ("pump and heat", 3),
+        ("heat" + " and" * 7 + " pump", 8),
+        ("heat" + " and" * 8 + " pump", 0),
+        ("heat", 0),
+        ("heat and so on and so on and so on, a pump of heat pump", 1),
+    ],
+)
+def test_a_gap_is_how_far_two_neighbours_of_the_query_stand_apart(text: str, gap: int) -> None:
+    assert gaps(text) == (gap,)
+
+
+def test_the_nearest_field_counts_and_fields_do_not_join() -> None:
+    both = row(subject="heat and a pump", body="a heat pump")
+    assert look_at(mails(), both, parse_words("heat pump")).gaps == (1,)
+    apart = row(subject="heat", body="pump")
+    assert look_at(mails(), apart, parse_words("heat pump")).gaps == (0,)
+
+
+def test_a_phrase_is_as_long_as_its_words() -> None:
+    assert gaps("the heat pump valve", '"heat pump" valve') == (1,)
+
+
+def test_each_pair_of_neighbours_has_its_gap_and_one_word_has_none() -> None:
+    assert gaps("a heat pump and its valve", "heat pump valve") == (1, 3)
+    assert gaps("a heat pump", "heat") == ()
+
+
+def test_what_somebody_said_can_be_folded_without_the_names_of_who() -> None:
+    seen = look_at(
+        mails(), row(subject="Rain", body="Heavy rain", sender="ada"), parse_words("rain")
+    )
+    assert seen.said == ("rain", "heavy", "rain")
+    assert look_at(notes(), row(said="rain"), parse_words("rain")).said == ()
+    assert (is_foldable(mails()), is_foldable(notes())) == (True, False)
+
+
+def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
+    assert gaps("w " * 10_000 + "heat pump") == (0,)
+
+
+def words(count: int, *others: str) -> str:
+    return " ".join([*("w" + "abcdefghijklmnopqrstuvwxyz"[n] for n in range(count)), *others])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (words(20), words(20, "more"), True),
+        (words(19), words(19, "more"), False),
+        (words(20), words(20, "xa", "xb", "xc"), True),
+        (words(20), words(20, "xa", "xb", "xc", "xd"), False),
+        (words(20, "7"), words(20, "7", "8"), True),
+        (words(22, "7"), words(22, "8"), False),
+        ("ada is at home", "bob is at home", True),
+        ("ada is home", "bob is home", False),
+        ("ada marie is at home", "bob is at home", False),
+        ("4 is at home", "5 is at home", False),
+    ],
+)
+def test_long_hits_share_most_words_and_short_ones_their_end(
+    one: str, other: str, is_same: bool
+) -> None:
+    assert len(ranking(one, other)) == (1 if is_same else 2)

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdpp_kernel.criteria import Condition
+from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.errors import InvalidFilter, InvalidSort, PersonalServerError
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns
 from personal_server.enforcement.conditions import conditions_on
-from personal_server.enforcement.fields import order_of
+from personal_server.enforcement.fields import order_of, shown_fields
 from personal_server.enforcement.filter_texts import FilterText
+from personal_server.enforcement.queries import FieldSelection
+from server.tests.enforcement.mailbox import mails
 from server.tests.resource_server.journal import client, stream_grant
 
 SOURCES = client().sources
@@ -110,3 +112,70 @@ def test_a_refused_sort_names_what_can_be_sorted_by() -> None:
     with pytest.raises(InvalidSort) as caught:
         order_of(SOURCES, "title", None)
     assert caught.value.members["allowed_values"] == ["word_count", "created_at"]
+
+
+def test_a_view_is_cut_to_each_source_and_keeps_the_key() -> None:
+    sources = (mails(), mails("id", "body", connection_id="cin_b"))
+    assert shown_fields(sources, FieldSelection(view="bodies")) == (("id", "body"), ("id", "body"))
+    assert shown_fields(sources, FieldSelection(view="short")) == (("id", "subject"), ("id",))
+
+
+@pytest.mark.parametrize("view", ["none", "bodies"])
+def test_a_view_without_a_granted_field_is_refused_and_others_are_suggested(view: str) -> None:
+    with pytest.raises(PersonalServerError) as caught:
+        shown_fields((mails("id", "subject"),), FieldSelection(view=view))
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "view")
+    assert caught.value.members["suggestions"] == ["short"]
+
+
+def test_fields_stand_in_schema_order_with_the_key_and_all_are_shown_unasked() -> None:
+    sources = (mails("id", "subject", "size"),)
+    assert shown_fields(sources, FieldSelection(("size", "subject"))) == (
+        ("id", "subject", "size"),
+    )
+    assert shown_fields(sources, FieldSelection()) == (("id", "subject", "size"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("body", "field_not_granted"), ("sise", "unknown_field")]
+)
+def test_a_name_is_refused_with_granted_names_only(name: str, code: str) -> None:
+    sources = (mails("id", "size", "body"), mails("id", "size", connection_id="cin_b"))
+    with pytest.raises(PersonalServerError) as caught:
+        shown_fields(sources, FieldSelection((name,)))
+    assert (caught.value.code, caught.value.param) == (code, "fields")
+    assert caught.value.members["allowed_values"] == ["id", "size"]
+    assert caught.value.members.get("suggestions") == (["size"] if name == "sise" else None)
+
+
+def test_a_list_stands_newest_first_where_every_source_grants_what_orders_it() -> None:
+    whole, narrow = mails(), mails("id", connection_id="cin_b")
+    instant = ValueKind.INSTANT
+    assert order_of((whole,), None, None) == Order("sent_at", instant, True)
+    assert order_of((whole,), None, "asc") == Order("sent_at", instant, False)
+    assert order_of((whole, narrow), None, None) == Order(None, None, False)
+    assert order_of((narrow,), None, "desc") == Order(None, None, True)
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "descending"),
+    [("size", None, False), ("-size", None, True), ("size", "asc", False), ("-size", "desc", True)],
+)
+def test_a_sort_says_its_direction(sort: str, order: str | None, descending: bool) -> None:
+    assert order_of((mails(),), sort, order) == Order("size", ValueKind.INTEGER, descending)
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "allowed"),
+    [
+        ("size", "desc", ["-size"]),
+        ("-size", "asc", ["size"]),
+        ("folder", None, ["size", "sent_at"]),
+    ],
+)
+def test_a_sort_that_contradicts_itself_or_is_not_declared_is_refused(
+    sort: str, order: str | None, allowed: list[str]
+) -> None:
+    with pytest.raises(InvalidSort) as caught:
+        order_of((mails(),), sort, order)
+    assert caught.value.members["allowed_values"] == allowed

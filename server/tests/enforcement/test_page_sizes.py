@@ -7,7 +7,7 @@ import pytest
 
 from pdpp_kernel.wire_objects import raw_json
 from personal_server.enforcement.disclose import ChildList, Record
-from personal_server.enforcement.page_sizes import MAX_PAGE_BYTES, PageFill
+from personal_server.enforcement.page_sizes import FRAME_CHARS, MAX_PAGE_BYTES, PageFill
 from personal_server.enforcement.queries import PageSize
 
 OWN = len("r1") + 1
@@ -90,3 +90,15 @@ def test_without_a_size_only_the_bytes_of_a_body_end_a_page() -> None:
     fill = PageFill(PageSize())
     assert fill.takes(large)
     assert msgspec.json.decode(fill.items[0])["id"] == "r1"
+
+
+@pytest.mark.parametrize("left_over", [0, -1])
+def test_a_record_with_related_ones_counts_with_its_place_and_theirs(left_over: int) -> None:
+    related = record({"id": "r1"}, expanded={"parent": record({"id": "r1"})})
+    place = len("notes" + "cin_abc") + 60
+    own = len("r1") + FRAME_CHARS + place + len("emitted_at") + 4 + 26
+    child = len("r1") + place + len('"id":,') + len('"r1"')
+    # JSON has five thirds of the room that a table has
+    both = 2 * (own + child + 1)
+    room = max(both, -(-3 * both // 5)) + left_over
+    assert taken(PageSize(room), related, related) == 2 + left_over

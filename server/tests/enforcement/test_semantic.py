@@ -4,8 +4,17 @@ import pytest
 
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.ranking import Ranked
-from personal_server.enforcement.rows import Candidate, NearRecord
-from personal_server.enforcement.semantic import JOINED_HITS, joined, meant_text
+from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
+from personal_server.enforcement.semantic import (
+    JOINED_HITS,
+    by_meaning,
+    is_plain,
+    joined,
+    meaning_fields,
+    meant_text,
+    strict_part,
+)
+from server.tests.enforcement.mailbox import mails
 
 
 def candidate(key: str) -> Candidate:
@@ -48,3 +57,36 @@ def test_behind_many_hits_by_words_those_by_meaning_come_before_the_rest() -> No
 )
 def test_what_is_embedded_has_no_signs_and_nothing_that_is_left_out(asked: str, meant: str) -> None:
     assert meant_text(asked, parse_words(asked)) == meant
+
+
+def test_meaning_is_looked_for_in_granted_fields_and_not_among_persons() -> None:
+    assert meaning_fields(mails()) == ("body",)
+    assert meaning_fields(mails("id", "subject")) == ()
+    assert meaning_fields(mails(made_of=())) == ()
+
+
+@pytest.mark.parametrize("text", ["rain", "heavy rain?", "what rains"])
+def test_words_alone_are_plain(text: str) -> None:
+    assert is_plain(parse_words(text))
+
+
+@pytest.mark.parametrize(
+    "text", ['"heavy rain"', "rai*", "rain OR snow", "a from:ada", "rain -snow"]
+)
+def test_a_sign_means_words_literally(text: str) -> None:
+    assert not is_plain(parse_words(text))
+
+
+def test_what_is_meant_literally_has_to_be_held_however_it_is_found() -> None:
+    strict = strict_part(parse_words('rain "heavy snow" -wind'))
+    assert [term.tokens for term in strict.terms] == [("heavy", "snow")]
+    assert [term.tokens for term in strict.excluded] == [("wind",)]
+
+
+def test_what_is_too_far_away_is_no_hit() -> None:
+    at = [
+        NearRecord(candidate(f"n{n}"), far, "body", 0, 1) for n, far in enumerate((0.1, 0.92, 0.93))
+    ]
+    found = by_meaning(Nearest(tuple(at)))
+    assert [(each.candidate.key, each.score) for each in found] == [("n0", 0.1), ("n1", 0.92)]
+    assert found[0].near == at[0]

@@ -21,9 +21,9 @@ from pdpp_mcp_server.first_answers import (
     ServerIdentity,
     StandardStreams,
 )
+from pdpp_mcp_server.listeners import Listening, OfferedSubscriptions, Subscribing
 from pdpp_mcp_server.server import ClientRequest, build_server
 from pdpp_mcp_server.stdio import poll_pace
-from pdpp_mcp_server.subscriptions import Listening, OfferedSubscriptions, Subscribing
 
 Message = dict[str, Any]
 

@@ -20,11 +20,11 @@ import pytest
 
 from pdpp_kernel.record import key_segment
 from personal_server.consent.credentials import secret_hash
-from personal_server.console.application import ConsoleParts, console_app
 from personal_server.console.browse import ROWS_SHOWN
+from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.languages import PageReader, language_of
 from personal_server.console.record_figures import VALUES_SHOWN
-from personal_server.console.record_view import brief
+from personal_server.console.record_values import brief
 from personal_server.console.search import HITS_SHOWN
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import field_words, said

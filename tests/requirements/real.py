@@ -15,11 +15,11 @@ from adapter.tests.seed import long_body, photo
 from pdpp_kernel.errors import InvalidToken
 from pdpp_kernel.values import instant_ns
 from pdpp_mcp_server.calls import ToolCall, those_of_this_program
+from pdpp_mcp_server.change_bell import Signal
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.server import ServerOffer, draw_nonce, personal_data
 from pdpp_mcp_server.stdio import ServerMetadata
-from pdpp_mcp_server.subscriptions import Signal
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken

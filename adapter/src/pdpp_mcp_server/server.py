@@ -23,30 +23,18 @@ from mcp.shared.exceptions import MCPError
 
 from pdpp_kernel.failures import log_failure, new_request_id
 from pdpp_mcp_server import contract, sdk_results
-from pdpp_mcp_server.calls import (
-    AdapterOptions,
-    Outcome,
-    ServerCapabilities,
-    ToolCall,
-    none_known,
-)
+from pdpp_mcp_server.calls import AdapterOptions, Outcome, ServerCapabilities, ToolCall, none_known
 from pdpp_mcp_server.contract import published_contract, replacement_of
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces.refusal import render_refusal
+from pdpp_mcp_server.listeners import OfferedSubscriptions
 from pdpp_mcp_server.metrics import Counts, MeasuredPort
 from pdpp_mcp_server.prompts import NOTHING, PROMPTS, UnusableArguments, complete
-from pdpp_mcp_server.questions import (
-    CONNECTION,
-    ask,
-    comes_back,
-    question_of,
-    with_answer,
-)
+from pdpp_mcp_server.questions import CONNECTION, ask, comes_back, question_of, with_answer
 from pdpp_mcp_server.resources import Resource, read_resource
 from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.safe_text import quoted
 from pdpp_mcp_server.sdk_results import call_result, resource_error, resource_result
-from pdpp_mcp_server.subscriptions import OfferedSubscriptions
 from pdpp_mcp_server.tools.aggregate import aggregate
 from pdpp_mcp_server.tools.fetch import fetch
 from pdpp_mcp_server.tools.query_records import query_records

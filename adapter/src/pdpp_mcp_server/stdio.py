@@ -16,17 +16,12 @@ from mcp.server.stdio import stdio_server
 from pdpp_kernel.failures import new_request_id
 from pdpp_mcp_server.calls import AdapterOptions
 from pdpp_mcp_server.first_answers import ServerIdentity, StandardStreams
+from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions, Subscribing
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.reads import get_schema
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object, as_text
 from pdpp_mcp_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
 from pdpp_mcp_server.server import ClientRequest, build_server
-from pdpp_mcp_server.subscriptions import (
-    SUBSCRIPTION,
-    Listening,
-    OfferedSubscriptions,
-    Subscribing,
-)
 
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""

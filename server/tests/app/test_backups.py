@@ -16,19 +16,11 @@ import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.values import DAY_NANOSECONDS
-from personal_server.app.backups import (
-    BackupOrder,
-    Restored,
-    ScheduledBackups,
-    catch_up_with_ledger,
-    keep_ledger,
-    kept_backups,
-    make_backup,
-    restore_backup,
-    schedule_of,
-    set_schedule,
-    verify_backup,
-)
+from personal_server.app.backup_ledger import catch_up_with_ledger, keep_ledger
+from personal_server.app.backup_schedule import kept_backups, schedule_of, set_schedule
+from personal_server.app.backups import BackupOrder, make_backup, verify_backup
+from personal_server.app.restores import Restored, restore_backup
+from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.app.stores import Stores, open_stores
 from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, TokenRow

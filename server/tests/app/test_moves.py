@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.app.backups import BackupOrder, make_backup, restore_backup
+from personal_server.app.backups import BackupOrder, make_backup
 from personal_server.app.moves import move
+from personal_server.app.restores import restore_backup
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.whole_copy import CopyRefused, Tell

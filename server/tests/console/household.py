@@ -17,7 +17,7 @@ from personal_server.app.uploads import sample_declarations
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.uploads import Uploads
 from personal_server.configuration_file import OwnerLocale
-from personal_server.console.application import ConsoleParts, console_app
+from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.languages import Language, languages
 from personal_server.console.uploads import Recognized, UploadParts
 from personal_server.domain.connection import Connection, ConnectionStatus

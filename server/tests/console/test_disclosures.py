@@ -9,7 +9,7 @@ import pytest
 
 from pdpp_kernel.values import render_instant
 from pdpp_sources.bank.reader import DECLARATION as BANK
-from personal_server.console.disclosures import HOW, HOW_BY_ROUTE
+from personal_server.console.disclosure_lines import HOW, HOW_BY_ROUTE
 from personal_server.domain.disclosure import DENIED, AskedDetail
 from personal_server.storage.authorization import ReadingAlarmRow
 from server.tests.cli.test_disclosures import entry

@@ -16,7 +16,6 @@ from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
 from pdpp_sources.common.attachments import FILES, kind_of, with_file
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.database import (
     Cell,
     DatabaseUnreadable,
@@ -48,6 +47,7 @@ from pdpp_sources.common.declaration import (
 from pdpp_sources.common.epochs import APPLE, APPLE_NANOSECONDS
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import (
     Claim,
     beginning_at,

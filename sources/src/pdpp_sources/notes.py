@@ -22,7 +22,6 @@ except ImportError:  # where the C library is missing
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import is_media, kind_of, with_file
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.declaration import (
     StreamForm,
     blob,
@@ -37,14 +36,8 @@ from pdpp_sources.common.declaration import (
 )
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
 from pdpp_sources.common.export import Export, ExportMember
-from pdpp_sources.common.source import (
-    Claim,
-    beginning_at,
-    claim,
-    each_member,
-    matching,
-    one_record,
-)
+from pdpp_sources.common.resume_point import BOOKMARK
+from pdpp_sources.common.source import Claim, beginning_at, claim, each_member, matching, one_record
 from pdpp_sources.common.text import decoded, one_line, printable
 from pdpp_sources.common.times import rendered
 

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 import msgspec
 
 from pdpp_kernel.source_item import Data, TextState, ThreadLinks
-from pdpp_sources.common.bookmark import STEPS, Place, Step
+from pdpp_sources.common.resume_point import STEPS, Place, Step
 
 # A line of a record has at most 16 MiB where it is stored.
 LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024

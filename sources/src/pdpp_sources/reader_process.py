@@ -36,7 +36,6 @@ from pdpp_kernel.source_item import (
     TextState,
 )
 from pdpp_kernel.texts import parse_text
-from pdpp_sources.common.bookmark import Place, parse_place
 from pdpp_sources.common.errors import (
     BadRecord,
     ExportError,
@@ -47,6 +46,7 @@ from pdpp_sources.common.errors import (
     ExportUnreadable,
     ExportUnsafe,
 )
+from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
 from pdpp_sources.reader_messages import (

@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 from pdpp_kernel.confinement import Limits, confine
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from pdpp_kernel.texts import message, render_text
-from pdpp_sources.common.bookmark import BOOKMARK, parse_place
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts
+from pdpp_sources.common.resume_point import BOOKMARK, parse_place
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.outside_readers import OutsideReader, outside_readers

@@ -19,7 +19,6 @@ from pdpp_sources.browser.reader import BrowserSource
 from pdpp_sources.calendar.reader import CalendarSource
 from pdpp_sources.chatgpt import ChatGptSource
 from pdpp_sources.claude import ClaudeSource
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import (
     BadRecord,
     ExportError,
@@ -28,6 +27,7 @@ from pdpp_sources.common.errors import (
     MemberDamaged,
 )
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.contacts import ContactsSource
 from pdpp_sources.export_files import ARCHIVES

@@ -20,17 +20,14 @@ from personal_server.app.background_work import (
     keep_process,
     keep_server,
 )
-from personal_server.app.backups import (
-    ScheduledBackups,
-    catch_up_with_ledger,
-    kept_backups,
-    schedule_of,
-)
+from personal_server.app.backup_ledger import catch_up_with_ledger
+from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
 from personal_server.app.peers import Peers
+from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.app.uploads import (
@@ -50,8 +47,9 @@ from personal_server.authorization_server.configuration import (
 from personal_server.authorization_server.endpoints import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.endpoints import WELL_KNOWN, AuthorizationApplication
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
-from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
+from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.home import BackupStanding
+from personal_server.console.owner_session import error_page, owner_session
 from personal_server.console.uploads import UploadParts
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.app.backups import kept_backups
+from personal_server.app.backup_schedule import kept_backups
 from personal_server.app.stores import Stores
 from personal_server.authorization_server.openapi import (
     SECURITY_SCHEMES,

@@ -17,15 +17,10 @@ from cyclopts import Parameter, validators
 from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table, words
-from personal_server.app.backups import (
-    BackupOrder,
-    make_backup,
-    next_due_ns,
-    restore_backup,
-    schedule_of,
-    set_schedule,
-    verify_backup,
-)
+from personal_server.app.backup_schedule import schedule_of, set_schedule
+from personal_server.app.backups import BackupOrder, make_backup, verify_backup
+from personal_server.app.restores import restore_backup
+from personal_server.app.scheduled_backups import next_due_ns
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import Settings

@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, day, plain, table, words
-from personal_server.app.backups import kept_backups
+from personal_server.app.backup_schedule import kept_backups
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.store import kept_settings
 from personal_server.collecting.account_moves import merge_accounts, part_accounts

@@ -21,45 +21,37 @@ from pdpp_kernel.errors import InvalidFilter, InvalidRequest, NotFound, QueryTim
 from pdpp_kernel.texts import Joined, Text, message
 from pdpp_kernel.values import instant_ns
 from personal_server.collecting.receipts import receipts_of
-from personal_server.console.disclosures import disclosure_lines
+from personal_server.console.disclosure_lines import disclosure_lines
 from personal_server.console.pages import Templates, console_headers
 from personal_server.console.places import parse_number
-from personal_server.console.record_figures import (
-    FIGURES_SECONDS,
-    WANTED_SECONDS,
-    ViewFigures,
-)
-from personal_server.console.record_view import (
+from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
+from personal_server.console.record_values import (
     FIELDS_SHOWN,
-    OPERATORS,
     PICTURES,
-    READ,
     SHORT_CHARS,
     TEXTS,
-    RecordsView,
     RelatedLink,
     Row,
     brief,
-    check_view,
     columns_of,
     read_fields,
     read_row,
     record_fields,
     related_to,
-    sortable_fields,
     table_columns,
     table_row,
     title_of,
     told_columns,
 )
-from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.viewpoints import (
-    OWN,
-    ROOTS,
-    Viewpoint,
-    Viewpoints,
-    records_path,
+from personal_server.console.record_view import (
+    OPERATORS,
+    READ,
+    RecordsView,
+    check_view,
+    sortable_fields,
 )
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.viewpoints import OWN, ROOTS, Viewpoint, Viewpoints, records_path
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorize import authorize_blob

@@ -1,4 +1,4 @@
-"""What is kept and what was read: sources; the disclosure log, its days, and one of its lines.
+"""The pages of the read log: its days, and one of its lines.
 
 Rule: the log tells names, counts and times; what was asked and which records were handed out is
 told of one line, as long as it lies beside it.
@@ -6,7 +6,7 @@ told of one line, as long as it lies beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -15,174 +15,28 @@ import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import DamagedRecord, InvalidRequest, NotFound
-from pdpp_kernel.texts import (
-    CatalogueText,
-    Date,
-    Joined,
-    Text,
-    date_of,
-    message,
-)
+from pdpp_kernel.texts import Joined, Text, date_of, message
 from pdpp_kernel.values import DAY_NANOSECONDS, day_number
-from personal_server.consent.unusual_reading import SENTENCES
+from personal_server.console.disclosure_lines import DisclosureLine, alarm_words, disclosure_lines
+from personal_server.console.disclosure_plot import plot_of
 from personal_server.console.pages import LIVE, Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
-from personal_server.console.record_view import columns_of, table_row
+from personal_server.console.record_values import columns_of, table_row
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.sources import source_views
 from personal_server.console.viewpoints import OWN
 from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.disclosure import DENIED, DisclosureEntry
-from personal_server.domain.reading_history import held_id
+from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.enforcement.queries import FieldSelection, RecordQuery, Selectors
-from personal_server.granting.holdings import client_names, list_held
+from personal_server.granting.holdings import client_names
 from personal_server.reading.owner import OwnerReads
-from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
-    HeldQuery,
     ReadingAlarmRow,
 )
-from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports import DisclosedShare, DisclosureQuery, DisclosureStore
-
-# The disclosure log for people: lines of a table and a plot of days.  Pure.
-
-
-PLOT_WIDTH, PLOT_HEIGHT = 720, 100
-HOW: Mapping[str, Text] = {
-    "query_records": message("listed records"),
-    "aggregate": message("counted or summed"),
-    "search": message("searched"),
-    "fetch": message("opened a record"),
-    "read_record_field": message("read a long text"),
-    "schema": message("looked at what there is"),
-}
-HOW_BY_ROUTE: Mapping[str, Text] = {
-    "GET /v1/streams/{stream}/records": HOW["query_records"],
-    "GET /v1/streams/{stream}/records/{record_key}": HOW["fetch"],
-    "GET /v1/streams/{stream}/records/{record_key}/field-window": HOW["read_record_field"],
-    "GET /v1/streams/{stream}/aggregate": HOW["aggregate"],
-    "GET /v1/search": HOW["search"],
-    "GET /v1/search/semantic": HOW["search"],
-    "GET /v1/search/hybrid": HOW["search"],
-    "GET /v1/schema": HOW["schema"],
-    "GET /v1/timeline": message("looked along the time line"),
-    "GET /v1/blobs/{blob_id}": message("opened a file"),
-}
-Alarms = Mapping[tuple[str | None, int], Sequence[Text]]
-"""What was unusual, by access and instant."""
-
-
-@dataclass(frozen=True, slots=True)
-class DisclosureLine:
-    """One row of the table."""
-
-    number: int
-    at_ns: int
-    who: Text
-    access_id: str | None
-    how: Text
-    stream: str | None
-    fields: tuple[str, ...]
-    record_count: int
-    size_bytes: int
-    refused: str | None
-    unusual: tuple[Text, ...] = ()
-
-    @property
-    def title(self) -> Text:
-        """Who did what."""
-        return message("%(who)s %(how)s", who=self.who, how=self.how)
-
-    @property
-    def link(self) -> str:
-        """Where what was asked stands."""
-        return f"/owner/disclosures/{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One day of the plot, in its coordinates."""
-
-    x: float
-    width: float
-    y: float
-    height: float
-    title: Text
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """Records read per day."""
-
-    bars: tuple[Bar, ...]
-    first: Date
-    last: Date
-    most: int
-    total: int
-
-
-def disclosure_lines(
-    found: Iterable[tuple[int, DisclosureEntry]],
-    names: Mapping[str, str],
-    alarms: Alarms | None = None,
-) -> list[DisclosureLine]:
-    """Entries as lines; `names` of clients by id."""
-    return [
-        DisclosureLine(
-            number=number,
-            at_ns=entry.at_ns,
-            who=names.get(entry.client_id or "", entry.client_id or message("you")),
-            access_id=entry.package_id or entry.grant_id,
-            how=_how(entry),
-            stream=entry.stream,
-            fields=tuple(field_words(name) for name in entry.fields),
-            record_count=entry.record_count,
-            size_bytes=entry.size_bytes,
-            refused=entry.error_code if entry.outcome == DENIED else None,
-            unusual=tuple((alarms or {}).get((held_id(entry), entry.at_ns), ())),
-        )
-        for number, entry in found
-    ]
-
-
-def _how(entry: DisclosureEntry) -> Text:
-    """What a read did, in words: by its tool, else by its route."""
-    by_route = HOW_BY_ROUTE.get(entry.route, f"{entry.channel} {entry.tool or entry.route}")
-    return HOW.get(entry.tool or "", by_route)
-
-
-def plot_of(
-    shares: Iterable[DisclosedShare], last_day: int, days: int, chosen: int | None = None
-) -> Plot:
-    """Records per UTC day over the days up to one."""
-    served = {int(each.name): each.record_count for each in shares}
-    counts = {day: served.get(day, 0) for day in range(last_day - days + 1, last_day + 1)}
-    most = max(counts.values())
-    step = PLOT_WIDTH / days
-    return Plot(
-        bars=tuple(
-            _bar(place, step, count, most, day, day == chosen)
-            for place, (day, count) in enumerate(counts.items())
-        ),
-        first=date_of(last_day - days + 1),
-        last=date_of(last_day),
-        most=most,
-        total=sum(counts.values()),
-    )
-
-
-def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
-    height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
-    height = max(height, 2.0) if count else 0.0
-    words = message("%(day)s: %(num)s records", day=date_of(day), num=count)
-    y = round(PLOT_HEIGHT - height, 1)
-    return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,52 +289,8 @@ def _alarms(
     return said
 
 
-def alarm_words(row: ReadingAlarmRow) -> Text:
-    """An alarm in a sentence."""
-    sentence = SENTENCES.get(row.rule)
-    if sentence is None:
-        return row.rule
-    figures = row.detail.items()
-    return CatalogueText(sentence, {n: v if isinstance(v, int) else str(v) for n, v in figures})
-
-
 def _given_record(source: ReadableSource, key: str, record: object) -> GivenRecord:
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
     names = columns_of(source)[:COLUMNS_SAID]
     row = table_row(OWN, source, key, plain["data"], names)
     return GivenRecord(Joined(tuple(filter(None, (row.name, *row.cells))), " · "), row.link)
-
-
-READERS_READ = 200
-
-
-@dataclass(frozen=True, slots=True)
-class RecordsPages:
-    """`/owner/sources`."""
-
-    authorization: AuthorizationStore
-    reads: ReadPorts
-    catalogs: Catalogs
-    pages: Templates
-    clock: Callable[[], int]
-    has_uploads: bool = False
-
-    def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
-        return (PageRoute("GET", "/owner/sources", self.show_sources),)
-
-    def show_sources(self, visit: PageRequest) -> Response:
-        """What is stored, per connection."""
-        catalog = self.catalogs()
-        with self.reads.snapshot(None) as snapshot:
-            stored, collections = snapshot.stored_streams(), snapshot.collections()
-        with self.authorization.read() as reader:
-            lasting = HeldQuery(self.clock(), lasts=True)
-            held = list_held(reader, lasting, READERS_READ + 1)
-        views = source_views(catalog, stored, collections, held[:READERS_READ])
-        values = {
-            "sources": views,
-            "more_readers": len(held) > READERS_READ,
-            "uploads": self.has_uploads,
-        }
-        return self.pages.show(visit, "sources.html", values)

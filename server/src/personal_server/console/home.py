@@ -12,7 +12,7 @@ from pdpp_kernel.texts import Joined, Text, message
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.collecting.sample import bring_sample
 from personal_server.consent.selections import parse_stored
-from personal_server.console.access import alarm_view
+from personal_server.console.access_views import alarm_view
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import first_question, host_connections

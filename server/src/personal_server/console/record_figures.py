@@ -20,12 +20,8 @@ from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, message
 from pdpp_kernel.values import ValueKind, day_number
-from personal_server.console.record_view import (
-    MOST_LINK_BYTES,
-    RecordsView,
-    brief,
-    joining_fields,
-)
+from personal_server.console.record_values import brief, joining_fields
+from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.filter_texts import FilterText

@@ -18,13 +18,8 @@ from pdpp_kernel.errors import InvalidRequest, QueryTimeout
 from pdpp_kernel.texts import Text, message
 from pdpp_kernel.values import ValueKind
 from personal_server.console.pages import Templates
-from personal_server.console.record_view import (
-    CELL_CHARS,
-    MOST_LINK_BYTES,
-    SHORT_CHARS,
-    RecordsView,
-    brief,
-)
+from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief
+from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
 from personal_server.console.words import cut, said

@@ -30,17 +30,12 @@ from pdpp_kernel.errors import (
     PersonalServerError,
 )
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
+from pdpp_mcp_server.change_bell import Bell, Signal
+from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions
+from pdpp_mcp_server.listeners import OpenPort as OpenAgain
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.server import ClientRequest, ServerOffer, build_server, personal_data
-from pdpp_mcp_server.subscriptions import (
-    SUBSCRIPTION,
-    Bell,
-    Listening,
-    OfferedSubscriptions,
-    Signal,
-)
-from pdpp_mcp_server.subscriptions import OpenPort as OpenAgain
 from personal_server.hosted_mcp.admission import CLIENT_KINDS, Admission, Admitted, HostedCredential
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof

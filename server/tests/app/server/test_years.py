@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from pdpp_kernel.values import DAY_NANOSECONDS
-from personal_server.app.backups import ScheduledBackups
+from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.granting.audit import Acting
 from personal_server.granting.retention import Retention, forget, sweep

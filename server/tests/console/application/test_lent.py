@@ -6,7 +6,7 @@ import pytest
 
 from pdpp_kernel.errors import CsrfFailed, InvalidRequest, PersonalServerError
 from pdpp_kernel.oauth_errors import InvalidClient, InvalidRedirectUri
-from personal_server.console.application import error_page, owner_session
+from personal_server.console.owner_session import error_page, owner_session
 from personal_server.console.pages import NEXT_STEPS
 from personal_server.web.requests import IncomingRequest
 from server.tests.console.browsing import ORIGIN

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from xml.parsers.expat import ExpatError
 
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord
-from pdpp_sources.browser.history import bookmark
+from pdpp_sources.browser.history_records import bookmark
 from pdpp_sources.common import json_values
 from pdpp_sources.common.epochs import UNIX, WEBKIT, epoch_of
 from pdpp_sources.common.errors import BadRecord

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pdpp_kernel.source_item import Data, SourceItem
 from pdpp_sources.browser.bookmark_files import bookmark_kind, read_bookmarks
 from pdpp_sources.browser.history import is_history, read_history
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.database import (
     DatabaseUnreadable,
     beside,
@@ -29,6 +28,7 @@ from pdpp_sources.common.declaration import (
 )
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import (
     Claim,
     beginning_at,

@@ -16,15 +16,8 @@ from icalendar import Event, FreeBusy, Journal, Timezone, Todo, vPeriod
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
-from pdpp_sources.calendar.entry import (
-    FAULTS,
-    CalendarEntry,
-    Replaced,
-    lines_of,
-    parsed,
-)
+from pdpp_sources.calendar.entry import FAULTS, CalendarEntry, Replaced, lines_of, parsed
 from pdpp_sources.calendar.zones import named_zone
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.components import Component, cut_components
 from pdpp_sources.common.declaration import (
     Field,
@@ -46,6 +39,7 @@ from pdpp_sources.common.declaration import (
 )
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import (
     MOST_REMEMBERED,
     Claim,

@@ -20,9 +20,9 @@ from typing import BinaryIO, cast
 import apsw
 
 from pdpp_kernel.texts import message
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import MemberDamaged
 from pdpp_sources.common.export import FAILURES, Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import decoded
 from pdpp_sources.export_files import BESIDE, SQLITE
 

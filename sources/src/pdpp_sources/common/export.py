@@ -34,7 +34,6 @@ from pdpp_sources.common.archive import (
     safe_entries,
     unpacks_out_of_proportion,
 )
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import (
     ExportError,
     ExportNotFound,
@@ -54,6 +53,7 @@ from pdpp_sources.common.packed import (
     part_of,
     tar_entries,
 )
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import printable
 from pdpp_sources.export_files import BESIDE, BUFFER_BYTES, SQLITE, open_file
 

@@ -18,9 +18,9 @@ import orjson
 
 from pdpp_kernel.source_item import Data, Json, Skipped
 from pdpp_kernel.texts import message
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import decoded
 
 CHUNK_BYTES = 1024 * 1024

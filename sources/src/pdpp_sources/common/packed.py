@@ -26,8 +26,8 @@ from pdpp_sources.common.archive import (
     refusal_of_name,
     too_many_entries,
 )
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import ExportUnreadable
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import printable
 
 ReadAt = Callable[[int, int], bytes]

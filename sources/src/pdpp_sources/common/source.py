@@ -12,10 +12,10 @@ import orjson
 from pdpp_kernel.source_item import Data, Skipped, SourceItem
 from pdpp_kernel.texts import message
 from pdpp_sources.common import json_values
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
 from pdpp_sources.common.export import HEAD_BYTES, Export, ExportMember
 from pdpp_sources.common.json_stream import Element
+from pdpp_sources.common.resume_point import BOOKMARK
 
 MOST_REMEMBERED = 1_000_000
 

@@ -6,7 +6,7 @@ import re
 import time
 
 from pdpp_kernel.source_item import TextState
-from pdpp_sources.common.bookmark import BOOKMARK
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import printable
 
 LONGEST_TEXT_CHARS = 2_000_000

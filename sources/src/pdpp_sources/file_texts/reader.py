@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pdpp_kernel.source_item import FileText, TextState
 from pdpp_sources.common.attachments import UNKNOWN_KIND, kind_of
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.text import decoded, printable
 from pdpp_sources.file_texts import office, pdf, rtf
+from pdpp_sources.file_texts.calendar_text import read_calendar
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
 from pdpp_sources.mail.message import Headers, MailText, body_of, shown
 
@@ -74,7 +75,7 @@ def _read(
     elif kind in _PAGES or _PAGE.match(content[:_HEAD_BYTES]):
         draft.add(html_to_text(_page(content)))
     elif kind == "text/calendar" or _CALENDAR.match(content[:_HEAD_BYTES]):
-        _read_calendar(content, draft)
+        read_calendar(content, draft)
     else:
         draft.add(_written(content, kind))
 
@@ -148,56 +149,3 @@ def _read_mail(content: bytes, draft: Draft, levels: int) -> None:
             except NoText as why:
                 draft.is_damaged |= why.state is TextState.DAMAGED
         draft.add("\n")
-
-
-# Calendars --------------------------------------------------------------------------------------
-_FOLDED = re.compile(r"\r?\n[ \t]")
-_LINE = re.compile(r'([A-Za-z-]+)((?:;[A-Za-z-]+=(?:"[^"\r\n]*"|[^:;"\r\n]*))*):(.*)')
-_ZONE = re.compile(r';(?:TZID)="?([^";:]+)', re.IGNORECASE)
-_NAME = re.compile(r';CN=(?:"([^"]+)"|([^;:]+))', re.IGNORECASE)
-_INSTANT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?\Z")
-_ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
-_SHOWN = {
-    "SUMMARY": "",
-    "DTSTART": "Begins: ",
-    "DTEND": "Ends: ",
-    "DUE": "Due: ",
-    "LOCATION": "Where: ",
-    "ORGANIZER": "Invited by: ",
-    "ATTENDEE": "With: ",
-    "URL": "Page: ",
-    "DESCRIPTION": "",
-}
-
-
-def _read_calendar(content: bytes, draft: Draft) -> None:
-    """Each entry as its lines, without alarms and zones."""
-    inside: list[str] = []
-    for line in _FOLDED.sub("", decoded(content)).splitlines():
-        found = _LINE.match(line)
-        if found is None:
-            continue
-        name, parameters, value = found.groups()
-        if name.upper() == "BEGIN":
-            inside.append(value.strip().upper())
-        elif name.upper() == "END" and inside:
-            draft.add("\n" if inside.pop() in _ENTRIES else "")
-        elif inside and inside[-1] in _ENTRIES and name.upper() in _SHOWN:
-            draft.goes_on()
-            said = "".join(_said(name.upper(), parameters, value))
-            draft.add(f"{_SHOWN[name.upper()]}{said}\n" if said else "")
-
-
-def _said(name: str, parameters: str, value: str) -> Iterator[str]:
-    instant, who = _INSTANT.match(value), _NAME.search(parameters)
-    if name in ("ORGANIZER", "ATTENDEE"):
-        address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
-        yield f"{who[1] or who[2]} <{address}>" if who else address
-    elif instant:
-        year, month, day, hour, minute, is_utc = instant.groups()
-        zone = _ZONE.search(parameters)
-        yield f"{year}-{month}-{day}"
-        yield f" {hour}:{minute}" if hour else ""
-        yield " UTC" if is_utc else f" {zone[1]}" if zone and hour else ""
-    else:
-        yield re.sub(r"\\([nN,;\\])", lambda m: "\n" if m[1] in "nN" else m[1], value)

@@ -16,16 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from pdpp_kernel.declaration import OWN_FILE_PREFIX
-from pdpp_kernel.source_item import (
-    Data,
-    Json,
-    Skipped,
-    SourceItem,
-    SourceRecord,
-    stable_id,
-)
+from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
-from pdpp_sources.common.bookmark import BOOKMARK
 from pdpp_sources.common.database import beside
 from pdpp_sources.common.declaration import (
     Field,
@@ -42,13 +34,9 @@ from pdpp_sources.common.declaration import (
     word,
 )
 from pdpp_sources.common.epochs import EPOCHS
-from pdpp_sources.common.errors import (
-    BadRecord,
-    ExportTooCostly,
-    ExportUnreadable,
-    MemberDamaged,
-)
+from pdpp_sources.common.errors import BadRecord, ExportTooCostly, ExportUnreadable, MemberDamaged
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import (
     MOST_REMEMBERED,
     Claim,
@@ -61,13 +49,7 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.text import one_line
-from pdpp_sources.tables.columns import (
-    MOST_COLUMNS,
-    Survey,
-    TableColumn,
-    says_nothing,
-    typed,
-)
+from pdpp_sources.tables.columns import MOST_COLUMNS, Survey, TableColumn, says_nothing, typed
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import (
     Table,

@@ -12,20 +12,10 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from pdpp_mcp_server.change_bell import Pace
+from pdpp_mcp_server.followers import GRANT_URI, SCHEMA_URI, Follower, Unanswered, stream_uri
+from pdpp_mcp_server.listeners import MOST_URIS, ListenerPlaces, Listening, Subscribing, begin
 from pdpp_mcp_server.rs_client.port import RsPort, RsResponse
-from pdpp_mcp_server.subscriptions import (
-    GRANT_URI,
-    MOST_URIS,
-    SCHEMA_URI,
-    Follower,
-    ListenerPlaces,
-    Listening,
-    Pace,
-    Subscribing,
-    Unanswered,
-    begin,
-    stream_uri,
-)
 
 pytestmark = pytest.mark.anyio
 

@@ -16,23 +16,18 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from pdpp_kernel.errors import GrantRevoked
 from pdpp_kernel.values import instant_ns
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
-from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort
-from pdpp_mcp_server.server import ClientRequest, build_server
-from pdpp_mcp_server.subscriptions import (
-    GRANT_URI,
+from pdpp_mcp_server.change_bell import Bell, Pace
+from pdpp_mcp_server.followers import GRANT_URI, SCHEMA_URI, Follower, is_followed, stream_uri
+from pdpp_mcp_server.listeners import (
     MOST_URIS,
-    SCHEMA_URI,
-    Bell,
-    Follower,
     ListenerPlaces,
     Listening,
     OfferedSubscriptions,
-    Pace,
     Subscribing,
-    is_followed,
-    stream_uri,
 )
+from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort
+from pdpp_mcp_server.server import ClientRequest, build_server
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from tests.requirements.real import Real, mail, origin, registry

@@ -1,0 +1,75 @@
+"""Backups by schedule, and which of them are kept.
+
+Source: docs/backup.md.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from personal_server.app.databases import BEFORE_MIGRATION
+from personal_server.app.stores import Stores
+from personal_server.settings import Settings
+from personal_server.storage.ports import BackupSchedule
+from personal_server.upkeep.backups import BackupRefused
+from personal_server.upkeep.sealing import require_recipient
+
+
+def schedule_of(stores: Stores, settings: Settings) -> BackupSchedule | None:
+    """What is backed up by schedule: as the environment says, else as the owner's command said."""
+    if settings.backup_dir is None:
+        return stores.upkeep.backup_schedule()
+    return BackupSchedule(
+        str(settings.backup_dir),
+        settings.backup_every_hours,
+        settings.backup_keep,
+        settings.backup_recipient,
+    )
+
+
+def set_schedule(
+    stores: Stores, settings: Settings, schedule: BackupSchedule | None
+) -> BackupSchedule | None:
+    """Back up by this schedule from now on, or by none; the running server sees it by itself.
+
+    Raises: BackupRefused, where it could not be kept to.
+    """
+    if settings.backup_dir is not None:
+        raise BackupRefused(
+            "PDPP_BACKUP_DIR says what is backed up by schedule.",
+            next_step="Change it where the server is started, or unset it and repeat this.",
+        )
+    if schedule is not None:
+        if schedule.recipient is not None:
+            require_recipient(schedule.recipient)
+        folder = Path(schedule.folder)
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise BackupRefused(
+                "There is no such folder, or nothing can be written there.",
+                next_step="Name a folder that is there, best on another disk.",
+            )
+        if folder.resolve().is_relative_to(settings.data_dir.resolve()):
+            raise BackupRefused(
+                "The folder lies in the data directory and would be lost with it.",
+                next_step="Name one elsewhere, best on another disk.",
+            )
+    stores.upkeep.keep_backup_schedule(schedule)
+    return schedule
+
+
+def kept_backups(stores: Stores, before_ns: int | None = None) -> tuple[str, ...]:
+    """The names of the backups that are still where they were put, and of copies beside the data
+    that upgrades made; with `before_ns` those made before that moment.
+    """
+    rows, until_ns = stores.upkeep.backups(), math.inf if before_ns is None else before_ns
+    newest = {row.path: row.made_at for row in sorted(rows, key=lambda row: row.made_at)}
+    made = [
+        Path(path).name
+        for path, made_at_ns in reversed(newest.items())
+        if made_at_ns < until_ns and Path(path).exists()
+    ]
+    copies = sorted((stores.data_dir / BEFORE_MIGRATION).glob("*.sqlite3"))
+    early = [path.name for path in copies if path.stat().st_mtime_ns < until_ns]
+    return (*made, *(f"{BEFORE_MIGRATION}/{name}" for name in early))

@@ -1,0 +1,77 @@
+"""Backups made by the server itself, when they are due.
+
+Source: docs/backup.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pdpp_kernel.values import NANOSECONDS
+from personal_server.app.backup_schedule import schedule_of
+from personal_server.app.backups import PROVEN_EVERY_NS, BackupOrder, free_bytes_of, make_backup
+from personal_server.app.stores import Stores
+from personal_server.settings import Settings
+from personal_server.storage.ports import BackupSchedule
+from personal_server.web.health import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledBackups:
+    """Backups that the running server makes by itself."""
+
+    stores: Stores
+    settings: Settings
+    free_bytes: Callable[[Path], int] = free_bytes_of
+
+    def make_if_due(self) -> None:
+        """Make one if the newest is old enough, and let the oldest go.  Raises: BackupRefused."""
+        schedule = schedule_of(self.stores, self.settings)
+        if schedule is None:
+            return
+        now_ns = self.stores.clock()
+        kept = [row for row in self.stores.upkeep.backups() if row.scheduled]
+        if kept and kept[0].made_at <= now_ns < next_due_ns(kept[0].made_at, schedule):
+            return
+        order = BackupOrder(
+            Path(schedule.folder) / _name(now_ns, schedule),
+            schedule.recipient,
+            scheduled=True,
+            prove=self._is_proof_due(now_ns),
+            free_bytes=self.free_bytes,
+        )
+        make_backup(self.stores, self.settings, order)
+        for row in kept[max(schedule.keep - 1, 0) :]:
+            Path(row.path).unlink(missing_ok=True)
+            self.stores.upkeep.forget_backup(row.backup_id)
+
+    def faults(self) -> Iterator[Fault]:
+        """That the weekly proof was left out."""
+        proof = self.stores.upkeep.proof()
+        if proof is not None and proof.skipped:
+            yield Fault(
+                "backup",
+                "backup_not_proven",
+                proof.tried_at_ns,
+                "A backup was made but not restored to prove it: less than twice its space is free"
+                " on the disk of the data. Free some; it is tried again with the next one.",
+            )
+
+    def _is_proof_due(self, now_ns: int) -> bool:
+        proof = self.stores.upkeep.proof()
+        proven_ns = None if proof is None else proof.proven_at_ns
+        return proven_ns is None or not 0 <= now_ns - proven_ns < PROVEN_EVERY_NS
+
+
+def next_due_ns(made_at_ns: int, schedule: BackupSchedule) -> int:
+    """When the backup after one is due."""
+    return made_at_ns + schedule.every_hours * 3_600 * NANOSECONDS
+
+
+def _name(now_ns: int, schedule: BackupSchedule) -> str:
+    at = datetime.fromtimestamp(now_ns // NANOSECONDS, UTC)
+    ending = ".pdpp.age" if schedule.recipient else ".pdpp"
+    return f"backup-{at:%Y%m%dT%H%M%SZ}{ending}"

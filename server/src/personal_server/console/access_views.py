@@ -1,0 +1,241 @@
+"""Grants and packages as the owner's pages show them.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pdpp_kernel.texts import Day, Joined, Text, message
+from personal_server.console.content_limits import limits_said
+from personal_server.console.disclosure_lines import alarm_words
+from personal_server.console.words import HELD_STATUSES, field_words, trust_mark
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.grant import Grant
+from personal_server.granting.holdings import HeldGrant, Holding
+from personal_server.storage.authorization import AuditRow, ReadingAlarmRow
+from personal_server.storage.catalog import Catalog
+
+REASONS: Mapping[str, Text] = {
+    "owner": message("you ended it"),
+    "replaced": message("replaced by a newer one"),
+    "client_blocked": message("the app was blocked"),
+    "client_disconnected": message("the app gave it back"),
+    "code_replay": message("its code was used twice"),
+    "refresh_reuse": message("an old refresh token was used again"),
+    "not_collected": message("the app never collected it"),
+    "idle": message("not used for too long"),
+    "restored": message("your records were restored from a backup"),
+}
+EVENTS: Mapping[str, Text] = {
+    "request.approved": message("You allowed it"),
+    "grant.created": message("Access was granted"),
+    "grant.consumed": message("Its one token was collected"),
+    "grant.revoked": message("Access ended"),
+    "grant.expired": message("Access reached its end"),
+    "grant.paused": message("Access was paused"),
+    "grant.resumed": message("Access goes on"),
+    "grant.changed": message("Access was changed"),
+    "grant.renamed": message("It was given a name"),
+    "reading.unusual": message("Its reading was unusual"),
+    "package.created": message("Access to several sources was granted"),
+    "package.changed": message("Access to several sources was changed"),
+    "package.revoked": message("Access ended"),
+    "subscription.created": message("It asked to be told when something changes"),
+    "subscription.changed": message("How it is told was changed"),
+    "subscription.tested": message("A test message was asked for"),
+    "subscription.failed": message("It could not be told"),
+    "subscription.ended": message("It is told nothing any more"),
+    "subscription.deleted": message("It is no longer told of changes"),
+    "code.redeemed": message("The app collected its access"),
+    "code.replayed": message("Its code was presented a second time"),
+    "code.burned": message("Its code was presented wrongly"),
+    "device.collected": message("The device collected its access"),
+    "token.issued": message("A token was issued"),
+    "token.revoked": message("A token was given back"),
+    "refresh.rotated": message("The token was renewed"),
+    "refresh.repeated": message("The answer to a renewal was given again"),
+    "refresh.reused": message("An old refresh token was presented"),
+    "refresh.wrong_client": message("Another app presented its refresh token"),
+    "refresh.wrong_key": message("Its refresh token was presented without its key"),
+}
+ACTORS: Mapping[str, Text] = {
+    "owner": message("you"),
+    "client": message("the app"),
+    "server": message("this server"),
+    "local_cli": message("this computer"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """A token by its reference; the reference opens nothing."""
+
+    reference: str
+    issued_at_ns: int
+    expires_at_ns: int
+    last_used_at_ns: int | None
+    revoked_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenViews:
+    """The newest tokens, and how many there are."""
+
+    newest: tuple[TokenView, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """A line of the history."""
+
+    number: int
+    at_ns: int
+    said: Text
+    event: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStream:
+    """One stream of a grant, in words."""
+
+    name: str
+    label: str
+    accounts: tuple[Text, ...]
+    fields: tuple[str, ...]
+    window: Text
+    named_records: int
+    limited: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSource:
+    """One grant of a holding."""
+
+    held: HeldGrant
+    name: str
+    purpose: str | None
+    streams: tuple[GivenStream, ...]
+
+    @property
+    def status(self) -> Text:
+        """What has become of it."""
+        return HELD_STATUSES.get(self.held.status, self.held.status)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldView:
+    """A grant or package with everything named."""
+
+    held: Holding
+    trust_kind: str
+    trust: Text
+    ended_because: Text | None
+    sources: tuple[GivenSource, ...]
+
+    @property
+    def status(self) -> Text:
+        """What has become of it."""
+        return HELD_STATUSES.get(self.held.status, self.held.status)
+
+    @property
+    def source_names(self) -> str:
+        """The sources in one line."""
+        return ", ".join(dict.fromkeys(source.name for source in self.sources))
+
+
+def held_view(held: Holding, catalog: Catalog) -> HeldView:
+    """The view of a holding."""
+    kind, trust = trust_mark(held.registration, held.client_id)
+    return HeldView(
+        held=held,
+        trust_kind=kind,
+        trust=trust,
+        ended_because=REASONS.get(held.reason or "") if held.status == "revoked" else None,
+        sources=tuple(_source(grant, catalog) for grant in held.grants),
+    )
+
+
+def event_words(row: AuditRow) -> Text:
+    """One line of the timeline."""
+    said = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
+    if row.event == "request.approved":
+        return said
+    because = REASONS.get(str(row.detail.get("reason", "")))
+    if because is not None:
+        return Joined((said, " (", because, ")"), "")
+    return message("%(what)s (by %(who)s)", what=said, who=ACTORS.get(row.actor, row.actor))
+
+
+def window_of(bound: TimeConstraint | None) -> Text:
+    """A granted time window in words; its ends are instants, so they are told to the minute."""
+    if bound is None:
+        return message("any age")
+    name, (since_ns, until_ns) = field_words(bound.field), (bound.since_ns, bound.until_ns)
+    if since_ns is None and until_ns is None:
+        return name
+    if until_ns is None:
+        return message("%(field)s from %(since)s", field=name, since=Day(since_ns or 0))
+    if since_ns is None:
+        return message("%(field)s before %(until)s", field=name, until=Day(until_ns))
+    return message(
+        "%(field)s from %(since)s before %(until)s",
+        field=name,
+        since=Day(since_ns),
+        until=Day(until_ns),
+    )
+
+
+def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
+    grant = held.grant
+    if grant is None:
+        return GivenSource(held, held.connector_key, None, ())
+    declaration = catalog.declarations.get(grant.source.id)
+    name = declaration.display_name if declaration else held.connector_key
+    return GivenSource(held, name, grant.purpose_description, _streams(grant, catalog))
+
+
+_DELETED = message("deleted account")
+
+
+def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
+    declaration = catalog.declarations.get(grant.source.id)
+    accounts: dict[str, Text] = {
+        c.connection_id: c.display_name or c.connection_id for c in catalog.connections
+    }
+    given: list[GivenStream] = []
+    for stream in grant.streams:
+        declared = declaration.streams.get(stream.name) if declaration else None
+        given.append(
+            GivenStream(
+                name=stream.name,
+                label=declared.label if declared else stream.name,
+                accounts=tuple(
+                    accounts.get(c, message("deleted account")) for c in stream.instance_ids
+                ),
+                fields=tuple(field_words(name) for name in stream.fields),
+                window=window_of(stream.time_constraint),
+                named_records=len(stream.resources or ()),
+                limited=limits_said(stream.only),
+            )
+        )
+    return tuple(given)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmView:
+    """Something unusual, in words."""
+
+    at_ns: int
+    held_id: str
+    who: str
+    rule: str
+    said: Text
+    paused: bool
+
+
+def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
+    """The view of an alarm; `names` of clients by id."""
+    who = names.get(row.client_id or "", row.client_id or row.held_id)
+    return AlarmView(row.at_ns, row.held_id, who, row.rule, alarm_words(row), row.paused)

@@ -1,0 +1,62 @@
+"""The plot of records read per day.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pdpp_kernel.texts import Date, Text, date_of, message
+from personal_server.storage.ports import DisclosedShare
+
+PLOT_WIDTH, PLOT_HEIGHT = 720, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One day of the plot, in its coordinates."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    title: Text
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Records read per day."""
+
+    bars: tuple[Bar, ...]
+    first: Date
+    last: Date
+    most: int
+    total: int
+
+
+def plot_of(
+    shares: Iterable[DisclosedShare], last_day: int, days: int, chosen: int | None = None
+) -> Plot:
+    """Records per UTC day over the days up to one."""
+    served = {int(each.name): each.record_count for each in shares}
+    counts = {day: served.get(day, 0) for day in range(last_day - days + 1, last_day + 1)}
+    most = max(counts.values())
+    step = PLOT_WIDTH / days
+    return Plot(
+        bars=tuple(
+            _bar(place, step, count, most, day, day == chosen)
+            for place, (day, count) in enumerate(counts.items())
+        ),
+        first=date_of(last_day - days + 1),
+        last=date_of(last_day),
+        most=most,
+        total=sum(counts.values()),
+    )
+
+
+def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
+    height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
+    height = max(height, 2.0) if count else 0.0
+    words = message("%(day)s: %(num)s records", day=date_of(day), num=count)
+    y = round(PLOT_HEIGHT - height, 1)
+    return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)

@@ -1,0 +1,50 @@
+"""The page of all sources, with what each holds and which apps read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.sources import source_views
+from personal_server.granting.holdings import list_held
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.authorization import AuthorizationStore, HeldQuery
+from personal_server.storage.catalog import Catalogs
+
+READERS_READ = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsPages:
+    """`/owner/sources`."""
+
+    authorization: AuthorizationStore
+    reads: ReadPorts
+    catalogs: Catalogs
+    pages: Templates
+    clock: Callable[[], int]
+    has_uploads: bool = False
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        return (PageRoute("GET", "/owner/sources", self.show_sources),)
+
+    def show_sources(self, visit: PageRequest) -> Response:
+        """What is stored, per connection."""
+        catalog = self.catalogs()
+        with self.reads.snapshot(None) as snapshot:
+            stored, collections = snapshot.stored_streams(), snapshot.collections()
+        with self.authorization.read() as reader:
+            lasting = HeldQuery(self.clock(), lasts=True)
+            held = list_held(reader, lasting, READERS_READ + 1)
+        views = source_views(catalog, stored, collections, held[:READERS_READ])
+        values = {
+            "sources": views,
+            "more_readers": len(held) > READERS_READ,
+            "uploads": self.has_uploads,
+        }
+        return self.pages.show(visit, "sources.html", values)

@@ -1,0 +1,61 @@
+"""Event subscriptions in words, each with its newest messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pdpp_kernel.texts import Joined, Text, message
+from personal_server.delivery.event_subscriptions import subscription_list
+from personal_server.granting.holdings import Holding
+from personal_server.storage.authorization import AuthorizationReader, EventRow, SubscriptionRow
+
+STATUSES: Mapping[str, Text] = {
+    "pending_verification": message("waits until its address answers"),
+    "active": message("is told"),
+    "disabled": message("paused"),
+    "disabled_failure": message("given up: its address did not answer"),
+    "disabled_revoked": message("over"),
+}
+RECENT_EVENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """A message on its way, or what became of it."""
+
+    at_ns: int
+    said: Text
+
+
+@dataclass(frozen=True, slots=True)
+class ToldView:
+    """A subscription in words, and its newest messages."""
+
+    row: SubscriptionRow
+    status: Text
+    events: tuple[ToldEvent, ...]
+
+
+def subscriptions_of(reader: AuthorizationReader, held: Holding) -> list[SubscriptionRow]:
+    """The subscriptions of an access."""
+    grants = {grant.grant_id for grant in held.grants}
+    return [row for row in subscription_list(reader) if row.grant_id in grants]
+
+
+def subscription_view(reader: AuthorizationReader, row: SubscriptionRow) -> ToldView:
+    """A subscription with its newest messages."""
+    of_it = EventRow.subscription_id.equals(row.subscription_id)
+    newest = reader.rows(
+        EventRow, of_it, order=EventRow.created_at_ns, descending=True, limit=RECENT_EVENTS
+    )
+    return ToldView(row, STATUSES[row.status], tuple(_event(each) for each in newest))
+
+
+def _event(row: EventRow) -> ToldEvent:
+    what = row.stream or row.type.removeprefix("pdpp.").replace(".", " ")
+    how = (row.outcome or "waits").replace("_", " ")
+    said: Text = Joined((what, how), ": ")
+    if row.attempts > 1:
+        said = message("%(said)s, attempt %(number)s", said=said, number=row.attempts)
+    return ToldEvent(row.done_at_ns or row.created_at_ns, said)

@@ -85,7 +85,7 @@ class Copy:
         try:
             path.write_bytes(mutation.applied(whole))
             self._forget(path)
-            own, others = shelf.test_modules(module)
+            own, others = shelf.test_modules(module, self.folder)
             for tests in (own, sorted(others, key=lambda each: -KILLED_BY[each])):
                 if tests:
                     answer = self._tried(tests, self._seconds(tests, path, whole, mutation))

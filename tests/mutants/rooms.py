@@ -20,16 +20,16 @@ class Shelf:
         found = sorted(self.modules.rglob("*.py"))
         return [path.relative_to(ROOT) for path in found if path.name != "__init__.py"]
 
-    def test_modules(self, module: Path) -> tuple[list[str], list[str]]:
-        """The test modules that mirror a module, and the rest of the folder."""
+    def test_modules(self, module: Path, copy: Path) -> tuple[list[str], list[str]]:
+        """The test modules that mirror a module, and the rest of the folder, as a copy has them."""
         inner = (ROOT / module).relative_to(self.modules).with_suffix("")
-        beside = self.tests / inner.parent / f"test_{inner.name}.py"
-        folder = self.tests / inner
+        tests = copy / self.tests.relative_to(ROOT)
+        beside, folder = tests / inner.parent / f"test_{inner.name}.py", tests / inner
         mirror: list[str] = []
         rest: list[str] = []
-        for path in sorted(self.tests.rglob("test_*.py")):
+        for path in sorted(tests.rglob("test_*.py")):
             own = path == beside or path.is_relative_to(folder)
-            (mirror if own else rest).append(path.relative_to(ROOT).as_posix())
+            (mirror if own else rest).append(path.relative_to(copy).as_posix())
         return mirror, rest
 
 

@@ -74,7 +74,7 @@ def run(order: dict[str, Any], answer: int) -> None:
     code = pytest.main([*options, *order["tests"]], plugins=[watcher])
     nothing = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     outcome = "passed" if nothing else "failed"
-    by = watcher.failed if outcome == "failed" else ""
+    by = "" if outcome == "passed" else watcher.failed or pytest.ExitCode(code).name
     told = {"outcome": outcome, "by": by, "slow": watcher.slow}
     os.write(answer, json.dumps(told).encode())
     os._exit(0)

@@ -4,6 +4,7 @@ import html
 import tracemalloc
 from itertools import pairwise
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from personal_server.enforcement.excerpts import (
     STRETCH_CHARS,
     FieldMatches,
     find_matches,
+    passage_excerpt,
+    passage_snippet,
     render_excerpt,
     render_snippet,
     strongest_first,
@@ -169,3 +172,22 @@ def test_an_excerpt_stands_where_the_rarest_words_are() -> None:
     found = matches(text, "rain heat pump")
     assert found is not None
     assert "heat pump" in render_excerpt(found).preview_text
+
+
+def test_the_title_counts_twice_and_no_more() -> None:
+    sought = parse_words("rain").terms
+    title = find_matches("title", "rain rain", sought)
+    assert title is not None
+    for count, first in ((3, "title"), (5, "body")):
+        body = find_matches("body", "rain " * count, sought)
+        assert body is not None
+        assert strongest_first([body, title], "title")[0].field == first
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "text"), [(0, 5, "heavy…"), (6, 10, "…rain…"), (6, 15, "…rain snow")]
+)
+def test_a_passage_is_cut_where_something_stands_beside_it(begin: int, end: int, text: str) -> None:
+    found = passage_excerpt("body", "heavy rain snow", begin, end)
+    assert found is not None
+    assert passage_snippet(found).text == text

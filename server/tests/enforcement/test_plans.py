@@ -13,6 +13,7 @@ from personal_server.enforcement.plans import (
     BY_KEY,
     AggregatePlan,
     ChangesPlan,
+    FieldWindowPlan,
     RecordsPlan,
     SearchPlan,
 )
@@ -65,3 +66,8 @@ def test_a_search_has_the_conditions_of_each_source_and_of_the_fields_that_words
     assert [bool(term.tokens) for term in plan.words_in(SCOPE).terms] == [True, False]
     hidden = scope_of(mails("id", "body", connection_id="cin_b"))
     assert plan.conditions_on(hidden) == ()
+
+
+def test_a_window_begins_at_the_beginning() -> None:
+    plan = FieldWindowPlan((SCOPE,), "m1", "body", 10)
+    assert (plan.offset_chars, plan.before_chars, plan.match) == (0, 0, None)

@@ -32,7 +32,7 @@ from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.sealing import store_sealer
+from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.reading.search import search
 from personal_server.semantics.embedder import ModelProcess
 from personal_server.storage.ports import Batch, RecordWrite

@@ -28,7 +28,7 @@ from personal_server.hosted_mcp.http import ServerBehind, hosted_app
 from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.web.application import Application
-from personal_server.web.failures import FailedBearers
+from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.origins import origin_policy
 from server.tests.resource_server.living import Living
 from tests.requirements.doors import Door, HttpWire, World, eras, greeting_request

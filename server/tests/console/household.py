@@ -26,7 +26,7 @@ from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.sealing import store_sealer
+from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import (
     AuthorizationRow,

@@ -31,7 +31,7 @@ from personal_server.app.server import DELIVERING_SECONDS
 from personal_server.delivery import deliveries
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
-from personal_server.delivery.event_subscriptions import EVERYTHING
+from personal_server.delivery.subscribers import EVERYTHING
 from personal_server.enforcement.queries import ChangesQuery, Selectors
 from personal_server.reading.changes import follow
 from personal_server.storage.authorization import EventRow

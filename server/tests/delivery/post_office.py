@@ -20,21 +20,21 @@ from pdpp_kernel.values import NANOSECONDS
 from personal_server.app.databases import ServerDatabase
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
-from personal_server.delivery.event_subscriptions import (
+from personal_server.delivery.events import Events
+from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscribers import (
     EVERYTHING,
     Filters,
     Subscriptions,
     SubscriptionView,
 )
-from personal_server.delivery.events import Events
-from personal_server.delivery.signatures import SecretBox
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.grant import Grant, render_grant
 from personal_server.granting.audit import Acting
 from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.proofs import Proofs
-from personal_server.reading.sealing import KeyedSealer
+from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.tokens import TokenHolder, TokenResolver
 from personal_server.storage.authorization import (
     AuthorizationStore,

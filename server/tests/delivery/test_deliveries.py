@@ -13,8 +13,8 @@ import pytest
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.delivery import callbacks, deliveries
-from personal_server.delivery.event_subscriptions import EVERYTHING, Changes
 from personal_server.delivery.events import MOST_WAITING
+from personal_server.delivery.subscribers import EVERYTHING, Changes
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.reading.tokens import TokenHolder

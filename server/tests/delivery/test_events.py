@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from personal_server.delivery.event_subscriptions import Filters
+from personal_server.delivery.subscribers import Filters
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.grant import ContentLimit

@@ -43,7 +43,7 @@ from personal_server.enforcement.queries import (
     Times,
 )
 from personal_server.enforcement.scopes import scopes_of
-from personal_server.enforcement.semantic import AskedMeaning
+from personal_server.enforcement.semantic_queries import AskedMeaning
 from server.tests.enforcement.mailbox import authority, mails, notes
 
 INBOX, LARGE = FilterText("folder", None, "in"), FilterText("size", "gte", "5")

@@ -18,7 +18,7 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import TokenUse, unpacked_place
 from personal_server.domain.disclosure import Disclosed
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.sealing import KeyedSealer
+from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.semantic_search import QueryEmbedder
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.ports import RecordStore, SealingKey

@@ -16,15 +16,15 @@ import orjson
 from pdpp_kernel.errors import InvalidToken, PersonalServerError
 from pdpp_kernel.values import NANOSECONDS, instant_ns
 from personal_server.delivery.callbacks import Callbacks
-from personal_server.delivery.event_subscriptions import Subscriptions
 from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscribers import Subscriptions
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.reading.identification import Identified
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.sealing import KeyedSealer
+from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.openapi import openapi_document

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from personal_server.settings import from_env
 from personal_server.web.application import Application
-from personal_server.web.failures import FailedBearers
+from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.origins import origin_policy
 
 ORIGIN = "http://127.0.0.1:7662"

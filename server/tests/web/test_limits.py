@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
-from personal_server.web.failures import FailedBearers
+from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.limits import MAX_KEYS, Bucket, network_of
 
 SECOND = 10**9

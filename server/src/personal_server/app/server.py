@@ -69,7 +69,7 @@ from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECO
 from personal_server.upkeep.rebuilds import RebuildWork
 from personal_server.upkeep.scratch import sweep_scratch
 from personal_server.web.application import Application
-from personal_server.web.failures import FailedBearers
+from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Health
 from personal_server.web.origins import origin_policy

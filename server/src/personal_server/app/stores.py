@@ -29,7 +29,7 @@ from personal_server.granting.canaries import planted_records
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.reading.identification import OpenBriefly, OpenState
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.sealing import store_sealer
+from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.settings import FORWARDED, Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs

@@ -12,9 +12,9 @@ from personal_server.authorization_server.openapi import (
 )
 from personal_server.console.pages import STYLESHEET_PATH
 from personal_server.delivery.callbacks import Callbacks
-from personal_server.delivery.event_subscriptions import Subscriptions
 from personal_server.delivery.events import Events
 from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscribers import Subscriptions
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.granting.reading_alarms import read_since
 from personal_server.reading.disclosure_recorder import DisclosureRecorder

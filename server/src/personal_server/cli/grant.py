@@ -33,7 +33,7 @@ from personal_server.consent.narrowings import Narrowing
 from personal_server.consent.selections import parse_selections
 from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
-from personal_server.delivery.event_subscriptions import pause_all
+from personal_server.delivery.subscribers import pause_all
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import ContentLimit, StreamGrant, render_stream_grant
 from personal_server.granting.grant_successors import rename_access

@@ -35,7 +35,7 @@ from personal_server.console.reading_limits import limit_words, parse_limits
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.subscription_views import subscription_view, subscriptions_of
 from personal_server.console.words import laid_open
-from personal_server.delivery.event_subscriptions import forget, go_on, pause, pause_all
+from personal_server.delivery.subscribers import forget, go_on, pause, pause_all
 from personal_server.domain.disclosure import SERVED
 from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges
 from personal_server.granting.grant_successors import rename_access

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.keyed_values import OwnSpace, ValueSpace
-from personal_server.web.failures import failures_in
-from personal_server.web.failures import refuse_until as _refuse_until
+from personal_server.web.failed_attempts import failures_in
+from personal_server.web.failed_attempts import refuse_until as _refuse_until
 from personal_server.web.limits import ALL, MINUTE_NS
 
 

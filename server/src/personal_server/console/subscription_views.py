@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pdpp_kernel.texts import Joined, Text, message
-from personal_server.delivery.event_subscriptions import subscription_list
+from personal_server.delivery.subscribers import subscription_list
 from personal_server.granting.holdings import Holding
 from personal_server.storage.authorization import AuthorizationReader, EventRow, SubscriptionRow
 

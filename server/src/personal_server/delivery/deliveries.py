@@ -26,15 +26,15 @@ from anyio.abc import TaskGroup
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.delivery.callbacks import Answer, Callbacks, UnsafeAddress
-from personal_server.delivery.event_subscriptions import (
+from personal_server.delivery.events import AccessPaused, Events, Letter, prune
+from personal_server.delivery.signatures import signed_headers
+from personal_server.delivery.subscribers import (
     ACTIVE,
     PENDING,
     EventType,
     fail,
     verified,
 )
-from personal_server.delivery.events import AccessPaused, Events, Letter, prune
-from personal_server.delivery.signatures import signed_headers
 from personal_server.granting.audit import SERVER
 from personal_server.storage.authorization import (
     AuthorizationWriter,

@@ -17,7 +17,8 @@ from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import render_instant
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import RandomBytes
-from personal_server.delivery.event_subscriptions import (
+from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscribers import (
     ACTIVE,
     CHALLENGE_NS,
     PENDING,
@@ -30,7 +31,6 @@ from personal_server.delivery.event_subscriptions import (
     sources_of,
     waiting,
 )
-from personal_server.delivery.signatures import SecretBox
 from personal_server.granting.audit import SERVER
 from personal_server.reading.changes import news_after
 from personal_server.reading.identification import Identified, Identifier, OneState, OpenState

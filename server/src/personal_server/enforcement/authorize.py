@@ -56,7 +56,7 @@ from personal_server.enforcement.queries import (
 )
 from personal_server.enforcement.scopes import TimedScope, scope_of, scopes_of
 from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
-from personal_server.enforcement.semantic import AskedMeaning, meaning_fields
+from personal_server.enforcement.semantic_queries import AskedMeaning, meaning_fields
 from personal_server.enforcement.source_selection import (
     Sources,
     select_any,

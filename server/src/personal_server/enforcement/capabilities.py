@@ -20,7 +20,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.aggregates import fields_for, usable_kinds
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.semantic import meaning_fields
+from personal_server.enforcement.semantic_queries import meaning_fields
 
 NOT_GRANTED = "field_not_granted"
 WHOLE = 100

@@ -11,8 +11,8 @@ from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.wire_objects import ConnectionId, WireObject, Word
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.disclose import granted_value, identity
-from personal_server.enforcement.hits import TITLE_CHARS
 from personal_server.enforcement.search import searchable_fields
+from personal_server.enforcement.search_hits import TITLE_CHARS
 from personal_server.enforcement.timeline import time_field
 
 PREVIEW_CHARS = 200

@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 from pdpp_kernel.criteria import WordQuery
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.keyed_values import KeyedValues, ValueSpace
-from personal_server.enforcement.hits import FoundPassage
+from personal_server.enforcement.search_hits import FoundPassage
 from personal_server.reading.relaxing import RelaxedSearch
 
 KEPT_PER_HOLDER = 4

@@ -19,7 +19,7 @@ from personal_server.enforcement.authorized_reads import glance_plan
 from personal_server.enforcement.capabilities import WHOLE
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.enforcement.scopes import scope_of
-from personal_server.enforcement.semantic import meaning_fields
+from personal_server.enforcement.semantic_queries import meaning_fields
 from personal_server.enforcement.timeline import time_field
 from personal_server.reading.freshness import (
     Freshness,

@@ -44,15 +44,6 @@ from personal_server.enforcement.closeness import (
     look_at,
     refined,
 )
-from personal_server.enforcement.hits import (
-    FoundPassage,
-    RetrievalMode,
-    SearchResult,
-    disclose_context,
-    disclose_hit,
-    spoken_fields,
-    text_chars,
-)
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import CANDIDATE_WINDOW, SearchPlan, TimelinePlan
@@ -61,7 +52,16 @@ from personal_server.enforcement.ranking import Ranked, first_page_first, place_
 from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
 from personal_server.enforcement.scopes import scope_of
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.semantic import (
+from personal_server.enforcement.search_hits import (
+    FoundPassage,
+    RetrievalMode,
+    SearchResult,
+    disclose_context,
+    disclose_hit,
+    spoken_fields,
+    text_chars,
+)
+from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
     by_meaning,
     joined,

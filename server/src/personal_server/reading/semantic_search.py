@@ -11,7 +11,7 @@ from typing import Protocol
 from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.search import checked_words
-from personal_server.enforcement.semantic import AskedMeaning, is_plain, meant_text
+from personal_server.enforcement.semantic_queries import AskedMeaning, is_plain, meant_text
 from personal_server.storage.ports import ReadSnapshot
 
 HOW_TO_GET_IT = (

@@ -19,14 +19,14 @@ from pdpp_kernel.errors import (
 )
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import Address, Instant, WireObject, Word
-from personal_server.delivery.event_subscriptions import (
+from personal_server.delivery.signatures import shown_secret
+from personal_server.delivery.subscribers import (
     Changes,
     Filters,
     Subscriptions,
     SubscriptionView,
     sources_of,
 )
-from personal_server.delivery.signatures import shown_secret
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.granting.audit import Acting
 from personal_server.resource_server.envelopes import (

@@ -33,8 +33,8 @@ from pdpp_kernel.wire_objects import WireObject, Word
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.enforcement.disclose import Record, Tombstone
-from personal_server.enforcement.hits import SearchResult
 from personal_server.enforcement.queries import SearchMode, SearchQuery
+from personal_server.enforcement.search_hits import SearchResult
 from personal_server.enforcement.timeline_entries import TimelineEntry
 from personal_server.reading.aggregates import ShownAggregation, read_aggregate
 from personal_server.reading.changes import follow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from personal_server.delivery.event_subscriptions import Subscriptions
+from personal_server.delivery.subscribers import Subscriptions
 from personal_server.reading.export import Enclosures
 from personal_server.reading.ports import ReadPorts, model_of
 from personal_server.reading.shown_disclosures import ShownDisclosure, every_disclosure

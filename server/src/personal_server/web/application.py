@@ -30,7 +30,7 @@ from personal_server.web.cors import (
     readable_anywhere,
 )
 from personal_server.web.error_responses import bare_page, json_error
-from personal_server.web.failures import FailedBearers
+from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.health import HEALTH_PATHS, Health
 from personal_server.web.origins import OriginPolicy
 from personal_server.web.requests import PDPP_VERSION, request_id_of

@@ -33,7 +33,7 @@ from personal_server.enforcement.excerpts import (
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.semantic import meaning_fields
+from personal_server.enforcement.semantic_queries import meaning_fields
 
 TITLE_CHARS = 200
 NEIGHBOUR_CHARS = 80

@@ -8,7 +8,8 @@ import pytest
 
 from pdpp_kernel.record import FieldChange
 from personal_server.domain.search_words import parse_words
-from personal_server.enforcement.hits import (
+from personal_server.enforcement.rows import Neighbours
+from personal_server.enforcement.search_hits import (
     FoundPassage,
     SearchResult,
     disclose_context,
@@ -17,7 +18,6 @@ from personal_server.enforcement.hits import (
     spoken_fields,
     text_chars,
 )
-from personal_server.enforcement.rows import Neighbours
 from server.tests.enforcement.mailbox import authority, mails, notes, row
 
 RAIN = row(

@@ -39,7 +39,7 @@ from personal_server.storage.authorization import (
     SubscriptionRow,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition
-from personal_server.web.failures import refuse_until
+from personal_server.web.failed_attempts import refuse_until
 
 MOST_PER_GRANT: Final = 10
 CHALLENGE_NS: Final = 3_600 * NANOSECONDS

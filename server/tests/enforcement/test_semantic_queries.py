@@ -5,7 +5,7 @@ import pytest
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.ranking import Ranked
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
-from personal_server.enforcement.semantic import (
+from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
     by_meaning,
     is_plain,

@@ -249,3 +249,10 @@ def test_views_and_relations_are_found_by_name() -> None:
 def test_a_table_of_the_owner_is_told_by_its_key(key: str, is_own: bool) -> None:
     declared = SourceDeclaration("connector", "urn:x", key, "1", "X", {}, {})
     assert declared.is_of_own_file == is_own
+
+
+def test_nothing_is_said_of_a_field_or_stream_that_its_declaration_does_not_say() -> None:
+    bare = stream(named("id"))
+    assert not bare.properties["id"].nullable
+    said = (bare.selectable_fields, bare.selectable_resources, bare.aggregations.count)
+    assert said == (False, False, False)

@@ -195,7 +195,16 @@ def test_a_number_is_the_decimal_that_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("done", "total", "percent"),
-    [(0, 10, 0), (1, 3, 33), (10, 10, 99), (11, 10, 99), (-1, 10, 0), (0, 0, 0), (1, 0, 99)],
+    [
+        (0, 10, 0),
+        (1, 3, 33),
+        (95, 97, 97),
+        (10, 10, 99),
+        (11, 10, 99),
+        (-1, 10, 0),
+        (0, 0, 0),
+        (1, 0, 99),
+    ],
 )
 def test_percent_are_whole_and_a_hundred_is_never_told(done: int, total: int, percent: int) -> None:
     assert percent_of(done, total) == percent

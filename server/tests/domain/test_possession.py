@@ -17,3 +17,7 @@ def test_two_requests_that_look_alike_are_told_apart_by_their_sending() -> None:
     one, other = (SentProof(("p",), "GET", "https://example.org/v1") for _ in range(2))
     assert one == other
     assert one.sending is not other.sending
+
+
+def test_what_stands_for_a_request_is_not_written_either() -> None:
+    assert "object at" not in repr(SentProof((), "GET", "https://example.org/v1"))

@@ -30,7 +30,7 @@ from personal_server.settings import Settings
 
 OWNER, MODES = "Owner of the data directory", "Modes of the data directory"
 ENCRYPTION, VERSIONS = "Encryption at rest", "Known weaknesses of packages"
-UNUSED, ENDLESS = "Apps that never came", "Access without end"
+UNUSED, ENDLESS = "Approved apps that never connected", "Access without end"
 PUBLIC = {"public_url": "https://me.example"}
 
 
@@ -96,7 +96,7 @@ def test_a_directory_that_others_may_enter_is_wrong(site: Site) -> None:
         ("ext4 /dev/mapper/data\n", "crypt\npart\ndisk\n", "good", "dm-crypt"),
         ("btrfs /dev/mapper/root[/@home]\n", "crypt\ndisk\n", "good", "dm-crypt"),
         ("fuse.gocryptfs /home/me/locked\n", "", "good", "gocryptfs"),
-        ("ext4 /dev/sda2\n", "part\ndisk\n", "hint", "none can be seen"),
+        ("ext4 /dev/sda2\n", "part\ndisk\n", "hint", "none found"),
         ("zfs tank/home\n", "", "hint", "cannot tell"),
         ("", "", "hint", "cannot tell"),
     ],

@@ -108,14 +108,14 @@ class ConnectFlags:
     device
         Show a code to compare in the browser (the default).
     loopback
-        Let the browser come back to this computer instead.
+        Instead, let the browser return to this computer after the decision.
     browser
-        Open the browser; with --no-browser only print the address.
+        Open the browser. With --no-browser, only print the address.
     bearer
         Take a token that whoever has it can use, for tools that know no other; without this it
         is bound to a key in your home, where the server does that.
     client_name
-        How this computer calls itself.
+        The name that the owner sees for this computer.
     timeout
         Seconds to wait for the decision.
     """
@@ -139,22 +139,22 @@ def connect_command(around: CommandContext) -> Callable[..., None]:
         cache_root: CacheRoot = None,
         json: bool = False,
     ) -> None:
-        """Ask a server for access and keep its credential for this directory.
+        """Ask a server for access and save the credential in this directory.
 
-        Without a selection its owner picks in the browser.
+        Without a selection, the owner chooses in the browser.
 
         Parameters
         ----------
         url
             The server's address.
         cache_root
-            Where the credential goes; `.pdpp` in this directory unless set.
+            The folder for the credential. Default: `.pdpp` in this directory.
         json
             Print the result as JSON.
         """
         chosen = flags or ConnectFlags()
         if chosen.device and chosen.loopback:
-            raise CommandError("usage", "--device and --loopback exclude each other.")
+            raise CommandError("usage", "Use either --device or --loopback, not both.")
         options = ConnectOptions(
             details=(selection or SelectionOptions()).details(registry_uri),
             loopback=chosen.loopback,
@@ -305,7 +305,7 @@ def _obtained(
         try:
             return known, obtain(exchange, provider, known, options)
         except ClientForgotten:
-            words().print("The server no longer knows this computer; it is registered anew.")
+            words().print("The server no longer knows this computer; registering it again.")
     client_id = register(exchange, provider, name)
     return client_id, obtain(exchange, provider, client_id, options)
 
@@ -399,7 +399,7 @@ def _token_kind(exchange: ProviderExchange, provider: Provider, token: str) -> s
     reply = exchange.get(f"{provider.origin}/v1/schema?view=compact", token)
     if reply.status == 401:
         raise TokenRejected(
-            "The server does not accept the token it just gave.", connect_hint(provider.origin)
+            "The server refused the token that it has just issued.", connect_hint(provider.origin)
         )
     if not reply.ok:
         raise MetadataFailure(f"The server's schema answered {reply.status}.", "Try again later.")
@@ -409,7 +409,7 @@ def _token_kind(exchange: ProviderExchange, provider: Provider, token: str) -> s
     kind = cast("dict[str, object]", bearer).get("token_kind") if isinstance(bearer, dict) else None
     if kind == "owner":
         raise OwnerTokenRefused(
-            "The server gave an owner credential, which is never kept here.",
+            "The server issued an owner credential, which this program does not accept.",
             "Ask for a grant instead.",
         )
     return kind if isinstance(kind, str) else "client"

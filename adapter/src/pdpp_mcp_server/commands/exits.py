@@ -98,8 +98,8 @@ def unknown_source(keys: Iterable[str]) -> CommandError:
     """There is no source of the name given."""
     return CommandError(
         "usage",
-        "There is no source of that name.",
-        f"Choose among {', '.join(keys)}; `pdpp sources` says what each is.",
+        "No source has this name.",
+        f"Choose one of {', '.join(keys)}; `pdpp sources` describes them.",
     )
 
 
@@ -137,7 +137,7 @@ def failure_of(error: Exception) -> Failure:
             return Failure(
                 "internal_error",
                 f"Something unexpected happened ({type(error).__name__} at {places_of(error)}).",
-                "Report this line: it names places in the program and nothing of yours.",
+                "Please report this line; it contains none of your data.",
             )
 
 

@@ -27,22 +27,25 @@ BEGIN = {
 OWN: Commands = {
     "connect": (
         "pdpp_mcp_server.commands.connect:connect",
-        """Ask a server for access and keep its credential for this directory.
+        """Ask a server for access and save the credential in this directory.
 
-Without a selection its owner picks in the browser.""",
+Without a selection, the owner chooses in the browser.""",
     ),
     "status": (
         "pdpp_mcp_server.commands.status:status",
-        "Show what the cached credentials stand for now.",
+        "Show the servers connected here, and what you may read.",
     ),
-    "read": ("pdpp_mcp_server.commands.read:read", "Read what you were granted, as any app would."),
+    "read": (
+        "pdpp_mcp_server.commands.read:read",
+        "Read the records that you were granted, as an app would.",
+    ),
     "token": (
         "pdpp_mcp_server.commands.status:token",
         "Print a current access token, for tools that cannot refresh.",
     ),
     "disconnect": (
         "pdpp_mcp_server.commands.status:disconnect",
-        "Give the access back and forget the credential.",
+        "End the access and delete the credential.",
     ),
     "mcp": (
         "pdpp_mcp_server.commands.mcp:mcp_server",

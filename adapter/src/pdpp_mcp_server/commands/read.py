@@ -65,8 +65,8 @@ SIGNS: Mapping[str, str] = {
     each.sign: "" if each is Operator.EQ else each.value for each in Operator if each.sign
 }
 EMPTY = {
-    "not_granted": "The grant ends where these conditions begin.",
-    "not_collected_since": "Nothing was collected since then.",
+    "not_granted": "These conditions exclude everything that the grant allows.",
+    "not_collected_since": "No records were imported for this time.",
 }
 CONDITION = re.compile(r"([^=<>!~\[\]]+)(?:\[(\w+)\])?(!=|>=|<=|=|>|<|~)(.*)", re.DOTALL)
 AROUND_RECORD = ("stream", "connection_id", "connector_key", "display_name", "emitted_at")
@@ -82,7 +82,7 @@ class OutputFlags:
     connection
         Only this connection.
     json
-        Print the answer as JSON.
+        Print the whole answer as JSON.
     jsonl
         Print each row as a line of JSON.
     """
@@ -100,13 +100,13 @@ class ReadFlags(OutputFlags):
     Parameters
     ----------
     provider_url
-        Address of the server; the only one that is connected here when left out.
+        Address of the server. Default: the only one that is connected here.
     cache_root
-        Where the credentials are.
+        The folder of the credentials.
     connection
         Only this connection.
     json
-        Print the answer as JSON.
+        Print the whole answer as JSON.
     jsonl
         Print each row as a line of JSON.
     """
@@ -124,15 +124,15 @@ class RowFlags:
     ----------
     where
         A condition on a field: `label=INBOX`, `amount>=10`, `subject~invoice`, `label[in]=a`.
-        Repeatable; all must hold.
+        Repeatable; a record must meet all of them.
     since
-        Only from this time on: `2026-08-01`, or a time with offset.
+        Only records from this time on: `2026-08-01`, or a time with offset.
     until
-        Only before this time.
+        Only records before this time.
     limit
-        How many rows, 25 unless set.
+        How many rows. Default: 25.
     all
-        Every row there is.
+        All rows.
     """
 
     where: list[str] | None = None
@@ -159,13 +159,14 @@ class GroupFlags:
     by
         A group for each value of this field.
     then_by
-        And in each a group for each value of this one.
+        And within each group, one for each value of this field.
     by_time
         A group for each month of this field of time.
     granularity
-        Or for each minute, hour, day, week, quarter, year, hour_of_day or weekday.
+        With a time field: the unit of its groups (minute, hour, day, week, month, quarter, year,
+        hour_of_day or weekday).
     time_zone
-        Whose days these are, such as Europe/Rome; UTC unless set.
+        The time zone of these groups, such as Europe/Rome. Default: UTC.
     limit
         How many groups.
     """
@@ -190,7 +191,7 @@ class GroupFlags:
 
 def read_app(around: CommandContext) -> cyclopts.App:
     """The command group `pdpp read`."""
-    app = cyclopts.App(name="read", help="Read what you were granted, as any app would.")
+    app = cyclopts.App(name="read", help="Read the records that you were granted, as an app would.")
     of = ReadCommands(lambda flags: granted_reading(around, flags))
     for command in (of.schema, of.query, of.search, of.aggregate, of.fetch, of.window):
         app.command(command)
@@ -250,7 +251,7 @@ class ReadCommands:
         stream
             A stream of `pdpp read schema`.
         fields
-            Only these, with commas between them.
+            Only these fields, separated by commas.
         sort
             A field, ascending; `-field` for descending.
         """
@@ -268,7 +269,7 @@ class ReadCommands:
         rows: RowFlags | None = None,
         flags: ReadFlags | None = None,
     ) -> None:
-        """Find records that hold words.
+        """Find records that contain words.
 
         Parameters
         ----------
@@ -277,11 +278,11 @@ class ReadCommands:
         stream
             Only in this stream. Repeatable.
         sort
-            The order; relevance unless set.
+            The order. Default: relevance.
         mode
             By words, by meaning, or both.
         exact
-            All words as they are, or nothing.
+            Only records with all words, exactly as written.
         """
         terms = SearchTerms(words, tuple(stream or ()), sort, mode, exact=exact)
         with self.opened(flags or ReadFlags()) as reading:
@@ -305,7 +306,7 @@ class ReadCommands:
         metric
             count, sum, min, max, avg, median, count_distinct, or p90 and its like.
         field
-            What is added up; none for count.
+            The field to add up; none for count.
         """
         asked = [("metric", metric), *_given(field=field), *(groups or GroupFlags()).asked()]
         with self.opened(flags or ReadFlags()) as reading:
@@ -315,7 +316,7 @@ class ReadCommands:
             rows = [{metric: body.get("value")}]
         reading.print_rows(body, rows, _columns(rows))
         if body.get("other_count"):
-            words().print(f"{body['other_count']} records are in groups that are not shown.")
+            words().print(f"Records in groups that are not shown: {body['other_count']}.")
 
     def fetch(
         self,
@@ -335,9 +336,9 @@ class ReadCommands:
         key
             Its id.
         fields
-            Only these, with commas between them.
+            Only these fields, separated by commas.
         expand
-            Records that belong to it, by the name of the relation. Repeatable.
+            Also show related records, by the name of the relation. Repeatable.
         """
         with self.opened(flags or ReadFlags()) as reading:
             reading.fetch(stream, key, fields, expand or ())
@@ -368,7 +369,7 @@ class ReadCommands:
         around_words
             The part around these words.
         chars
-            How many characters; 4,096 unless set, at most 16,384.
+            How many characters, at most 16,384. Default: 4,096.
         """
         asked = _given(
             field=field,
@@ -385,7 +386,9 @@ class ReadCommands:
         console().print(_lines(str(part.get("text"))), soft_wrap=True)
         onward = part.get("next_offset_chars")
         if onward is not None:
-            words().print(f"It goes on: --at {onward} (of {part.get('total_chars')}).")
+            total = part.get("total_chars")
+            total = f"{total:,}" if isinstance(total, int) else total
+            words().print(f"Continue with --at {onward} (of {total} characters).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,9 +493,11 @@ class TerminalReading:
             self.print_rows(body, shown, columns)
             _print_remarks(first, found=bool(rows))
             if left:
-                words().print(f"Not shown: {', '.join(left)}. Name --fields, or print --json.")
+                words().print(
+                    f"Not shown: {', '.join(left)}. Choose columns with --fields, or use --json."
+                )
         if has_more(body):
-            words().print("There are more: --limit N, or --all.")
+            words().print("There are more. Use --limit N or --all.")
         return first
 
 
@@ -504,14 +509,14 @@ def _print_remarks(body: Json, *, found: bool) -> None:
         words().print(EMPTY.get(empty or "", "No record matches."))
     if relaxed := as_object(meta.get("relaxed")):
         count, least = relaxed.get("exact_count"), relaxed.get("least")
-        some = f"; shown is what holds {least} of them" if least else ""
+        some = f"; showing records with {least} of them" if least else ""
         asked = relaxed.get("words")
         held = "this word" if asked == 1 else f"all {asked} words"
-        told = f"Records that hold {held}: {count}" if count else f"No record holds {held}"
+        told = f"Records with {held}: {count}" if count else f"No record contains {held}"
         words().print(f"{told}{some}.")
     if near := objects_in(meta.get("near")):
         values = [f"{each.get('value')} ({each.get('count')})" for each in near]
-        words().print(plain(f"Near: {', '.join(values)}."))
+        words().print(plain(f"Similar values: {', '.join(values)}."))
     for warning in objects_in(meta.get("warnings")):
         words().print(plain(warning.get("message")))
 
@@ -617,7 +622,7 @@ def _conditions(where: Iterable[str]) -> list[tuple[str, str]]:
         if parts is None or (parts[2] and parts[3] != "="):
             raise CommandError(
                 "usage",
-                "That is no condition.",
+                "Not a valid condition.",
                 "Write field=value, field>=value, field~words, or field[in]=value.",
             )
         operator = parts[2] or SIGNS[parts[3]]

@@ -49,15 +49,15 @@ class SelectionOptions:
         Only records whose field has this value: `from_email=ada@example.org`. Repeatable; values of
         one field are alternatives. Needs --stream.
     purpose
-        What for, as a URI. Default: context for an AI agent.
+        The purpose, as a URI. Default: context for an AI agent.
     why
-        What for, in your words.
+        The purpose, in your words.
     single_use
-        One token, once, instead of standing access.
+        One-time access instead of ongoing access.
     retention
-        How long data may be kept, and what happens then: `P30D` or `P30D:anonymize`.
+        How long the app may keep data, and what it does then: `P30D` or `P30D:anonymize`.
     events
-        Let it be told when something changes, never what.
+        Also ask for notifications that something changed (without content).
     request
         A file with a whole request (JSON array of selections) instead of the options above.
     """
@@ -86,7 +86,9 @@ class SelectionOptions:
         named = {name: value for name, value in self._shaping().items() if value}
         if self.request is not None:
             if named:
-                raise _usage(f"--from has the whole request; leave out {_flags(named)}.")
+                raise _usage(
+                    f"--from already contains the whole request; do not add {_flags(named)}."
+                )
             return _read_request(self.request)
         if self.source is None:
             if named:
@@ -126,10 +128,10 @@ class SelectionOptions:
             entry["events"] = True
         if self.preset:
             if self.stream or self.view or self.connection or self.since or self.until or self.only:
-                raise _usage("--preset stands instead of streams and of what narrows them.")
+                raise _usage("--preset cannot be combined with --stream or options that narrow it.")
             return {**entry, "selection_preset": self.preset}
         if self.only and not self.stream:
-            raise _usage("--only needs --stream: say which records have that field.")
+            raise _usage("--only needs --stream: name the stream with that field.")
         return {**entry, "streams": [self._stream(text) for text in self.stream or ["*"]]}
 
     def _stream(self, text: str) -> dict[str, object]:
@@ -153,7 +155,7 @@ class SelectionOptions:
         for text in self.only or ():
             field, equals, value = text.partition("=")
             if not field or not equals or not value:
-                raise _usage("--only is a field and a value: --only from_email=ada@example.org.")
+                raise _usage("--only takes a field and a value: --only from_email=ada@example.org.")
             limits.setdefault(field, []).append(value)
         return limits
 

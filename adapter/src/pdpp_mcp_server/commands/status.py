@@ -38,14 +38,14 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
 
     @app.command
     def status(url: str | None = None, *, cache_root: CacheRoot = None, json: bool = False) -> int:
-        """Show what the cached credentials stand for now.
+        """Show the servers connected here, and what you may read.
 
         Parameters
         ----------
         url
             Only this server.
         cache_root
-            Where the credentials are.
+            The folder of the credentials.
         json
             Print JSON.
         """
@@ -70,17 +70,17 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         url
             The server.
         cache_root
-            Where the credentials are.
+            The folder of the credentials.
         """
         credential = around.credential(cache_root, normalize_provider_url(url)).current()
         if credential.jkt is not None:
             words().print(
-                "It is bound to a key of this account and worth nothing alone. For a tool that"
-                " takes a bearer, connect with --bearer.",
+                "This token works only with a private key that stays here. For a tool that needs an"
+                " ordinary bearer token, connect with --bearer.",
                 soft_wrap=True,
             )
         if sys.stdout.isatty():
-            words().print("This is a secret: whoever has it reads what you granted.")
+            words().print("This is a secret: anyone who has it can read what you were granted.")
         sys.stdout.write(credential.access_token + "\n")
 
     @app.command
@@ -91,16 +91,16 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         cache_root: CacheRoot = None,
         json: bool = False,
     ) -> None:
-        """Give the access back and forget the credential.
+        """End the access and delete the credential.
 
         Parameters
         ----------
         url
             The server.
         local
-            Only forget it here; the server is not asked.
+            Only delete the credential here; the server is not told.
         cache_root
-            Where the credentials are.
+            The folder of the credentials.
         json
             Print JSON.
         """
@@ -123,7 +123,7 @@ def _give_back(exchange: ProviderExchange, credential: Credential) -> None:
     try:
         revoke(exchange, discover(exchange, origin), credential.client_id, token)
     except (ProviderUnavailable, MetadataFailure) as error:
-        hint = f"Try again later, or forget it here only: pdpp disconnect {origin} --local"
+        hint = f"Try again later, or only delete it here: pdpp disconnect {origin} --local"
         raise type(error)(error.message, hint) from None
 
 
@@ -167,7 +167,7 @@ class AccessStatus:
 def _print_grant(grant: Mapping[str, object], out: Console) -> None:
     """A grant by its streams, each field list on lines of its own."""
     ended = "" if grant.get("status") == "active" else f" ({grant.get('status')})"
-    mode = "once" if grant.get("access_mode") == "single_use" else "standing"
+    mode = "once" if grant.get("access_mode") == "single_use" else "ongoing"
     purpose = str(grant.get("purpose_code", "")).rsplit("/", 1)[-1]
     until = str(grant.get("expires_at") or "no end")
     out.print()

@@ -18,18 +18,18 @@ from personal_server.upkeep.clock import accept_clock
 
 def admin_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp admin`."""
-    app = cyclopts.App(name="admin", help="Set up what works beside this server.")
+    app = cyclopts.App(name="admin", help="Set up companion services.")
 
     @app.command(name="add-introspection-client")
     def add_introspection(name: str, /, *, json: bool = False) -> None:
-        """Let a resource server that runs apart ask what tokens stand for.
+        """Let a separate resource server look up tokens (token introspection).
 
-        Its id and secret are printed once.
+        Prints its id and secret, once.
 
         Parameters
         ----------
         name
-            What to call it.
+            A name for that server.
         json
             Print JSON.
         """
@@ -45,16 +45,18 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command(name="write-config")
     def write_config() -> None:
-        """Write the config.toml that the database in PDPP_DATA_DIR has lost."""
+        """Write a new config.toml for the database in PDPP_DATA_DIR, if it is missing."""
         write_lost_configuration(settings_or_exit())
-        words().print("Written. Clients that you had set up by hand are not in it.")
+        words().print("Written. Add clients that you had configured by hand again.")
 
     @app.command(name="accept-clock")
     def accept() -> None:
-        """Say that this machine's clock is right, after the server found that it jumped."""
+        """Confirm that this machine's clock is right, after the server saw it jump."""
         with open_stores(settings_or_exit(), serving=False) as stores:
             doubted = accept_clock(stores.upkeep, stores.clock())
-        words().print("Accepted." if doubted else "The clock was not in doubt.")
+        words().print(
+            "Accepted." if doubted else "Nothing to confirm: the server saw no jump of the clock."
+        )
 
     return app
 

@@ -14,6 +14,7 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter, validators
 
+from pdpp_kernel.texts import counted
 from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table, words
@@ -62,19 +63,19 @@ def make(
     Parameters
     ----------
     file
-        The file to write; one that exists is never replaced. With --every the folder.
+        The file to write; an existing one is never replaced. With --every: the folder.
     every
-        Let the server make one so often, such as `12h`, `1d` or `1w`, from now on.
+        Have the server back up regularly, such as `12h`, `1d` or `1w`.
     keep
-        With --every: how many of these stay. Default: 7.
+        With --every: how many scheduled backups to keep. Default: 7.
     recipient
-        Seal it for this age recipient (`age1…`, or an SSH public key).
+        Encrypt it for this age recipient (`age1…`, or an SSH public key).
     json
         Print JSON.
     """
     settings = settings_or_exit()
     if every is None and keep is not None:
-        raise CommandError("usage", "--keep goes with --every.", "See `pdpp backup --help`.")
+        raise CommandError("usage", "--keep works only with --every.", "See `pdpp backup --help`.")
     with open_stores(settings, serving=False) as stores:
         if every is None:
             manifest = make_backup(stores, settings, BackupOrder(file, recipient))
@@ -89,7 +90,7 @@ def make(
 
 @backup.command
 def status(*, json: bool = False) -> None:
-    """Say what is backed up by schedule and where, when the next is due, and what was proven.
+    """Show the schedule, its folder, the last and next backup, and the last proven restore.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def status(*, json: bool = False) -> None:
 
 @backup.command
 def stop() -> None:
-    """End the schedule of --every; the backups that were made stay."""
+    """End the schedule of --every; existing backups stay."""
     settings = settings_or_exit()
     with open_stores(settings, serving=False) as stores:
         set_schedule(stores, settings, None)
@@ -112,23 +113,23 @@ def stop() -> None:
 
 @backup.command
 def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -> None:
-    """Read a backup to its end, and compare everything in it with what it should be.
+    """Read a whole backup and compare everything in it with its checksums.
 
     Parameters
     ----------
     file
         The backup.
     identity
-        The file of the age key (or SSH private key) that opens a sealed one.
+        The age key file (or SSH private key) that decrypts it.
     json
         Print JSON.
     """
-    _tell(verify_backup(file, identity), f"{file} is whole:", as_json=json)
+    _tell(verify_backup(file, identity), f"{file} is complete:", as_json=json)
 
 
 @backup.command(name="list")
 def list_() -> None:
-    """List the backups that are kept, and the last one that was proven by restoring it."""
+    """List the backups, and when one was last proven by restoring it."""
     with open_stores(settings_or_exit(), serving=False) as stores:
         rows, proof = stores.upkeep.backups(), stores.upkeep.proof()
     lines = [
@@ -150,17 +151,17 @@ def restore(
 ) -> None:
     """Restore a backup into an empty data directory (PDPP_DATA_DIR).
 
-    Every app has to connect again, and every access waits until you let it go on.
+    Every app has to reconnect, and every grant is paused until you resume it.
 
     Parameters
     ----------
     file
         The backup.
     identity
-        The file of the age key (or SSH private key) that opens a sealed one.
+        The age key file (or SSH private key) that decrypts it.
     erasures
-        The list of erasures kept beside your data (`erasures.jsonl`); else the one beside the
-        backup.
+        The list of erasures in your old data directory (`erasures.jsonl`). Default: the one next
+        to the backup.
     json
         Print JSON.
     """
@@ -173,25 +174,25 @@ def restore(
     _tell(found.manifest, f"Restored into {settings.data_dir}:", as_json=False)
     say = words().print
     if found.ledger:
-        say(f"{found.erased} erasures made since the backup were made again.")
+        say(f"{counted(found.erased, 'erasure')} since the backup repeated.")
     else:
         say(
-            "No list of erasures was found: what you erased, and access that you ended, after "
-            f"{found.manifest.made_at} is back. End and erase it again; or, if the erasures.jsonl"
-            " of your old data is still there, restore anew with --erasures FILE."
+            f"No list of erasures found: what you erased or ended after {found.manifest.made_at} is"
+            " back. Erase or end it again. Or, if you still have the erasures.jsonl of your old"
+            " data, restore again with --erasures FILE."
         )
-    waits = "1 grant waits" if found.waiting == 1 else f"{found.waiting} grants wait"
+    paused = f" {counted(found.waiting, 'grant')} paused." if found.waiting else ""
     here = f"PDPP_DATA_DIR={shlex.quote(str(settings.data_dir))}"
-    say(f"{waits}, and every app has to connect again. For every command from now on:")
+    say(f"Restored. Reconnect your apps.{paused} From now on, set this for every command:")
     say(plain(f"  export {here}"), soft_wrap=True)
     say(
-        "See what waits with `pdpp grant list`, end what you had ended since, let the rest go on"
-        " with `pdpp grant resume --all`, and start with `pdpp serve`."
+        "List the grants with `pdpp grant list`, end those that you had ended since, resume the"
+        " others with `pdpp grant resume --all`, and start with `pdpp serve`."
     )
 
 
 def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None:
-    """How backups by schedule stand."""
+    """Show the state of scheduled backups."""
     schedule, proof = schedule_of(stores, settings), stores.upkeep.proof()
     rows = [row for row in stores.upkeep.backups() if row.scheduled]
     made_at_ns = rows[0].made_at if rows else None
@@ -213,14 +214,16 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
         print_json(told)
         return
     if schedule is None:
-        words().print("Nothing is backed up by schedule: pdpp backup FOLDER --every 1d --keep 7")
+        words().print(
+            "No backups are scheduled. Schedule them: pdpp backup FOLDER --every 1d --keep 7"
+        )
     else:
-        sealed = "" if schedule.recipient is None else f", sealed for {schedule.recipient}"
+        sealed = "" if schedule.recipient is None else f", encrypted for {schedule.recipient}"
         is_due = due_ns is not None and due_ns <= stores.clock()
         facts = {
             "every": f"{schedule.every_hours} h, while the server runs",
             "into": f"{schedule.folder}{sealed}",
-            "stay": f"the newest {schedule.keep}; {len(rows)} so far",
+            "keep": f"the newest {schedule.keep}; {len(rows)} so far",
             "last": _minute(made_at_ns),
             "next": "within a minute, once the server runs" if is_due else _minute(due_ns),
         }
@@ -252,4 +255,4 @@ def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
     )
     console().print(plain(f"{what} {counts}, as of {manifest.made_at}."))
     if manifest.damaged:
-        words().print(f"{len(manifest.damaged)} blobs have other bytes than were stored.")
+        words().print(f"{counted(len(manifest.damaged), 'file')} damaged: the bytes changed.")

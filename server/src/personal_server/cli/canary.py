@@ -20,27 +20,28 @@ from personal_server.granting.canaries import forget_canary, note_canary
 from personal_server.storage.authorization import CanaryRow
 
 Flag = Annotated[bool, Parameter(negative="")]
-COLUMNS = ("stream", "key", "connection", "planted", "given to", "when")
+COLUMNS = ("stream", "key", "connection", "added", "last read by", "when")
 
 
 def canary_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp canary`."""
     app = cyclopts.App(
-        name="canary", help="Plant records that raise an alarm when an app is given one."
+        name="canary",
+        help="Add bait records: fake records that alert you when an app reads one.",
     )
 
     @app.command
     def add(stream: str, /, *, connection: str | None = None, json: Flag = False) -> None:
-        """Plant a made-up record in a stream; any app that is given it raises an alarm.
+        """Add a bait record to a stream: a fake record that alerts you when an app reads it.
 
-        It looks like the records around it, and is counted like them; your exports leave it out.
+        It looks like a real record and is counted like one; exports do not contain it.
 
         Parameters
         ----------
         stream
-            The stream that it goes into.
+            The stream to add it to.
         connection
-            The connection's id, where several have that stream.
+            The connection's id, if several have that stream.
         json
             Print JSON.
         """
@@ -49,12 +50,12 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
         if json:
             print_json({"connection_id": place.connection_id, "stream": stream, "key": place.key})
         else:
-            words().print(f"Planted in {stream} of {place.connection_id}, with the key")
+            words().print(f"Added to {stream} of {place.connection_id}, with the key")
             console().print(place.key, soft_wrap=True, markup=False)
 
     @app.command(name="list")
     def list_(*, json: Flag = False) -> None:
-        """List what is planted, and whom each was given to last.
+        """List the bait records, and which app read each of them last.
 
         Parameters
         ----------
@@ -68,11 +69,11 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
         elif rows:
             console().print(table(COLUMNS, [_line(row) for row in rows]))
         else:
-            console().print("Nothing is planted. Plant one with `pdpp canary add STREAM`.")
+            console().print("No bait records. Add one with `pdpp canary add STREAM`.")
 
     @app.command
     def remove(key: str, /) -> None:
-        """Take a planted record out of its stream.
+        """Remove a bait record.
 
         Parameters
         ----------
@@ -86,12 +87,12 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
                     place = (row.connection_id, row.stream, row.key)
                     forget_canary(writer, *place, local_acting(), store.clock())
             if not rows:
-                raise CommandError("not_found", "Nothing is planted with that key.")
+                raise CommandError("not_found", "No bait record has this key.")
             for row in rows:
                 store.reads.store.delete_record(
                     row.connection_id, row.stream, row.key, store.clock()
                 )
-        words().print("It is gone.")
+        words().print("Removed.")
 
     return app
 
@@ -115,7 +116,7 @@ def _planted(store: OwnerStore, stream: str, connection: str | None) -> PlantedP
 def _line(row: CanaryRow) -> tuple[object, ...]:
     given = "–" if row.disclosed_at_ns is None else minute(row.disclosed_at_ns)
     planted = minute(row.planted_at_ns)
-    return (row.stream, row.key, row.connection_id, planted, row.disclosed_to or "nobody", given)
+    return (row.stream, row.key, row.connection_id, planted, row.disclosed_to or "no app", given)
 
 
 def _json(row: CanaryRow) -> dict[str, object]:

@@ -27,14 +27,14 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 def collector_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp collector`."""
-    app = cyclopts.App(name="collector", help="Let programs bring records to a connection.")
+    app = cyclopts.App(name="collector", help="Let programs add records to an account.")
 
     @app.command
     def create(connection: str, /, *, json: Flag = False) -> None:
-        """Print a token that may write to one connection, and do nothing else.
+        """Print a token that may only add to one connection.
 
-        It may ingest records, upload files and keep its bookmarks. It reads nothing, and works
-        until you revoke it.
+        With it a program can add records, upload files and store its bookmarks. It cannot read
+        anything. It works until you revoke it.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command(name="list")
     def list_tokens(*, json: Flag = False) -> None:
-        """List the tokens of collectors.
+        """List the tokens of programs that add records (collectors).
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
             lines = [[str(row[column] or "–") for column in columns] for row in rows]
             console().print(table(columns, lines))
         else:
-            console().print("No collector has a token. Make one with `pdpp collector create`.")
+            console().print("No collector tokens. Make one with `pdpp collector create`.")
 
     @app.command
     def revoke(reference: str, /) -> None:
@@ -101,7 +101,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
         """
         with open_store() as store:
             revoke_collector_token(store.authorization, reference, local_acting(), store.clock())
-        words().print("Ended. The collector can write no more.")
+        words().print("Revoked. The program can no longer add records.")
 
     return app
 
@@ -121,8 +121,10 @@ def _named(store: OwnerStore, name: str) -> Connection:
         )
         raise CommandError(
             "usage",
-            "Several connections have that name." if found else "There is no such connection.",
-            f"Name one by its id: {known or 'none yet; `pdpp import` makes one'}.",
+            "Several connections have that name."
+            if found
+            else "No connection has this id or name.",
+            f"Give one of these ids: {known or 'none yet; `pdpp import` makes one'}.",
         )
     return found[0]
 

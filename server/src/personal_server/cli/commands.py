@@ -19,7 +19,7 @@ COMMANDS: Commands = {
     ),
     "receipts": (
         "personal_server.cli.receipts:receipts",
-        "List what was imported: file, time, account, span of days, what was new.",
+        "List past imports: file, time, account, first and last day, number of new records.",
     ),
     "serve": (
         "personal_server.cli.serve:serve",
@@ -27,23 +27,26 @@ COMMANDS: Commands = {
     ),
     "service": (
         "personal_server.cli.service_command:service",
-        "Let this machine start the server by itself.",
+        "Start the server automatically at login.",
     ),
-    "grant": ("personal_server.cli.grant:grant", "Grant a slice of your records, and end it."),
+    "grant": (
+        "personal_server.cli.grant:grant",
+        "Grant an app access to some of your records, and end it.",
+    ),
     "disclosures": (
         "personal_server.cli.disclosures:disclosures",
         "Show what was read from your records, newest first.",
     ),
     "verify": (
         "personal_server.cli.verify:verify",
-        """Check that no line of the logs was changed, removed or put elsewhere.
+        """Check that no line of the logs was changed, removed or moved.
 
-The server signs each day where its logs stand. Keep what --heads prints on another
-machine; with --against it shows later that not even the whole log was made anew.""",
+Every day the server signs the newest line of each log. Keep what --heads prints on another
+machine; with --against it later proves that nobody rewrote the whole log.""",
     ),
     "export": (
         "personal_server.cli.export:export",
-        "Export your records, as lines or as an archive with files; `pdpp import` takes it back.",
+        "Export your records, as lines or as an archive with files; `pdpp import` reads it again.",
     ),
     "backup": (
         "personal_server.cli.backup:backup",
@@ -53,61 +56,61 @@ machine; with --against it shows later that not even the whole log was made anew
         "personal_server.cli.backup:restore",
         """Restore a backup into an empty data directory (PDPP_DATA_DIR).
 
-Every app has to connect again, and every access waits until you let it go on.""",
+Every app has to reconnect, and every grant is paused until you resume it.""",
     ),
     "move": (
         "personal_server.cli.move:move_command",
         """Move everything to PostgreSQL, or back into a data directory, while no server runs.
 
-Nothing is lost: accounts, records, grants, tokens, bookmarks and logs go on there. It can be
-interrupted and repeated. What was here stays as it is, for you to put away.""",
+Accounts, records, grants, tokens, bookmarks and logs all move. You can interrupt the command
+and run it again. The old copy stays as it is; archive or delete it afterwards.""",
     ),
     "records": (
         "personal_server.cli.own_records:records",
         "List your streams, or the records of one, newest first.",
     ),
-    "search": ("personal_server.cli.own_records:search", "Find your records that hold words."),
+    "search": ("personal_server.cli.own_records:search", "Find your records that contain words."),
     "show": (
         "personal_server.cli.own_records:show",
-        "Show one of your records, each of its values whole.",
+        "Show one of your records in full.",
     ),
     "connection": (
         "personal_server.cli.connection:connection",
-        "Name, pause, close and erase the accounts your records came from.",
+        "Rename, pause, block, merge, split and erase the accounts your records came from.",
     ),
     "owner": ("personal_server.cli.owner:owner", "Sign in as the owner of this server."),
     "canary": (
         "personal_server.cli.canary:canary",
-        "Plant records that raise an alarm when an app is given one.",
+        "Add bait records: fake records that alert you when an app reads one.",
     ),
     "subscription": (
         "personal_server.cli.subscription:subscription",
-        "See who is told that something changed.",
+        "Manage the notifications that apps get when records change.",
     ),
     "watch-changes": (
         "personal_server.cli.watch_changes:watch_changes",
-        """Print what changes in your records as it happens, or run a command for it.
+        """Print changes of your records as they happen, or run a command for each.
 
-A command finds PDPP_STREAM, PDPP_CONNECTION_ID, PDPP_CHANGE_COUNT and
-PDPP_CHANGES_SINCE in its environment: a bookmark of the change feed, never a record.""",
+The command gets the variables PDPP_STREAM, PDPP_CONNECTION_ID, PDPP_CHANGE_COUNT and
+PDPP_CHANGES_SINCE (a bookmark of the change feed), but never a record.""",
     ),
     "semantic": (
         "personal_server.cli.semantic:semantic",
-        "Find records by meaning, with a model of your own.",
+        "Search by meaning, with a language model on this machine.",
     ),
     "person": (
         "personal_server.cli.person:person",
-        "See who is who in your records, and correct it.",
+        "List the people in your records, and correct who is who.",
     ),
     "collector": (
         "personal_server.cli.collector:collector",
-        "Let programs bring records to a connection.",
+        "Let programs add records to an account.",
     ),
-    "admin": ("personal_server.cli.admin:admin", "Set up what works beside this server."),
+    "admin": ("personal_server.cli.admin:admin", "Set up companion services."),
     "doctor": (
         "personal_server.cli.doctor:doctor",
-        """Check that hosts can connect to a server, or that this machine keeps its data well.
+        """Check that hosts can connect to a server, or that the data on this machine is sound.
 
-With nothing named it asks the server of this machine what needs care.""",
+Without options it lists what needs attention on this machine's server.""",
     ),
 }

@@ -15,6 +15,7 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter
 
+from pdpp_kernel.texts import counted
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, day, plain, table, words
@@ -38,7 +39,8 @@ COLUMNS = ("connection", "name", "source", "status", "records", "since")
 def connection_app(opened: OpenStores) -> cyclopts.App:
     """The command group `pdpp connection`."""
     app = cyclopts.App(
-        name="connection", help="Name, pause, close and erase the accounts your records came from."
+        name="connection",
+        help="Rename, pause, block, merge, split and erase the accounts your records came from.",
     )
 
     @app.command(name="list")
@@ -60,23 +62,23 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
         elif found:
             console().print(table(COLUMNS, [_line(e, counts[e.connection_id]) for e in found]))
         else:
-            words().print("Nothing yet. Bring in an export: pdpp import FILE")
+            words().print("No accounts yet. Import an export: pdpp import FILE")
 
     @app.command
     def rename(connection: str, name: str) -> None:
-        """Give an account a name of your own; apps that may read it see it.
+        """Rename an account; apps that may read it see the name.
 
         Parameters
         ----------
         connection
-            Its id, or the name it has.
+            Its id or its current name.
         name
             Its new name.
         """
         with opened() as stores:
             held = _named(stores, connection)
             named = rename_connection(stores.records, held.connection_id, name, stores.clock())
-        words().print(plain(f"{held.connection_id} is called {named.display_name}."))
+        words().print(plain(f"Renamed {held.connection_id} to {named.display_name}."))
 
     for action, says in ACTIONS.items():
         app.command(_moving(opened, action, says), name=says.command)
@@ -96,10 +98,10 @@ class Move:
 
 
 ACTIONS = {
-    "pause": Move("pause", "Take no more records in; what is there stays readable.", "paused"),
-    "resume": Move("resume", "Take records in again.", "active again"),
-    "revoke": Move("close", "Close an account to every app, and keep its records.", "closed"),
-    "reactivate": Move("reopen", "Let apps that may read an account read it again.", "open again"),
+    "pause": Move("pause", "Stop imports into an account; apps can still read it.", "paused"),
+    "resume": Move("resume", "Allow imports into an account again.", "active again"),
+    "revoke": Move("close", "Block all apps from an account; your records stay.", "closed"),
+    "reactivate": Move("reopen", "Undo close: apps with access can read it again.", "open again"),
 }
 
 
@@ -120,8 +122,8 @@ def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
     return move
 
 
-MERGES = "{one} goes into {other} and is erased. Do it?"
-PARTS = "What {other} holds is taken out of {one}. Do it?"
+MERGES = "This moves all records of {one} into {other} and erases {one}. Continue?"
+PARTS = "This removes from {one} every record that {other} has, too. Continue?"
 
 
 def _two(
@@ -136,17 +138,17 @@ def _two(
 def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
     @app.command
     def merge(connection: str, into: str, *, yes: Flag = False, json: Flag = False) -> None:
-        """Bring all records of an account into another of the same source, and erase the first.
+        """Move all records of an account into another of the same source, and erase the first.
 
-        What both hold stays as it is in the second. Apps that may read only the first read nothing
-        of it any more.
+        Where both have a record, that of the second is kept. Apps with access to the first account
+        only can no longer read these records.
 
         Parameters
         ----------
         connection
-            The account that ends: its id or its name.
+            The account to erase: its id or its name.
         into
-            The account that stays.
+            The account to keep.
         yes
             Do not ask.
         json
@@ -162,7 +164,9 @@ def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
             print_json({"object": "merge", **done, **gone, "kept_backups": list(kept)})
             return
         words().print(
-            plain(f"{came:,} records came into {_called(other)}; {_called(one)} is gone.")
+            plain(
+                f"Moved {counted(came, 'record')} into {_called(other)}; {_called(one)} is erased."
+            )
         )
         _tell_kept(kept)
 
@@ -176,17 +180,17 @@ def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
         yes: Flag = False,
         json: Flag = False,
     ) -> None:
-        """Take out of an account what another holds as well, where two were imported into one.
+        """Split an account into which two were imported by mistake.
 
-        First import the file that was another account again, into an account of its own:
-        pdpp import FILE --connection NAME.
+        First import the file that belongs to another account into an account of its own: pdpp
+        import FILE --connection NAME. Then split removes the records of that file from the first.
 
         Parameters
         ----------
         connection
-            The account that holds too much: its id or its name.
+            The account that has too many records: its id or its name.
         other
-            The account whose records are taken out of it; they stay there.
+            The new account; its records are removed from the first and stay here.
         yes
             Do not ask.
         json
@@ -199,7 +203,7 @@ def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
             ids = {"connection_id": one.connection_id, "other_connection_id": second.connection_id}
             print_json({"object": "split", **ids, "deleted_count": taken})
             return
-        words().print(plain(f"{taken:,} records were taken out of {_called(one)}."))
+        words().print(plain(f"Removed {counted(taken, 'record')} from {_called(one)}."))
 
 
 def _ports(stores: Stores) -> ImportPorts:
@@ -215,7 +219,11 @@ def _agree(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to do it unasked.")
+        raise CommandError(
+            "usage",
+            "Not running in a terminal, so I cannot ask.",
+            "Add --yes to do it without a question.",
+        )
     words().print(f"{plain(question).plain} [y/N]", markup=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("approval_denied", "Nothing was changed.")
@@ -223,7 +231,7 @@ def _agree(question: str, *, yes: bool) -> None:
 
 def _tell_kept(kept: Sequence[str]) -> None:
     if kept:
-        words().print(plain(f"Backups still hold it: {', '.join(kept)}."))
+        words().print(plain(f"These backups still contain it: {', '.join(kept)}."))
 
 
 def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
@@ -242,7 +250,7 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
         """
         with opened() as stores:
             held = _named(stores, connection)
-            question = f"This erases everything that came from {_called(held)} for good. Erase it?"
+            question = f"This erases all records of {_called(held)} for good. Continue?"
             _agree(question, yes=yes)
             now_ns = stores.clock()
             count = stores.records.erase_connection(held.connection_id, now_ns)
@@ -252,7 +260,7 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
             at = {"erased_at": instant_text(now_ns), "kept_backups": list(kept)}
             print_json({"object": "deletion", **erased, **at})
             return
-        words().print(f"Erased {count:,} records of {held.connection_id}.")
+        words().print(f"Erased {counted(count, 'record')} of {held.connection_id}.")
         _tell_kept(kept)
 
 

@@ -13,6 +13,7 @@ import cyclopts
 from cyclopts import Parameter
 from rich.text import Text
 
+from pdpp_kernel.texts import counted
 from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table
@@ -57,12 +58,12 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         stream
             Only of this stream.
         asked
-            What was asked and which records were given, as long as that is kept
+            Also show the questions and the keys of the records, as long as they are kept
             (PDPP_ASKED_DETAIL_DAYS).
         line
-            One line by its number, with what was asked and which records were given.
+            Only the line of this number, with the question and the keys of the records.
         record
-            Only reads that gave this record away: CONNECTION/STREAM/KEY, as long as that is kept.
+            Only reads that returned this record: CONNECTION/STREAM/KEY, as long as that is kept.
         json
             Print JSON.
         """
@@ -79,8 +80,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             if line is not None and [number for number, _ in found] != [line]:
                 raise CommandError(
                     "not_found",
-                    "The log has no such line, or no longer.",
-                    "`pdpp disclosures` says which lines there are.",
+                    "The log has no line of this number (any more).",
+                    "`pdpp disclosures` lists the lines.",
                 )
             with store.authorization.read() as reader:
                 names = client_names(reader, (entry.client_id for _, entry in found))
@@ -93,7 +94,7 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             _print_line(*found[0], names)
         elif not found:
             never = "Nothing has been read yet."
-            console().print(never if record is None else "No read of it is known of.")
+            console().print(never if record is None else "No known read returned this record.")
         else:
             out = console()
             wide = out.width >= WIDE_CHARS
@@ -112,8 +113,8 @@ def _place(record: str) -> tuple[str, str, str]:
     if not (connection_id and stream and key):
         raise CommandError(
             "usage",
-            "A record is named by its connection, its stream and its key.",
-            "Name it so: --record CONNECTION/STREAM/KEY",
+            "Not a record: connection, stream and key are needed.",
+            "Write it as --record CONNECTION/STREAM/KEY",
         )
     return connection_id, stream, key
 
@@ -121,7 +122,7 @@ def _place(record: str) -> tuple[str, str, str]:
 def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -> None:
     out, detail = console(), entry.detail
     refused = f"refused: {entry.error_code}".replace("_", " ")
-    got = f"{entry.record_count:,} records, {entry.size_bytes:,} bytes"
+    got = f"{counted(entry.record_count, 'record')}, {counted(entry.size_bytes, 'byte')}"
     facts: list[tuple[str, object]] = [
         ("line", f"{number} ({entry.disclosure_id})"),
         ("when", f"{minute(entry.at_ns)} UTC"),
@@ -134,7 +135,7 @@ def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -
     ]
     print_facts(facts, out)
     if detail is None:
-        print_facts([("asked", "not kept, or no longer")], out)
+        print_facts([("asked", "not recorded, or deleted since")], out)
         return
     print_facts([("asked", "")] if detail.facts else [("asked", "without a condition")], out)
     for name, text in detail.facts:
@@ -167,7 +168,7 @@ def _line(
 def _asked(number: int, entry: DisclosureEntry) -> Text:
     """One line on what was asked, and the keys of what was given."""
     detail = entry.detail
-    said = "no longer kept" if detail is None else detail.asked
+    said = "deleted since" if detail is None else detail.asked
     keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
     return Text.assemble((f"{number}  ", "dim"), plain(said), plain(keys))
 

@@ -76,20 +76,20 @@ CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").d
 MISDIRECTED: Mapping[str, tuple[str, str]] = {
     "unknown_host": (
         "the server does not answer for this host name",
-        "Set PDPP_PUBLIC_URL to exactly the address that hosts are given, and let the proxy pass"
+        "Set PDPP_PUBLIC_URL to exactly the address that you give to hosts, and have the proxy pass"
         " Host unchanged.",
     ),
     "port_missing": (
         "the port is missing from the Host that reaches the server",
-        "Let the proxy pass it; with nginx: proxy_set_header Host $http_host;",
+        "Have the proxy pass it; with nginx: proxy_set_header Host $http_host;",
     ),
     "untrusted_proxy": (
         "the server does not trust the proxy",
-        "Name the proxy's address in PDPP_TRUSTED_PROXIES.",
+        "Add the proxy's address to PDPP_TRUSTED_PROXIES.",
     ),
     "not_https": (
-        "the server does not learn that it was reached over https",
-        "Let the proxy send X-Forwarded-Proto: https.",
+        "the server cannot see that the request came over https",
+        "Have the proxy send X-Forwarded-Proto: https.",
     ),
 }
 LARGE_BODY_BYTES = 2_000_000
@@ -164,26 +164,25 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
         json: bool = False,
     ) -> int:
-        """Check that hosts can connect to a server, or that this machine keeps its data well.
+        """Check that hosts can connect to a server, or that the data on this machine is sound.
 
-        With nothing named it asks the server of this machine what needs care.
+        Without options it lists what needs attention on this machine's server.
 
         Parameters
         ----------
         url
-            The server's address, as hosts are given it: everything is tried step by step as they
-            do it.
+            The server's address as you give it to hosts; every step of theirs is tried.
         data
-            Check the data directory instead: pages, records, word index, change feed, blobs. A
-            server may run beside it.
+            Check the data directory instead: pages, records, word index, change feed, files. The
+            server may keep running.
         repair
-            With --data: make anew what is made from records, and remove files nothing refers to.
+            With --data: rebuild indexes from the records, and remove unused files.
         security
-            Look instead for what lets others in: files, encryption, sign-in, access, proxies,
-            backups, packages.
+            Check instead who could get in: files, encryption, sign-in, access, proxies, backups,
+            packages.
         authorize
-            Also ask for access, to try tokens, tools, refresh and revocation. Default: if somebody
-            is at the terminal.
+            Also ask for access, to try tokens, tools, refresh and revocation. Default: at a
+            terminal.
         timeout
             Seconds to wait for the decision.
         browser
@@ -194,7 +193,7 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         if [url is not None, data, security].count(True) > 1 or (repair and not data):
             raise CommandError(
                 "usage",
-                "Name a server's address, or --data (with --repair), or --security, or nothing.",
+                "Use only one of: an address, --data (with --repair), --security.",
             )
         if security:
             found = security_findings(settings_or_exit(), open_store)
@@ -241,8 +240,8 @@ def _findings(
         yield Finding(
             "Token, tools, refresh, revocation",
             SKIPPED,
-            "nobody was asked for access",
-            "Run it with --authorize and allow something; it is given back at the end.",
+            "not tried, because they need your decision",
+            "Run it with --authorize and allow something; the access is ended afterwards.",
         )
 
 
@@ -273,7 +272,7 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
         "Challenge (POST /mcp without token)",
         reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
         f"answered {reply.status}, and its challenge does not name {metadata}",
-        "Let the proxy pass Host (or trusted X-Forwarded-*) and WWW-Authenticate unchanged.",
+        "Have the proxy pass Host (or trusted X-Forwarded-*) and WWW-Authenticate unchanged.",
     )
 
 
@@ -282,14 +281,14 @@ def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Fin
     yield judged(
         "Metadata of /mcp",
         reply.ok and reply.text("resource") == f"{origin}/mcp",
-        f"answered {reply.status}, and does not call itself {origin}/mcp",
-        "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address they are given.",
+        f"answered {reply.status}, and gives another address than {origin}/mcp",
+        "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address that you give them.",
     )
     yield judged(
         "Metadata of OpenID",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
         "something answers at /.well-known/openid-configuration",
-        "Some hosts would believe it; let the proxy pass the server's 404.",
+        "Some hosts would use it; have the proxy pass the server's 404.",
     )
 
 
@@ -316,7 +315,7 @@ def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
             name,
             HINT,
             "not offered, so hosts register instead",
-            "Set PDPP_CIMD=on, and let the server reach the internet, to spare them that.",
+            "To offer them, set PDPP_CIMD=on and let the server reach the internet.",
         )
 
 
@@ -335,7 +334,7 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
             "Browser hosts (MCP Inspector)",
             HINT,
             "preflight requests are not answered",
-            "Only hosts inside a browser need it; let the proxy pass OPTIONS.",
+            "Only hosts inside a browser need them; have the proxy pass OPTIONS.",
         )
 
 
@@ -364,14 +363,14 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     if document is not None and _takes_documents(metadata):
         page = exchange.get(_page(provider, host, document.url))
         if _would_ask(page):
-            yield good(host.name, "is known by its document, and would be led to the consent page")
+            yield good(host.name, "known by its document; reaches the consent page")
             return
         where = urlsplit(document.url).hostname
         yield wrong(
             host.name,
             f"its document was refused: {page.status} {page.error or ''}".rstrip(),
-            f"Let the server reach {where} over https, or update it: it then knows the document of"
-            " its day. With PDPP_CIMD=off hosts register instead.",
+            f"Let the server reach {where} over https, or update the server, which ships a copy of"
+            " the document. With PDPP_CIMD=off hosts register instead.",
         )
         return
     if provider.registration is None:
@@ -393,18 +392,18 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         yield wrong(
             host.name,
             f"the authorization page answered {page.status}",
-            "It must lead to the consent page; check what stands between host and server.",
+            "It must lead to the consent page; check the proxies between host and server.",
         )
         return
     if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
         yield Finding(
             host.name,
             HINT,
-            "would work, but runs elsewhere and cannot reach this address",
+            "would work, but runs on the internet and cannot reach this address",
             "Put the server behind a public https address (docs/deploy.md).",
         )
         return
-    yield good(host.name, "registers, and would be led to the consent page")
+    yield good(host.name, "registers; reaches the consent page")
 
 
 def _registration(host: Host) -> dict[str, object]:

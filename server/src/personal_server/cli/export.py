@@ -54,34 +54,35 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         blobs: bool = True,
         asked: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
-        """Export your records, as lines or as an archive with files; `pdpp import` takes it back.
+        """Export your records, as lines or as an archive with files; `pdpp import` reads it again.
 
         Parameters
         ----------
         output
             The file to write; without it, standard output.
         format
-            `ndjson`, or `tar` or `zip` (with files, grants and the log); else by the file's name.
+            `ndjson`, or `tar` or `zip` (with files, grants and the read log). Default: by the name
+            of the file.
         connection
             Only this connection.
         stream
             Only this stream.
         blobs
-            Leave files out of an archive with `--no-blobs`.
+            Include files in an archive; `--no-blobs` leaves them out.
         asked
-            Put what apps asked and which records they got into the log of an archive, too.
+            Include in the read log what apps asked and which records they got.
         """
         if format is None and output is not None and output.suffix not in FORMS:
             raise CommandError(
                 "usage",
-                f"An export is written as {' or '.join(name for name in FORMS if name)}.",
-                "Name the file so, or choose with --format ndjson, tar or zip.",
+                f"The file name must end in {' or '.join(name for name in FORMS if name)}.",
+                "Rename it, or choose a format: --format ndjson, tar or zip.",
             )
         form = format or FORMS[output.suffix if output else ""]
         if asked and form == "ndjson":
             raise CommandError(
                 "usage",
-                "Lines of records hold no log.",
+                "--asked needs an archive: only archives contain the read log.",
                 "Export an archive: pdpp export FILE.tar --asked",
             )
         with (
@@ -116,7 +117,8 @@ def _export(
         extent = extent_of(snapshot, connection, stream, store.reads.planted())
         if connection is not None and not extent.connections:
             raise ConnectionNotFound(
-                "No such connection.", next_step="The Sources page of your server lists them."
+                "No connection has this id.",
+                next_step="The Sources page of your server lists them.",
             )
         if stream is not None and not extent.streams:
             raise NotFound("No connection holds records of this stream.")
@@ -141,7 +143,7 @@ def _export(
 def _tell_of_damage(store: OwnerStore) -> None:
     """What was met while exporting is not in the file, whose end names it."""
     if store.damage.since_ns is not None:
-        words().print(f"Not everything is in it. {MEND_RECORDS}")
+        words().print(f"The export is incomplete. {MEND_RECORDS}")
 
 
 def _no_blob(blob_id: str) -> None:
@@ -151,7 +153,7 @@ def _no_blob(blob_id: str) -> None:
 def _print(chunks: Iterable[bytes]) -> None:
     if sys.stdout.isatty():
         raise CommandError(
-            "usage", "An export is not for the screen.", "Name a file: pdpp export FILE."
+            "usage", "Not printing an export to a terminal.", "Name a file: pdpp export FILE"
         )
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)

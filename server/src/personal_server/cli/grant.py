@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
+from pdpp_kernel.texts import counted
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import CommandError, default_cache, print_json
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
@@ -70,7 +71,7 @@ COLUMNS = ("id", "client", "until", "last used", "streams")
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOptions:
-    """What is to be left.
+    """What the grant keeps.
 
     Parameters
     ----------
@@ -117,7 +118,9 @@ def _named_stream(text: str) -> tuple[str, frozenset[str] | None]:
 
 def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
     """The command group `pdpp grant`."""
-    app = cyclopts.App(name="grant", help="Grant a slice of your records, and end it.")
+    app = cyclopts.App(
+        name="grant", help="Grant an app access to some of your records, and end it."
+    )
 
     @app.command
     def create(
@@ -130,18 +133,18 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         yes: bool = False,
         json: bool = False,
     ) -> None:
-        """Grant records to a client on this computer and cache its credential.
+        """Grant an app on this computer access to records, and save its credential.
 
         Parameters
         ----------
         client
-            Who it is for, in your words.
+            A name for the app, in your words.
         expires
-            When it ends: 30d, 90d (default), 1y or none; for single use 1h or 24h (default).
+            How long it lasts: 30d, 90d (default), 1y or none; for single use 1h or 24h (default).
         cache_root
-            Where the credential goes; `.pdpp` in this directory unless set.
+            The folder for the credential. Default: `.pdpp` in this directory.
         ai_training_consent
-            Allow that AI models are trained with the records (only for that purpose).
+            Also allow training AI models with the records.
         yes
             Do not ask.
         json
@@ -163,16 +166,16 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         before: str | None = None,
         json: bool = False,
     ) -> None:
-        """List who may read what, and until when, newest first.
+        """List which apps may read what, and until when, newest first.
 
         Parameters
         ----------
         all
-            Ended ones too.
+            Include grants that have ended.
         limit
-            How many; 50 unless set, and with --json all.
+            How many to list. Default: 50; with --json all.
         before
-            Go on after the grant or package of this id.
+            List what comes after the grant or package of this id.
         json
             Print JSON.
         """
@@ -189,7 +192,7 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         else:
             _print_held_list(shown, alarms, console())
         if len(held) > len(shown):
-            words().print(f"There are more. Go on with --before {shown[-1].id}.")
+            words().print(f"There are more. List them with --before {shown[-1].id}.")
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:
@@ -211,7 +214,7 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
 
     @app.command
     def revoke(id: str, *, json: bool = False) -> None:
-        """End a grant or package; the next request finds it closed.
+        """End a grant or package; the app's next request is refused.
 
         Parameters
         ----------
@@ -242,8 +245,8 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
     def receipt(id: str, *, json: bool = False) -> None:
         """Print the signed receipt of a grant or package.
 
-        Its client gets the same receipt. What you were shown stands in it as a digest with a salt;
-        --json gives you the salt and what was shown, to prove it.
+        The app gets the same receipt. It contains a salted digest of what you were shown when you
+        approved; --json prints the salt and that text, so that you can prove it.
 
         Parameters
         ----------
@@ -264,16 +267,16 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
 
 
 def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
-    """Give less, or for less long, and call it by a name of one's own."""
+    """Narrow a grant, end it sooner, or rename it."""
 
     @app.command
     def change(
         id: str, *, left: ChangeOptions | None = None, yes: bool = False, json: bool = False
     ) -> None:
-        """Give less of a grant or package, or end it sooner; what is not named stays as it is.
+        """Narrow a grant or package, or end it sooner; what you do not name stays as it is.
 
-        Its client goes on with the next request and notices nothing but what is gone. The change
-        has an id of its own. Giving more, or for longer, is done on the page of the access.
+        The app keeps its token and sees only what remains. The changed grant has a new id. To
+        allow more, or for longer, use the owner's page of this access.
 
         Parameters
         ----------
@@ -286,10 +289,12 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         if left is None or left == ChangeOptions():
             usage = "See `pdpp grant change --help`."
-            raise CommandError("usage", "Say what is to be left.", usage)
+            raise CommandError("usage", "Nothing to change: name what should remain.", usage)
         if not yes and not sys.stdin.isatty():
             raise CommandError(
-                "usage", "Nobody is here to be asked.", "Add --yes to change it unasked."
+                "usage",
+                "Not running in a terminal, so I cannot ask.",
+                "Add --yes to change it without a question.",
             )
         with open_store() as store:
             asked = LocalChange(id, left.narrowing(store))
@@ -306,24 +311,24 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         if json:
             print_json(_held_json(held))
         else:
-            console().print(f"{held.replaces} is now {held.id}.")
+            console().print(f"Changed. {held.replaces} was replaced by {held.id}.")
 
     @app.command
     def rename(id: str, name: str = "") -> None:
-        """Call a grant or package by a name of your own; only you see it.
+        """Give a grant or package a name of your own; only you see it.
 
         Parameters
         ----------
         id
             A grant or package id.
         name
-            The name; without one it is called as its client calls itself.
+            The name; without one, the name that the app gives itself.
         """
         with open_store() as store, store.authorization.write() as writer:
             if not rename_access(writer, id, name, local_acting(), store.clock()):
                 raise _unknown()
             held = _found(show_held(writer, id, store.clock()))
-        words().print(Text(f"{id} is called {held.title}."))
+        words().print(Text(f"Renamed {id} to {held.title}."))
 
 
 def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
@@ -332,11 +337,11 @@ def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
 
 
 def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
-    """Let grants wait, and go on."""
+    """Pause and resume grants."""
 
     @app.command
     def pause(id: str) -> None:
-        """Let a grant or package wait; its client is told to try later.
+        """Pause a grant or package; its app is asked to try again later.
 
         Parameters
         ----------
@@ -346,24 +351,24 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
         with open_store() as store, store.authorization.write() as writer:
             if pause_access(writer, id, local_acting(), store.clock()) is None:
                 raise _unknown()
-        words().print(f"{id} is paused. Let it go on: pdpp grant resume {id}")
+        words().print(f"{id} is paused. Resume it with: pdpp grant resume {id}")
 
     @app.command
     def resume(
         id: str | None = None, *, all: Annotated[bool, Parameter(negative="")] = False
     ) -> None:
-        """Let what is paused go on; after a restore this is how you confirm the list.
+        """Resume paused grants; after a restore this confirms which ones you keep.
 
         Parameters
         ----------
         id
             A grant or package id.
         all
-            Everything that is paused. After a restore end first what you had ended since.
+            Every paused grant. After a restore, first end those that you had ended since.
         """
         with open_store() as store:
             if (id is None) is not all:
-                raise CommandError("usage", "Name one grant or package, or say --all.")
+                raise CommandError("usage", "Give a grant or package id, or use --all.")
             with store.authorization.write() as writer:
                 query = HeldQuery(store.clock(), lasts=True)
                 held = list_held(writer, query) if all else ()
@@ -373,14 +378,14 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
                 ]
         if id is not None and moved == [None]:
             raise _unknown()
-        words().print(f"{sum(one or 0 for one in moved)} grants go on.")
+        words().print(f"{counted(sum(one or 0 for one in moved), 'grant')} resumed.")
 
 
 _RESULT_CHARS = Number(gte=RESULT_CHARS, lte=MOST_RESULT_CHARS)
 
 
 def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
-    """How much a grant may read, and what was unusual in what it read."""
+    """Daily limits of a grant, and its unusual reading."""
 
     @app.command
     def limit(
@@ -393,26 +398,26 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         pause: Literal["always", "never", "as-set"] | None = None,
         events: Literal["allow", "never"] | None = None,
     ) -> None:
-        """Limit what a grant or package may read on a UTC day; its client is told what remains.
+        """Limit what a grant or package may read per UTC day; its app sees how much remains.
 
-        What is not named stays as it is.
+        Limits that you do not name stay as they are.
 
         Parameters
         ----------
         id
             A grant or package id.
         records
-            Records a day; 0 takes the limit away.
+            Records a day; 0 removes the limit.
         bytes
-            Bytes a day; 0 takes the limit away.
+            Bytes a day; 0 removes the limit.
         requests
-            Requests a day; 0 takes the limit away.
+            Requests a day; 0 removes the limit.
         result_chars
-            Characters of one tool result over /mcp, 20,000 (as every app has) to 200,000.
+            Characters of one tool result over /mcp: 20,000 (the default) to 200,000.
         pause
             Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
         events
-            Whether its app may be told when something changes; never pauses what is told now.
+            Whether its app may ask for notifications of changes; never also pauses current ones.
         """
         given = {
             "records_per_day": records,
@@ -427,7 +432,11 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         if events is not None:
             changes["events"] = True if events == "allow" else None
         if not changes:
-            raise CommandError("usage", "Say what to limit.", "See `pdpp grant limit --help`.")
+            raise CommandError(
+                "usage",
+                "Nothing to limit: name at least one limit.",
+                "See `pdpp grant limit --help`.",
+            )
         with open_store() as store, store.authorization.write() as writer:
             held = _found(show_held(writer, id, store.clock()))
             limits = reading_figures(writer, held.id, store.clock()).limits
@@ -439,7 +448,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
 
     @app.command
     def dismiss(id: str) -> None:
-        """Dismiss what was unusual in the reading of a grant or package.
+        """Dismiss the alarms about unusual reading by a grant or package.
 
         Parameters
         ----------
@@ -449,7 +458,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         with open_store() as store, store.authorization.write() as writer:
             held = _found(show_held(writer, id, store.clock()))
             count = dismiss_alarms(writer, held.id, local_acting(), store.clock())
-        words().print(f"{count} alarms dismissed.")
+        words().print(f"{counted(count, 'alarm')} dismissed.")
 
 
 def _request(
@@ -465,7 +474,9 @@ def _request(
     details = options.details(lambda name: _source_uri(store, name))
     if details is None:
         raise CommandError(
-            "usage", "Say what to grant.", "Give --source NAME, or --from FILE with a request."
+            "usage",
+            "Nothing to grant: name what the app may read.",
+            "Give --source NAME, or --from FILE with a request.",
         )
     return LocalRequest(
         client_name=client,
@@ -488,15 +499,19 @@ def _source_uri(store: OwnerStore, name: str) -> str:
     if name not in known:
         raise CommandError(
             "usage",
-            "No source of that name has records here.",
-            f"Known here: {', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}.",
+            "No records here come from a source of that name.",
+            f"Known: {', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}.",
         )
     return known[name]
 
 
 def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
     if not yes and not sys.stdin.isatty():
-        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to grant unasked.")
+        raise CommandError(
+            "usage",
+            "Not running in a terminal, so I cannot ask.",
+            "Add --yes to grant without a question.",
+        )
     review = store.granting.preview(request)
     out = words()
     evidence = store.evidence.gather(review.prospective())
@@ -543,8 +558,8 @@ def _cached(
         code = error.code if isinstance(error, CredentialError) else "config"
         raise CommandError(
             code,
-            "The credential could not be written, so the grant was ended again.",
-            "Give --cache-root a directory of your own that can be written.",
+            "The credential file could not be written, so the grant was ended again.",
+            "Name a directory that you can write to with --cache-root.",
         ) from None
 
 
@@ -599,7 +614,9 @@ def _found(held: Holding | None) -> Holding:
 
 
 def _unknown() -> CommandError:
-    return CommandError("not_found", "There is no such grant.", "See `pdpp grant list --all`.")
+    return CommandError(
+        "not_found", "No grant or package has this id.", "See `pdpp grant list --all`."
+    )
 
 
 def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
@@ -607,7 +624,7 @@ def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Conso
     terms = review.terms
     name = review.asked.display.get("name", review.asked.client.client_id)
     out.print(Text.assemble(("For    ", "bold"), plain(name)))
-    mode = "once" if terms.access_mode == "single_use" else "standing"
+    mode = "one time" if terms.access_mode == "single_use" else "ongoing"
     out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
     for entry in terms.entries:
         _print_entry(entry, evidence, out)
@@ -641,7 +658,7 @@ def _stream_facts(stream: StreamGrant, names: Mapping[str, str]) -> list[tuple[s
         "of": ", ".join(names.get(connection, connection) for connection in stream.instance_ids),
         "fields": ", ".join(stream.fields),
         "when": _window_words(stream.time_constraint),
-        "only": f"{len(stream.resources)} named records" if stream.resources else "",
+        "only": counted(len(stream.resources), "named record") if stream.resources else "",
     }
     limits = [("only", only_words(limit)) for limit in stream.only]
     return [*((label, text) for label, text in facts.items() if text), *limits]

@@ -23,7 +23,7 @@ from rich.text import Text
 from pdpp_kernel.declaration import OWN_FILE_PREFIX
 from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
 from pdpp_kernel.source_item import Data, Skipped, TextState
-from pdpp_kernel.texts import CatalogueText, message, render_text, text_of
+from pdpp_kernel.texts import CatalogueText, counted, message, render_text, text_of
 from pdpp_mcp_server.commands.exits import (
     CommandError,
     Failure,
@@ -64,30 +64,31 @@ UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
 _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
 FIRST_STEPS = """
-It is kept on this machine, for you alone. Look at it: pdpp records
-Give an agent a slice of it: pdpp serve"""
+Done. Your records stay on this machine. List them: pdpp records
+Browse them, or connect an AI agent: pdpp serve"""
 YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never names of accounts
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 SHOWN_UNREAD = 20
+EXAMPLE_ZONE = "Europe/Berlin"
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What its owner says of a table.
+    """Options for tables.
 
     Parameters
     ----------
     key
-        Of a table: the column that names a row.
+        For a table: the column that identifies a row.
     time
-        Of a table: the column that dates a row.
+        For a table: the column with the date or time of a row.
     title
-        Of a table: the column that is shown first.
+        For a table: the column to show first.
     replace
-        Of a table: the file is the whole; rows stored before and not in it are deleted.
+        For a table: this file is complete; delete stored rows that are not in it.
     yes
-        Delete without asking.
+        Delete without a question.
     """
 
     key: str | None = None
@@ -125,26 +126,26 @@ def import_command(
         paths
             What to import. The format is recognized by content.
         connection
-            Name of the account it belongs to; made when it is new.
+            The account to import into, by name; a new name makes a new account.
         as_
             Read it as this source (see `pdpp sources`).
         zone
-            Where times that name no zone were written, as Europe/Rome. The first import keeps it;
-            without it, it is asked for, and otherwise the zone of this machine.
+            The time zone of times that name none, such as Europe/Rome. The first import saves it
+            for later ones. Default: your answer at a terminal, else the zone of this machine.
         within
-            Read nothing that lies outside of this folder, wherever links lead.
+            Read only files in this folder, even if links lead out of it.
         ask
-            Before a file of a new name goes into the only account of its kind, ask whether it is of
-            that account; where nobody can be asked, stop. Default: at a terminal.
+            Ask before a file with a new name goes into the only account of its source; without a
+            terminal, stop instead. Default: at a terminal.
         dry_run
-            Read and check everything, store nothing.
+            Read and check everything, but store nothing.
         json
             Print the report as JSON.
         """
         if not paths:
             raise CommandError(
                 "usage",
-                "Nothing to import was named.",
+                "Name a file or folder to import.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
         options = table or TableOptions()
@@ -178,10 +179,14 @@ def import_command(
 def _check_replace(*, yes: bool, dry_run: bool) -> None:
     """Raises: CommandError (`usage`), where nobody could be asked, or nothing be known."""
     if dry_run:
-        sentence = "A dry run does not look at what is stored, so it cannot replace."
-        raise CommandError("usage", sentence, "Leave --replace or --dry-run out.")
+        sentence = "--replace does not work with --dry-run, which ignores stored records."
+        raise CommandError("usage", sentence, "Use only one of them.")
     if not yes and not sys.stdin.isatty():
-        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to delete unasked.")
+        raise CommandError(
+            "usage",
+            "Not running in a terminal, so I cannot ask.",
+            "Add --yes to delete without a question.",
+        )
 
 
 def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> ImportOpener:
@@ -203,19 +208,19 @@ def _asking(*, at_terminal: bool) -> Belongs:
     def belongs(held: Connection) -> str | None:
         called = plain(held.display_name or held.connection_id).plain
         unclear = AmbiguousConnection(
-            message("It may be of the account %(name)s, or of a new one.", name=called),
+            message("It may belong to the account %(name)s, or to a new one.", name=called),
             param="connection",
-            next_step="Say which with --connection: its name or id, or a new name.",
+            next_step="Choose with --connection: the account's name or id, or a new name.",
         )
         if not at_terminal:
             raise unclear
-        words().print(f"  There is one account of this kind: {called}.", markup=False)
-        question = "  Is this the same? Enter for yes, or the name of a new account: "
+        words().print(f"  This source has one account so far: {called}.", markup=False)
+        question = "  Import into it? Press Enter for yes, or type the name of a new account: "
         answer = _answered(question)
         if answer.lower() in YES:
             return None
         if answer.lower() in NO:
-            answer = _answered("  Then the new account is called: ")
+            answer = _answered("  Name of the new account: ")
         if not answer:
             raise unclear
         return answer
@@ -233,7 +238,9 @@ def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
     facts = reader.facts()
     if facts.beyond_limits:
         what = " and ".join(facts.beyond_limits)
-        words().print(f"  This system cannot keep the reader of your files from: {what}.")
+        words().print(
+            f"  On this system the program that reads your files is not prevented from: {what}."
+        )
     if connector_key is not None and connector_key not in facts.connector_keys:
         known = [each.connector_key for each in known_sources(reader).sources]
         if connector_key not in known:
@@ -281,7 +288,7 @@ class _Import:
             _Path(path, tuple(further_parts), self).run()
             while self.reader.faults:
                 fault = self.reader.faults.pop()
-                words().print(f"  The reader met a fault of its own, please report it: {fault}.")
+                words().print(f"  Internal error while reading; please report it: {fault}.")
         return self.done
 
 
@@ -323,8 +330,8 @@ class _Path:
     def _restore(self) -> None:
         """An export of this program says itself which accounts it holds."""
         if not self.command.is_plain:
-            sentence = self._named(message("an export of this program is imported as it is."))
-            self._fail(Failure("usage", sentence, "Leave the options out."))
+            sentence = self._named(message("an export of this program takes no import options."))
+            self._fail(Failure("usage", sentence, "Import it without options."))
             return
         words().print(plain(f"{self._name}: Your own export"))
         total_bytes = self.path.stat().st_size
@@ -352,7 +359,7 @@ class _Path:
             stored = target is not None
             if not self.command.as_json:
                 if target is None:
-                    console().print(plain(f"  of {each.exported.display_name or '–'}"))
+                    console().print(plain(f"  from {each.exported.display_name or '–'}"))
                 print_tally(each.tally, (), target, console(), stored=stored)
             facts = {"path": str(self.path), "connector_key": each.exported.connector_key}
             report = facts | {"connection": target} | tally_json(each.tally, (), stored=stored)
@@ -374,7 +381,7 @@ class _Path:
 
     def _import(self, reading: ProcessReading, contents: PathContents) -> None:
         if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
-            sentence = f"{self._name}: only a table of your own can be the whole."
+            sentence = f"{self._name}: --replace works for tables only."
             self._fail(Failure("usage", sentence, "Import it without --replace."))
             return
         words().print(plain(f"{self._name}: {_heading(reading)}"))
@@ -412,13 +419,13 @@ class _Path:
 
     def _may_delete(self, tally: ImportTally) -> bool:
         """Whether the file was read whole, and the owner agrees."""
-        count = "1 row" if tally.absent == 1 else f"{tally.absent:,} rows"
+        count = counted(tally.absent, "row")
         if not tally.is_complete:
-            words().print(f"  {count} would be deleted, but not every row of it could be read.")
+            words().print(f"  {count} not deleted, because the file could not be read completely.")
             return False
         if self.command.options.yes:
             return True
-        answer = _answered(f"  Stored before and not in it: {count}. Delete? [y/N] ")
+        answer = _answered(f"  {count} stored before, but not in this file. Delete? [y/N] ")
         return answer != "" and answer.lower() in YES
 
     def _finished(
@@ -432,7 +439,9 @@ class _Path:
         refused, stored = contents.refused, target is not None
         if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
-            console().print(f"  times without a zone are read in {self.command.wanted.zone}")
+            zone = self.command.wanted.zone
+            change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
+            console().print(f"  times without a time zone were read as {zone}{change}")
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
         facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
@@ -457,27 +466,29 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
         return run.place * 100 // max(1, total_bytes)
 
     if run.place:
-        words().print(f"  going on where it was interrupted, at {percent()} %")
+        words().print(f"  continuing after the interruption, at {percent()} %")
     try:
         with progress(first, total_bytes, run.place) as show_place:
             return run.run(show_place)
     except KeyboardInterrupt:
-        words().print(f"  Interrupted at {percent()} %. What was read is stored.")
-        words().print("  The same command goes on from here.")
+        words().print(f"  Interrupted at {percent()} %. The records read so far are stored.")
+        words().print("  Run the same command again to continue.")
         raise
 
 
 def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
     """Read what the files say that came with the records, and show how many were read."""
-    count = TextColumn("  reading what attached files say: {task.completed:,.0f}")
+    count = TextColumn("  reading the text of attached files: {task.completed:,.0f}")
     bar = Progress(count, console=words(), transient=True, disable=not words().is_terminal)
     try:
         with bar:
             task = bar.add_task("", total=None, visible=False)
             run.read_texts(reader, lambda done: bar.update(task, completed=done, visible=True))
     except KeyboardInterrupt:
-        words().print("  Interrupted. All records are stored, some without what their files say.")
-        words().print("  The same command goes on from here.")
+        words().print(
+            "  Interrupted. All records are stored, some without the text of their files."
+        )
+        words().print("  Run the same command again to continue.")
         raise
 
 
@@ -564,16 +575,16 @@ def _failure_json(path: Path, failure: Failure) -> Data:
 
 
 _UNREAD = {
-    "unknown": "that no source knows (`pdpp sources` says what can be read)",
-    "unreadable": "that cannot be read: copy or download again",
-    "costly": "that would take too long or too much memory to look at",
-    "archives": "packed further inside: unpack, and import what was in it",
-    "wide": "in UTF-16: save as UTF-8",
-    "views": "that shows a part of a database of Notion, which lies beside it whole",
-    "tables": "written as a table: to have one too, import it by itself, with `--as table`",
-    "empty": "without content",
-    "hidden": "or folder that is hidden (its name begins with a dot)",
-    "links": "that is a link or no file: import what it leads to",
+    "unknown": "of unknown format (`pdpp sources` lists what can be read)",
+    "unreadable": "unreadable: copy or download it again",
+    "costly": "that would take too much time or memory to check",
+    "archives": "in a nested archive: unpack it, and import its content",
+    "wide": "in UTF-16: save it as UTF-8",
+    "views": "with a view of a Notion database that the export also contains in full",
+    "tables": "that looks like a table: to import it, too, name it alone, with `--as table`",
+    "empty": "that is empty",
+    "hidden": "or folder that is hidden (the name begins with a dot)",
+    "links": "that is a link or a special file: import its target instead",
 }
 
 
@@ -581,7 +592,7 @@ def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
     for sort, names in rest.files.items():
         key = sort.removeprefix("as_")
-        alike = f"that looks like `{key}` and lacks its beginning or name: use `--as {key}`"
+        alike = f"that looks like `{key}`, with an unusual start or name: use `--as {key}`"
         indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
         for name in names[:SHOWN_UNREAD]:
             indented(name, 4, out)
@@ -598,16 +609,14 @@ def print_not_revived(export: OwnExport, out: Console) -> None:
     """Grants are a promise of the server that made them: they are listed, never brought back."""
     count = len(export.grants)
     if count:
-        were = "1 grant was" if count == 1 else f"{count} grants were"
-        them = "it is" if count == 1 else "they are"
-        out.print(f"  {were} in it; {them} not revived. Connect the apps anew.")
+        out.print(f"  {counted(count, 'grant')} not restored. Reconnect the apps:")
     for each in export.grants:
         ended = " (ended)" if each.get("revoked_at") else ""
         label = f"{each.get('client_id')} reads {each.get('connector_key')}"
         indented(f"{label}, since {each.get('issued_at')}{ended}", 4, out)
     if export.disclosure_count:
-        lines = "1 line" if export.disclosure_count == 1 else f"{export.disclosure_count} lines"
-        out.print(f"  {lines} of its disclosure log stay in the file.")
+        lines = counted(export.disclosure_count, "line")
+        out.print(f"  {lines} of the read log not imported; the file keeps them.")
 
 
 def print_tally(
@@ -636,11 +645,11 @@ def print_tally(
         out.print(f"  from {tally.earliest} to {tally.latest}")
     for name, each in tally.streams.items():
         if each.moved:
-            out.print(plain(f"  {name} stored before that joined another thread: {each.moved}"))
+            out.print(plain(f"  {name} moved to another thread: {each.moved}"))
         if each.texts:
             out.print(plain(f"  text of files in {name}: {_texts_shown(each.texts)}"))
     if not any(e.read or e.texts for e in tally.streams.values()) and not tally.skipped_count:
-        out.print("  Nothing of this kind was found in it.")
+        out.print("  No records of this source found.")
     for code, count, examples in _skipped(tally, refused):
         out.print(plain(f"  skipped {count} × {code}"))
         shown = examples[:SHOWN_EXAMPLES]
@@ -653,10 +662,10 @@ def _print_absent(tally: ImportTally, out: Console) -> None:
     """What is stored and not in the file."""
     for name, each in tally.streams.items():
         if each.deleted:
-            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in it"))
+            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in this file"))
         if each.absent > each.deleted:
-            left = f"  {each.absent - each.deleted:,} of {name}, stored before, are not in it"
-            out.print(plain(f"{left}; they stay (--replace if the file is the whole)"))
+            kept = f"  {each.absent - each.deleted:,} of {name} are not in this file"
+            out.print(plain(f"{kept}; kept (use --replace if this file is complete)"))
 
 
 def _texts_shown(texts: Mapping[str, int]) -> str:

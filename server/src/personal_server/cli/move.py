@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import words
 from pdpp_mcp_server.settings import InvalidSetting
@@ -24,8 +25,8 @@ from personal_server.storage.sql.care.whole_copy import Tell
 def move_command(*, to: str, schema: str | None = None, json: bool = False) -> None:
     """Move everything to PostgreSQL, or back into a data directory, while no server runs.
 
-    Nothing is lost: accounts, records, grants, tokens, bookmarks and logs go on there. It can be
-    interrupted and repeated. What was here stays as it is, for you to put away.
+    Accounts, records, grants, tokens, bookmarks and logs all move. You can interrupt the command
+    and run it again. The old copy stays as it is; archive or delete it afterwards.
 
     Parameters
     ----------
@@ -44,12 +45,12 @@ def move_command(*, to: str, schema: str | None = None, json: bool = False) -> N
         print_json({"tables": dict(moved.digests), "blobs": moved.blobs})
         return
     say = words().print
-    say(f"Moved: {len(moved.digests)} tables are the same in both places by their digests.")
+    say(f"Moved {counted(len(moved.digests), 'table')}; the digests of both copies are equal.")
     if target.database_url is None:
         say(f"Start the server with PDPP_DATA_DIR={target.data_dir}, without PDPP_DATABASE_URL.")
     else:
         say("Set PDPP_DATABASE_URL to that address, and PDPP_DATABASE_SCHEMA to that schema.")
-    say("Put away what was here: whoever goes on with it has another history from now on.")
+    say("Archive or delete the old copy. If both are used, their histories diverge.")
 
 
 def target_of(settings: Settings, to: str, schema: str | None) -> Settings:

@@ -49,7 +49,7 @@ class OwnCommands:
         stream
             A stream, such as `messages`.
         fields
-            Only these, with commas between them.
+            Only these fields, separated by commas.
         sort
             A field, ascending; `-field` for descending.
         """
@@ -70,7 +70,7 @@ class OwnCommands:
         rows: RowFlags | None = None,
         flags: OutputFlags | None = None,
     ) -> None:
-        """Find your records that hold words.
+        """Find your records that contain words.
 
         Parameters
         ----------
@@ -79,11 +79,11 @@ class OwnCommands:
         stream
             Only in this stream. Repeatable.
         sort
-            The order; relevance unless set.
+            The order. Default: relevance.
         mode
             By words, by meaning, or both.
         exact
-            All words as they are, or nothing.
+            Only records with all words, exactly as written.
         """
         terms = SearchTerms(words, tuple(stream or ()), sort, mode, exact=exact)
         with self.opened(flags or OutputFlags()) as reading:
@@ -99,7 +99,7 @@ class OwnCommands:
         expand: list[str] | None = None,
         flags: OutputFlags | None = None,
     ) -> None:
-        """Show one of your records, each of its values whole.
+        """Show one of your records in full.
 
         Parameters
         ----------
@@ -108,9 +108,9 @@ class OwnCommands:
         key
             Its id, as `pdpp records` and `pdpp search` print it.
         fields
-            Only these, with commas between them.
+            Only these fields, separated by commas.
         expand
-            Records that belong to it, by the name of the relation. Repeatable.
+            Also show related records, by the name of the relation. Repeatable.
         """
         with self.opened(flags or OutputFlags()) as reading:
             reading.fetch(stream, key, fields, expand or ())

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import cyclopts
 from cyclopts import Parameter
 
+from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.connect import CommandContext, show_offer
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, words
@@ -50,8 +51,8 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
         Parameters
         ----------
         origin
-            The server's address as the browser uses it, where it is another name of this computer
-            (a sign-in at 127.0.0.1 does not count at localhost).
+            The server's address as you type it in the browser, if that is another name of this
+            computer (a browser signed in at 127.0.0.1 is not signed in at localhost).
         json
             Print JSON.
         """
@@ -65,12 +66,12 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def password(*, remove: Annotated[bool, Parameter(negative="")] = False) -> None:
-        """Set the owner's password; every sign-in ends.
+        """Set the owner's password, and sign all browsers out.
 
         Parameters
         ----------
         remove
-            Have none any more: passkeys and links of this machine sign you in.
+            Remove the password; you sign in with a passkey or a link from this machine.
         """
         chosen = None if remove else _read_password()
         with open_store() as store:
@@ -79,24 +80,26 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
             else:
                 store.sign_in.set_password(chosen)
         done = "removed" if remove else "set"
-        words().print(f"The password is {done}. Everybody who was signed in is signed out.")
+        words().print(f"The password is {done}. All browsers are signed out.")
 
     @app.command(name="sign-out")
     def sign_out(*, all: Annotated[bool, Parameter(negative="")] = False) -> None:
-        """End every sign-in of the owner, in all browsers.
+        """Sign the owner out of all browsers.
 
         Parameters
         ----------
         all
-            Say that you mean all of them.
+            Confirm that you mean all browsers.
         """
         if not all:
             raise CommandError(
-                "usage", "This ends every sign-in.", "Say so: pdpp owner sign-out --all"
+                "usage",
+                "This signs all browsers out.",
+                "Confirm it: pdpp owner sign-out --all",
             )
         with open_store() as store:
             ended = store.sign_in.sign_out_all()
-        words().print(f"{ended} {'sign-in' if ended == 1 else 'sign-ins'} ended.")
+        words().print(f"{counted(ended, 'browser')} signed out.")
 
     return app
 
@@ -110,7 +113,7 @@ def _same_server(own: str, other: str | None) -> str:
     loopback = {ours.hostname, theirs.hostname} <= LOOPBACK_NAMES
     if origin != own and not (loopback and ours.port == theirs.port):
         raise CommandError(
-            "usage", "That is not an address of this server.", f"Leave it out, or give {own}."
+            "usage", "Not an address of this server.", f"Leave it out, or give {own}."
         )
     return origin
 
@@ -120,8 +123,8 @@ def _read_password() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass("New password: ")
-    if getpass("Once more: ") != first:
-        raise CommandError("usage", "The two were not the same. Nothing was changed.")
+    if getpass("Repeat the password: ") != first:
+        raise CommandError("usage", "The passwords do not match. Nothing was changed.")
     return first
 
 
@@ -135,14 +138,14 @@ def add_owner_profile(app: cyclopts.App, around: CommandContext, home: Path) -> 
         browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
         json: bool = False,
     ) -> None:
-        """Sign in to a server as its owner, for commands that change it.
+        """Sign in to a server as its owner, so that commands here can change it.
 
         Parameters
         ----------
         url
             The server's address.
         browser
-            Open the browser; with --no-browser only print the address.
+            Open the browser. With --no-browser, only print the address.
         json
             Print JSON.
         """
@@ -160,11 +163,11 @@ def add_owner_profile(app: cyclopts.App, around: CommandContext, home: Path) -> 
         if json:
             print_json({"provider_url": origin, "kind": "owner", "cache_path": str(path)})
         else:
-            words().print(f"You are the owner of {origin} on this computer.", soft_wrap=True)
+            words().print(f"Signed in as the owner of {origin} on this computer.", soft_wrap=True)
 
     @app.command
     def logout(url: str) -> None:
-        """Give the owner's access back and forget it.
+        """Sign out as the owner of a server, and delete the credential here.
 
         Parameters
         ----------
@@ -176,7 +179,7 @@ def add_owner_profile(app: cyclopts.App, around: CommandContext, home: Path) -> 
         token = credential.refresh_token or credential.access_token
         revoke(exchange, discover(exchange, origin), OWNER_CLIENT, token)
         _cache(home).remove(origin)
-        words().print(f"You are no longer the owner of {origin} here.", soft_wrap=True)
+        words().print(f"Signed out of {origin}.", soft_wrap=True)
 
 
 def _cache(home: Path) -> CredentialCache:

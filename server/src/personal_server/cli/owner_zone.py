@@ -60,13 +60,14 @@ class ConfiguredZone:
         if not (sys.stdin.isatty() and words().is_terminal):
             return default
         say = words().print
-        say("Which is your time zone, as Europe/Rome? Times in your files that name none are its.")
+        say("What is your time zone (for example Europe/Rome)?")
+        say("It is used for times in your files that have no zone.")
         while True:
             say(f"Enter for {default}: ", markup=False, end="")
             answer = sys.stdin.readline().strip() or default
             if meant := zone_meant(answer):
                 return meant
-            say("There is no time zone of that name. Write it as Europe/Rome.")
+            say("No time zone has this name. Write it like Europe/Rome.")
 
     def keep(self, name: str) -> None:
         """In `config.toml`, once the data directory has one."""
@@ -87,9 +88,7 @@ def zone_named(name: str) -> str:
     """The name of a zone that there is. Raises: CommandError (`usage`)."""
     meant = zone_meant(name)
     if meant is None:
-        raise CommandError(
-            "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
-        )
+        raise CommandError("usage", "No time zone has this name.", "Write it like Europe/Rome.")
     return meant
 
 

@@ -29,28 +29,30 @@ TURN_ON = "Turn them on with `pdpp person on`."
 
 def person_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp person`."""
-    app = cyclopts.App(name="person", help="See who is who in your records, and correct it.")
+    app = cyclopts.App(
+        name="person", help="List the people in your records, and correct who is who."
+    )
 
     @app.command
     def on() -> None:
-        """Work out who is who, and let apps be granted the stream `persons`.
+        """Work out who is who, so that you can grant apps the stream `persons`.
 
-        What an app sees of it follows from what else the same access lets it read.
+        An app sees only persons that appear in other records of the same grant.
         """
         with open_store() as store:
             _, is_new = turn_on(store.reads.store, store.clock(), store.random_bytes)
         words().print(
-            "Persons are worked out from now on. Sources that you imported with an older version"
-            " take part when you import them again."
+            "Persons are on. To include sources that you imported with an older version, import"
+            " them again."
             if is_new
-            else "Persons are on already."
+            else "Persons are already on."
         )
 
     @app.command
     def off() -> None:
-        """Take the stream `persons` away again, from every access too.
+        """Remove the stream `persons`, also from every grant.
 
-        What you merged and parted is kept for the next time.
+        Your merges and separations are kept, in case you turn it on again.
         """
         with open_store() as store:
             known = persons_connection(store.reads.store)
@@ -66,9 +68,9 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
         Parameters
         ----------
         sought
-            Only those with this in a name, address, number or handle.
+            Only those with this text in a name, address, number or handle.
         limit
-            At most so many.
+            How many to list at most.
         json
             Print JSON.
         """
@@ -82,11 +84,11 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
             if len(found) > len(shown):
                 words().print(f"{len(found) - len(shown):,} more; --limit shows them.")
         else:
-            console().print("There is nobody.")
+            console().print("No people found.")
 
     @app.command
     def show(who: str, /, *, json: Flag = False) -> None:
-        """Show one person, with the records that tell of them.
+        """Show one person, with the records that mention them.
 
         Parameters
         ----------
@@ -109,7 +111,7 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
 def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
     @app.command
     def merge(one: str, other: str, /) -> None:
-        """Say that two addresses, numbers or handles are one person's.
+        """Link two addresses, numbers or handles: they belong to the same person.
 
         Parameters
         ----------
@@ -120,17 +122,16 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         first, second = _identity(one), _identity(other)
         if first == second:
-            raise CommandError("usage", "These are the same.", "Name two that differ.")
+            raise CommandError("usage", "Both are the same.", "Name two different ones.")
         with open_store() as store:
             _correct(store, (first, second), lambda known: merged(known, first, second))
-        words().print("They are one person.")
+        words().print("Merged: both belong to one person now.")
 
     @app.command
     def part(identity: str, /) -> None:
-        """Say that an address, number or handle is nobody else's.
+        """Separate an address, number or handle from all others.
 
-        Nothing joins it to others any more, such as a number that a family shares; what you merged
-        it with is undone too.
+        Use it for a number that a family shares. Your own merges of it are undone, too.
 
         Parameters
         ----------
@@ -140,7 +141,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         alone = _identity(identity)
         with open_store() as store:
             _correct(store, (alone,), lambda known: parted(known, alone))
-        words().print("It stands alone.")
+        words().print("Separated: no longer linked to anyone.")
 
 
 def _persons(store: OwnerStore) -> list[JsonObject]:
@@ -159,7 +160,9 @@ def _correct(
     known = _persons(store)
     if not all(any(_has(person, each) for person in known) for each in named):
         raise CommandError(
-            "not_found", "No record mentions that.", "`pdpp person list` shows what there is."
+            "not_found",
+            "No record mentions this address, number or handle.",
+            "`pdpp person list` shows all that are known.",
         )
     store.reads.store.correct_persons(change)
 
@@ -169,7 +172,7 @@ def _one(store: OwnerStore, who: str) -> JsonObject:
     for person in _persons(store):
         if person["id"] == who or (identity is not None and _has(person, identity)):
             return person
-    raise CommandError("not_found", "There is nobody of that kind.", "Try `pdpp person list`.")
+    raise CommandError("not_found", "No such person found.", "Try `pdpp person list`.")
 
 
 def _identity(text: str) -> Identity:
@@ -177,8 +180,8 @@ def _identity(text: str) -> Identity:
     if found is None:
         raise CommandError(
             "usage",
-            "That is no address, number or handle.",
-            "Write it as `pdpp person show` does: name@example.org, +4930123456, network:name.",
+            "Not an address, number or handle.",
+            "Write it as name@example.org, +4930123456 or network:name.",
         )
     return found
 

@@ -23,7 +23,7 @@ def receipts_command(open_ports: ImportOpener) -> Callable[..., None]:
     """The command `pdpp receipts`."""
 
     def receipts(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-        """List what was imported: file, time, account, span of days, what was new.
+        """List past imports: file, time, account, first and last day, number of new records.
 
         Parameters
         ----------
@@ -54,10 +54,10 @@ def _all_receipts(store: RecordStore) -> list[Data]:
 
 def _print_receipts(receipts: list[Data], out: Console) -> None:
     if not receipts:
-        out.print("Nothing was imported yet. Run `pdpp import PATH`, see `pdpp sources`.")
+        out.print("No imports yet. Run `pdpp import PATH`, see `pdpp sources`.")
         return
     out.print(table(COLUMNS, [_row(receipt) for receipt in receipts]))
-    out.print("With --json: size, SHA-256, and what each stream got and what was skipped.")
+    out.print("--json also shows size, SHA-256, the counts of each stream, and what was skipped.")
 
 
 def _row(receipt: Data) -> tuple[object, ...]:

@@ -20,6 +20,7 @@ from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 
+from pdpp_kernel.texts import counted
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.commands.exits import failure_of
 from personal_server.app.owner_store import OwnerStore
@@ -88,7 +89,7 @@ def security_findings(
                 if folder is None and store.backups is not None:
                     folder = Path(store.backups.folder)
     else:
-        yield Finding("Data directory", SKIPPED, "there is none yet")
+        yield Finding("Data directory", SKIPPED, "does not exist yet")
     yield _check_proxies(settings)
     yield _check_backups(folder)
     yield _check_versions(read_advisories(), version_of, clock())
@@ -118,7 +119,7 @@ def _check_encryption(data_dir: Path, ask: Asking, platform: str) -> Finding:
     return Finding(
         name,
         HINT,
-        "none can be seen from here" if how == "" else "cannot tell",
+        "none found" if how == "" else "cannot tell",
         "Encrypt the disk or the data directory: docs/threat-model.md, A stolen disk.",
     )
 
@@ -171,9 +172,9 @@ def _check_access(store: OwnerStore) -> Iterator[Finding]:
     with store.authorization.read() as reader:
         held = list_held(reader, HeldQuery(store.clock(), lasts=True))
     unused = [one for one in held if one.last_used_at_ns is None]
-    yield _to_end("Apps that never came", "given to {}, and never used", unused)
+    yield _to_end("Approved apps that never connected", "{} never read anything", unused)
     endless = [one for one in held if one.expires_at_ns is None]
-    yield _to_end("Access without end", "{} keep it until you end it", endless)
+    yield _to_end("Access without end", "until you end it: {}", endless)
 
 
 def _to_end(name: str, said: str, held: Sequence[Holding]) -> Finding:
@@ -190,15 +191,15 @@ def _check_proxies(settings: Settings) -> Finding:
     if wide:
         return wrong(
             name,
-            f"{_some(wide)} lets anybody say from where and for which host he comes",
-            "Name the addresses of your proxies only in PDPP_TRUSTED_PROXIES.",
+            f"{_some(wide)}: anyone in this network can fake the caller's address and host",
+            "List only the addresses of your proxies in PDPP_TRUSTED_PROXIES.",
         )
     if not settings.is_loopback and settings.bind_host not in ("127.0.0.1", "::1", "localhost"):
         return Finding(
             name,
             HINT,
-            f"it listens on {settings.bind_host}: whoever reaches that port goes past the proxy",
-            "Where the proxy runs on this machine: PDPP_BIND=127.0.0.1:PORT; else a firewall.",
+            f"listening on {settings.bind_host}: anyone who reaches that port bypasses the proxy",
+            "If the proxy runs on this machine, set PDPP_BIND=127.0.0.1:PORT; else use a firewall.",
         )
     return good(name, _some([str(net) for net in settings.trusted_proxies]) or "none named")
 
@@ -206,7 +207,7 @@ def _check_proxies(settings: Settings) -> Finding:
 def _check_backups(folder: Path | None) -> Finding:
     name = "Backups"
     if folder is None or not folder.is_dir():
-        return Finding(name, SKIPPED, "none are made by schedule: pdpp backup FOLDER --every 1d")
+        return Finding(name, SKIPPED, "not scheduled: pdpp backup FOLDER --every 1d")
     if not folder.stat().st_mode & OTHERS:
         return good(name, "readable by you only")
     kept = (*folder.glob("*.pdpp"), *folder.glob("*.pdpp.age"))
@@ -225,7 +226,7 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
     name = "Known weaknesses of packages"
     advisories: list[dict[str, str]] = json.loads(json.dumps(known["advisories"]))
     hit = [
-        f"{one['package']} {version} ({one['id']}, mended in {one['before']})"
+        f"{one['package']} {version} ({one['id']}, fixed in {one['before']})"
         for one in advisories
         if (version := version_of(one["package"])) is not None
         and release(one["from"]) <= release(version) < release(one["before"])
@@ -235,8 +236,8 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
     newest = date.fromisoformat(str(known["newest"]))
     age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
     said = (
-        f"none of this release's list of {len(advisories)}; its newest entry is of {newest},"
-        f" {age_days} days ago, and what was found since is not in it"
+        f"none of the {len(advisories)} known to this release; the newest of them is from {newest},"
+        f" {counted(age_days, 'day')} ago, and later ones are not in the list"
     )
     if age_days <= FRESH_DAYS:
         return good(name, said)
@@ -244,7 +245,7 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         name,
         HINT,
         said,
-        "Install a newer release, or ask a current list about the packages you have: pip-audit.",
+        "Install a newer release, or check your packages against a current list with pip-audit.",
     )
 
 

@@ -42,7 +42,9 @@ COLUMNS = ("field", "connection", "records", "embedded")
 
 def semantic_app() -> cyclopts.App:
     """The command group `pdpp semantic`."""
-    app = cyclopts.App(name="semantic", help="Find records by meaning, with a model of your own.")
+    app = cyclopts.App(
+        name="semantic", help="Search by meaning, with a language model on this machine."
+    )
 
     @app.command
     def install(
@@ -54,27 +56,27 @@ def semantic_app() -> cyclopts.App:
         send_texts_away: Flag = False,
         yes: Flag = False,
     ) -> None:
-        """Choose the model that texts are embedded with; a running server goes over to it.
+        """Choose the model for search by meaning; a running server switches to it.
 
-        Without an option a model for fifty languages is fetched from its hub. Your records are
-        embedded by the server, in the background; nothing of them leaves this machine.
+        Without options, this downloads a model for fifty languages. The server then embeds your
+        records in the background; they do not leave this machine.
 
         Parameters
         ----------
         from_
-            A folder as sentence-transformers lays it out, with an ONNX graph (model.onnx) and
-            tokenizer.json.
+            A model folder in the layout of sentence-transformers, with an ONNX graph (model.onnx)
+            and tokenizer.json.
         endpoint
-            The address of a server that embeds (Ollama, llama.cpp), such as
-            http://127.0.0.1:11434/v1; with --model.
+            The address of an embedding server (Ollama, llama.cpp), such as
+            http://127.0.0.1:11434/v1; needs --model.
         model
             The name of the endpoint's model.
         hub
-            Where the model is fetched from.
+            The address to download the model from.
         send_texts_away
-            Say that the endpoint may be another machine's, which gets the text of every record.
+            Allow an endpoint on another machine, which then gets the text of every record.
         yes
-            Take a model that was fetched without being asked.
+            Accept a downloaded model without a question.
         """
         data_dir = settings_or_exit().data_dir
         if endpoint is not None:
@@ -133,7 +135,7 @@ def semantic_app() -> cyclopts.App:
 
     @app.command
     def remove() -> None:
-        """Choose no model; the server forgets what was embedded."""
+        """Turn search by meaning off, and delete all embeddings."""
         was_chosen = forget_choice(settings_or_exit().data_dir)
         words().print("Removed." if was_chosen else "No model was chosen.")
 
@@ -146,7 +148,7 @@ def _kept(data_dir: Path, folder: Path, name: str) -> ChosenModel:
     except ModelUnusable as error:
         raise CommandError("usage", error.sentence) from None
     except OSError:
-        raise CommandError("usage", "The folder cannot be read, or copied.") from None
+        raise CommandError("usage", "The folder cannot be read or copied.") from None
 
 
 def _choose_endpoint(data_dir: Path, url: str, name: str | None, *, send_texts_away: bool) -> None:
@@ -159,10 +161,10 @@ def _choose_endpoint(data_dir: Path, url: str, name: str | None, *, send_texts_a
         if not send_texts_away:
             raise CommandError(
                 "usage",
-                "That address is not of this machine: it would get the text of every record.",
-                "Name one that is, or say so with --send-texts-away.",
+                "This address is on another machine, which would get the text of every record.",
+                "Use an address of this machine, or allow it with --send-texts-away.",
             )
-        words().print("Every text that is embedded, and every query, is sent to that address.")
+        words().print("The text of every record, and every query, will be sent to that address.")
     _choose(data_dir, endpoint_choice(url, name))
 
 
@@ -180,20 +182,22 @@ def _fetch(folder: Path, hub: str, *, yes: bool) -> None:
         except DownloadFailed as error:
             raise CommandError("unavailable", error.sentence) from None
         except OSError:
-            raise CommandError("usage", "There is no room for the model.") from None
+            raise CommandError("usage", "Not enough disk space for the model.") from None
     unverified = sorted(digests.keys() - MULTILINGUAL.digests.keys())
     if unverified and not yes:
-        words().print("Nobody has verified these files. Compare them with what their maker says:")
+        words().print("These files are not verified. Compare their checksums with the publisher's:")
         for name in unverified:
             console().print(f"{name} sha256:{digests[name]}", soft_wrap=True, markup=False)
-        if not console().is_terminal or input("Take them? [y/N] ").strip().lower() != "y":
-            raise CommandError("usage", "Not taken.", "Repeat it with --yes if they are right.")
+        if not console().is_terminal or input("Use them? [y/N] ").strip().lower() != "y":
+            raise CommandError(
+                "usage", "Not installed.", "If they are right, repeat it with --yes."
+            )
 
 
 def _require_packages(needed: tuple[str, ...] = NEEDED) -> None:
     missing = [name for name in missing_packages() if name in needed]
     if missing:
-        raise CommandError("usage", f"Missing here: {', '.join(missing)}.", f"{GET_PACKAGES}.")
+        raise CommandError("usage", f"Not installed: {', '.join(missing)}.", f"{GET_PACKAGES}.")
 
 
 def _choose(data_dir: Path, chosen: ChosenModel) -> None:
@@ -202,19 +206,19 @@ def _choose(data_dir: Path, chosen: ChosenModel) -> None:
     try:
         size = len(embedder.embed(["It is tried."], is_query=True)[0])
     except EmbedderFailed as error:
-        raise CommandError("usage", "The model embeds nothing here.", error.next_step) from None
+        raise CommandError("usage", "The model does not work here.", error.next_step) from None
     finally:
         embedder.close()
     write_choice(data_dir, chosen)
-    words().print(f"{chosen.name}: {size} dimensions. A running server begins within seconds;")
-    words().print("`pdpp semantic status` says how far it is.")
+    words().print(f"{chosen.name}: {size} dimensions. A running server starts within seconds;")
+    words().print("`pdpp semantic status` shows its progress.")
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
     if told["missing_packages"] and told["model"] is None:
-        return [f"Records are found by words. For meaning: {GET_PACKAGES}."]
+        return [f"Search by meaning is off. To turn it on: {GET_PACKAGES}."]
     if told["model"] is None:
-        return ["Records are found by words. For meaning: pdpp semantic install."]
+        return ["Search by meaning is off. To turn it on: pdpp semantic install."]
     return [f"Model: {told['model']}. Embedded: {told['percent']} % of the records."]
 
 

@@ -194,18 +194,18 @@ def service_app(
     manager: Callable[[], ServiceManager], command: Callable[[], ServerCommand], run: Run
 ) -> cyclopts.App:
     """The command group `pdpp service`."""
-    app = cyclopts.App(name="service", help="Let this machine start the server by itself.")
+    app = cyclopts.App(name="service", help="Start the server automatically at login.")
 
     @app.command
     def install(*, start: bool = True) -> None:
-        """Start the server now, whenever you sign in to this machine, and again when it fails.
+        """Start the server now, at every login, and again when it fails.
 
-        It runs with the PDPP_ settings that this command sees; run it again to change them.
+        The service uses the PDPP_ variables set for this command; run it again to change them.
 
         Parameters
         ----------
         start
-            Start it; with --no-start only its file is written.
+            Start the service now. With --no-start, only write its file.
         """
         found, out = manager(), console()
         if start and found.path.exists():
@@ -216,11 +216,11 @@ def service_app(
         out.print(f"Written: {found.path}", soft_wrap=True)
         if start:
             _must(run, found.starting())
-            out.print(f"It runs. Its log: {found.log_hint}", soft_wrap=True)
+            out.print(f"The server is running. Its log: {found.log_hint}", soft_wrap=True)
 
     @app.command
     def status(*, json: bool = False) -> int:
-        """Say whether the service is installed and runs; 69 if it does not.
+        """Show whether the service is installed and running; exit code 69 if it is not running.
 
         Parameters
         ----------
@@ -242,12 +242,14 @@ def service_app(
             }
             print_facts(facts.items(), console())
             if is_installed and not is_current:
-                words().print("It was installed with other settings: pdpp service install")
+                words().print(
+                    "The settings changed since it was installed. Update it: pdpp service install"
+                )
         return 0 if runs else 69
 
     @app.command
     def remove() -> None:
-        """Stop the service and forget it; your records stay."""
+        """Stop the service and remove it; your records stay."""
         found = manager()
         if not found.path.exists():
             raise CommandError("not_found", "No service is installed.", "")
@@ -264,13 +266,21 @@ def _each(run: Run, commands: Sequence[Sequence[str]]) -> None:
         run(each)
 
 
+_START_STEP = (
+    "Run that command to see why. If there is no user session, run"
+    " `loginctl enable-linger $USER`, then sign in again."
+    if sys.platform == "linux"
+    else "Run that command to see why."
+)
+
+
 def _must(run: Run, commands: Sequence[Sequence[str]]) -> None:
     for each in commands:
         if run(each).returncode != 0:
             raise CommandError(
                 "unavailable",
-                f"The file is written, but `{' '.join(each)}` failed.",
-                "Run it yourself to see why; without a session of your own there is no manager.",
+                f"The service file is written, but `{' '.join(each)}` failed.",
+                _START_STEP,
             )
 
 
@@ -282,8 +292,8 @@ def this_manager() -> ServiceManager:
         return SystemdUser(Path.home())
     raise CommandError(
         "unavailable",
-        "Services are known for systemd and launchd only.",
-        "Let your machine run `pdpp serve`.",
+        "Only systemd and launchd are supported.",
+        "Have your system run `pdpp serve` at start.",
     )
 
 

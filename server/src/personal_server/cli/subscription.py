@@ -29,11 +29,13 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 def subscription_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp subscription`."""
-    app = cyclopts.App(name="subscription", help="See who is told that something changed.")
+    app = cyclopts.App(
+        name="subscription", help="Manage the notifications that apps get when records change."
+    )
 
     @app.command(name="list")
     def list_(*, json: Flag = False) -> None:
-        """List who is told, where, and how the last message went.
+        """List which apps get notifications, where, and how the last delivery went.
 
         Parameters
         ----------
@@ -49,11 +51,11 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
                 console().print(plain(row.subscription_id), soft_wrap=True)
                 print_facts(_facts(row), console(), "  ")
         else:
-            console().print("Nobody is told when something changes.")
+            console().print("No app gets notifications.")
 
     @app.command
     def test(subscription: str, /) -> None:
-        """Have the running server send a message that says nothing.
+        """Have the running server send a test notification, without any content.
 
         Parameters
         ----------
@@ -63,12 +65,14 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
             event_id = send_test(writer, row, local_acting(), store.random_bytes, store.clock())
-        words().print("It is on its way, if the server runs; `pdpp subscription list` says more.")
+        words().print(
+            "The running server sends it now; `pdpp subscription list` shows whether it arrived."
+        )
         console().print(event_id, soft_wrap=True, markup=False)
 
     @app.command(name="pause")
     def pause_(subscription: str, /) -> None:
-        """Tell it nothing until you let it go on.
+        """Pause notifications until you resume them.
 
         Parameters
         ----------
@@ -78,12 +82,12 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
             if not pause(writer, row, "owner", local_acting(), store.clock()):
-                raise CommandError("invalid_state", f"It is {row.status}, and told nothing now.")
-        words().print("It is told nothing. Let it go on with `pdpp subscription resume`.")
+                raise CommandError("invalid_state", f"Nothing to pause: it is {row.status}.")
+        words().print("Notifications are paused. Resume with: pdpp subscription resume")
 
     @app.command
     def resume(subscription: str, /) -> None:
-        """Tell it again what changes, and what changed meanwhile.
+        """Resume notifications; it gets one for what changed meanwhile.
 
         Parameters
         ----------
@@ -93,12 +97,12 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
             if not go_on(writer, row, "owner", local_acting(), store.clock()):
-                raise CommandError("invalid_state", f"It is {row.status}, and was not paused.")
-        words().print("It goes on.")
+                raise CommandError("invalid_state", f"Nothing to resume: it is {row.status}.")
+        words().print("Notifications are resumed.")
 
     @app.command
     def delete(subscription: str, /) -> None:
-        """Delete it; its app can ask again, as long as its access lasts.
+        """Delete a subscription; its app can make a new one while its access lasts.
 
         Parameters
         ----------
@@ -107,7 +111,7 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         """
         with open_store() as store, store.authorization.write() as writer:
             forget(writer, _found(writer, subscription), local_acting(), store.clock())
-        words().print("It is deleted.")
+        words().print("Deleted.")
 
     return app
 
@@ -115,7 +119,7 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
 def _found(reader: AuthorizationReader, subscription_id: str) -> SubscriptionRow:
     row = find_subscription(reader, subscription_id)
     if row is None:
-        raise CommandError("not_found", "There is no such event subscription.")
+        raise CommandError("not_found", "No subscription has this id.")
     return row
 
 
@@ -128,7 +132,7 @@ def _facts(row: SubscriptionRow) -> list[tuple[str, object]]:
         ("access", row.package_id or row.grant_id or "the owner's"),
         ("address", row.callback_url),
         ("status", status),
-        ("last told", told.strip()),
+        ("last delivery", told.strip()),
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, words
 from personal_server.cli.store import LogOpener, open_logs
@@ -24,7 +25,7 @@ from personal_server.upkeep.logs import (
     verify_log,
 )
 
-TITLES = {"disclosures": "What was read", "audit_events": "What was decided"}
+TITLES = {"disclosures": "Read log", "audit_events": "Log of decisions"}
 
 
 def verify_command(open_logs: LogOpener) -> Callable[..., int]:
@@ -36,15 +37,15 @@ def verify_command(open_logs: LogOpener) -> Callable[..., int]:
         heads: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
-        """Check that no line of the logs was changed, removed or put elsewhere.
+        """Check that no line of the logs was changed, removed or moved.
 
-        The server signs each day where its logs stand. Keep what --heads prints on another
-        machine; with --against it shows later that not even the whole log was made anew.
+        Every day the server signs the newest line of each log. Keep what --heads prints on another
+        machine; with --against it later proves that nobody rewrote the whole log.
 
         Parameters
         ----------
         against
-            A file of such lines.
+            A file of lines that --heads printed earlier.
         heads
             Print the newest signed head of each log, and nothing else.
         json
@@ -73,8 +74,8 @@ def _read_heads(path: Path) -> list[LogHead]:
     except (OSError, ValueError):
         raise CommandError(
             "usage",
-            "The file of heads cannot be read.",
-            "Give the lines as `pdpp verify --heads` printed them.",
+            "The file of --against cannot be read.",
+            "Use a file that `pdpp verify --heads` wrote.",
         ) from None
 
 
@@ -93,12 +94,13 @@ def _print_reports(reports: Sequence[ChainReport]) -> None:
     out = console()
     for report in reports:
         state = "BROKEN" if report.faults else "unbroken"
-        out.print(f"{TITLES[report.log]}: {report.lines:,} lines, {state}.")
+        out.print(f"{TITLES[report.log]}: {counted(report.lines, 'line')}, {state}.")
         if report.unlinked:
-            out.print(f"  {report.unlinked:,} lines are older than the chain and prove nothing.")
+            older = counted(report.unlinked, "line")
+            out.print(f"  Not checked, because older than the chain: {older}.")
         for fault in report.faults:
             out.print(f"  Line {fault.number:,}: {fault.what}.")
-    words().print("Keep the signed heads elsewhere: pdpp verify --heads > heads.txt")
+    words().print("Keep the signed heads on another machine: pdpp verify --heads > heads.txt")
 
 
 verify = verify_command(open_logs)

@@ -17,6 +17,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.tables import console
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
@@ -93,21 +94,21 @@ def watch_command(open_: StoresOpener) -> Callable[..., None]:
         seconds: Annotated[float | None, Parameter(name="--for")] = None,
         json: Flag = False,
     ) -> None:
-        """Print what changes in your records as it happens, or run a command for it.
+        """Print changes of your records as they happen, or run a command for each.
 
-        A command finds PDPP_STREAM, PDPP_CONNECTION_ID, PDPP_CHANGE_COUNT and
-        PDPP_CHANGES_SINCE in its environment: a bookmark of the change feed, never a record.
+        The command gets the variables PDPP_STREAM, PDPP_CONNECTION_ID, PDPP_CHANGE_COUNT and
+        PDPP_CHANGES_SINCE (a bookmark of the change feed), but never a record.
 
         Parameters
         ----------
         stream
             Only this stream.
         run
-            A command with its arguments, run for each stream that changed.
+            A command with its arguments, to run for each stream that changed.
         once
-            End after the first.
+            Stop after the first change.
         seconds
-            End after so many seconds.
+            Stop after this many seconds.
         json
             Print a line of JSON for each.
         """
@@ -130,7 +131,7 @@ def _tell(change: SeenChange, words: list[str], *, json: bool) -> None:
         print(json_text.dumps(asdict(change)), flush=True)  # noqa: T201 (data)
     else:
         many = change.change_count_hint
-        said = f"{change.stream}: {many} changed in {change.connection_id}"
+        said = f"{change.stream}: {counted(many, 'record')} changed in {change.connection_id}"
         console().print(said, soft_wrap=True, markup=False)
 
 

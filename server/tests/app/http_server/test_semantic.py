@@ -167,6 +167,6 @@ def test_without_the_extra_words_are_found_and_one_line_says_how_to_get_the_rest
     assert told["isError"]
     assert "make semantic" in told["content"][0]["text"]
     status = pdpp(without, *command("semantic", "status"))
-    assert " ".join(status.split()) == f"Records are found by words. For meaning: {GET_PACKAGES}."
-    assert "Missing here: onnxruntime" in pdpp(without, *command("semantic", "install"))
+    assert GET_PACKAGES in " ".join(status.split())
+    assert "onnxruntime" in pdpp(without, *command("semantic", "install"))
     assert without.health()["status"] == "ok"

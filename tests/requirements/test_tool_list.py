@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_mcp_server.arguments import FURTHER_OPERATORS, OPERATORS
+from pdpp_kernel.operators import FURTHER_OPERATORS, RANGE_OPERATORS
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.rs_client.json_values import is_list, is_object
 from tests.requirements.doors import Door, RpcError
@@ -202,7 +202,7 @@ async def test_filter_is_an_object_without_a_string_form(door: Door) -> None:
         assert not {"oneOf", "anyOf", "allOf"} & members(schema)
         values = schema["additionalProperties"]
         assert set(values["type"]) == {"string", "number", "boolean", "object"}
-        assert set(values["properties"]) == {*OPERATORS, *FURTHER_OPERATORS}
+        assert set(values["properties"]) == {*RANGE_OPERATORS, *FURTHER_OPERATORS}
 
 
 @pytest.mark.req("4.35")

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: every file it names exists, and no room goes unnamed."""
+"""The pages beside the code are true: every file they name exists, and every room has a page."""
 
 from __future__ import annotations
 
@@ -7,52 +7,116 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import SERVER, named_file
+from pages.parts import PACKAGES, SERVER, named_file
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-TABLE = PAGE.split("## I want to change …")[1].split("\n## ")[0]
-NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|json|md)|/))`|\b(docs/[\w./-]+\.md)")
+MAP = ROOT / "ARCHITECTURE.md"
+ROOM_PAGES = sorted(SERVER.glob("*/README.md"))
+PART_PAGES = [folder.parents[1] / "README.md" for folder in PACKAGES.values()]
+PAGES = [MAP, *PART_PAGES, *ROOM_PAGES]
+
+NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|json|md|js)|/))`|\b(docs/[\w./-]+\.md)")
+DRAWN = re.compile(r"[\w.][\w./-]*\.(?:py|json|md)\b")
+FENCED = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINKED = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+CHANGES = re.compile(
+    r"^## (?:Change X → file|Questions that cross rooms)\n(.*?)(?=^## |\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+HEADS = ("| to change |", "| question |")
 
 
 def named(text: str) -> set[str]:
+    """The files that a text names: in backticks, below `docs/`, and in its pictures."""
     found = {code or plain for code, plain in NAMED.findall(text)}
+    found |= {name for picture in FENCED.findall(text) for name in DRAWN.findall(picture)}
     return {name for name in found if not name.startswith("/")}
 
 
-def exists(name: str) -> bool:
-    return (ROOT / name).exists() or named_file(name).exists()
+def exists(name: str, page: Path = MAP) -> bool:
+    """Whether a name leads to a file: beside its page, in its part, or from the root."""
+    folders = [page.parent, ROOT, *(p for p in PACKAGES.values() if p.parents[1] == page.parent)]
+    return named_file(name).exists() or any((folder / name).exists() for folder in folders)
 
 
-def test_every_file_the_page_names_exists() -> None:
-    names = named(PAGE)
-    assert len(names) > 80
-    assert sorted(name for name in names if not exists(name)) == []
+def changes(text: str) -> list[str]:
+    """The rows of the tables that say which file to edit."""
+    lines = [line for table in CHANGES.findall(text) for line in table.splitlines()]
+    return [line for line in lines if line.startswith("| ") and not line.startswith(HEADS)]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def short(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    assert sorted(name for name in named(read(page)) if not exists(name, page)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    links = LINKED.findall(read(page))
+    assert sorted(link for link in links if not (page.parent / link).exists()) == []
+
+
+def test_the_pages_name_many_files() -> None:
+    assert len({name for page in PAGES for name in named(read(page))}) > 80
+    assert len({name for page in ROOM_PAGES for name in named(read(page))}) > 300
 
 
 @pytest.mark.parametrize(
     "page", ["CONTRIBUTING.md", "docs/sources.md", "docs/mcp.md", "docs/wire.md"]
 )
 def test_every_path_of_other_pages_exists(page: str) -> None:
-    found = named((ROOT / page).read_text(encoding="utf-8"))
+    found = named(read(ROOT / page))
     paths = {name for name in found if "/" in name.rstrip("/")}
     assert sorted(name for name in paths if not exists(name) and "NAME" not in name) == []
 
 
 def test_every_change_names_a_file() -> None:
-    rows = [line for line in TABLE.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) > 20
+    rows = [row for page in PAGES for row in changes(read(page))]
+    assert len(rows) > 80
     assert [row for row in rows if not named(row.rsplit("|", 2)[1])] == []
 
 
-def test_every_room_is_named() -> None:
-    rooms = {f"{path.name}/" for path in SERVER.iterdir() if (path / "__init__.py").exists()}
-    assert sorted(rooms - named(PAGE)) == []
+@pytest.mark.parametrize("page", ROOM_PAGES, ids=short)
+def test_the_page_of_a_room_has_words_a_picture_and_changes(page: Path) -> None:
+    text = read(page)
+    assert "\n## Words\n" in text
+    assert FENCED.search(text) is not None
+    assert len(changes(text)) > 2
+
+
+def test_every_room_has_a_page_and_is_named() -> None:
+    rooms = {path.parent.name for path in SERVER.glob("*/__init__.py")}
+    assert sorted(rooms - {page.parent.name for page in ROOM_PAGES}) == []
+    assert sorted({f"{room}/" for room in rooms} - named(read(MAP))) == []
+
+
+def test_the_map_links_to_every_page() -> None:
+    links = {(ROOT / link).resolve() for link in LINKED.findall(read(MAP))}
+    assert sorted(short(page) for page in PAGES[1:] if page not in links) == []
 
 
 def test_a_file_that_is_none_is_found() -> None:
     assert not exists("enforcement/permissions.py")
+    assert not exists("permissions.py", SERVER / "enforcement" / "README.md")
+    assert exists("authorize.py", SERVER / "enforcement" / "README.md")
+    assert not exists("authorize.py")
     assert named("see `reading/records.py` and docs/settings.md") == {
         "reading/records.py",
         "docs/settings.md",
     }
+    assert named("A picture:\n```\nquery ──made.py──▶ plan\n```\n") == {"made.py"}
+
+
+def test_a_change_that_names_no_file_is_found() -> None:
+    table = "## Change X → file\n| to change | edit |\n|---|---|\n| a thing | somewhere |\n"
+    (row,) = changes(table)
+    assert row == "| a thing | somewhere |"
+    assert named(row) == set()

@@ -38,6 +38,8 @@ def readers() -> Iterator[Path]:
     for room in ROOMS:
         yield from (p for p in sorted((ROOT / room).rglob("*.py")) if p != Path(__file__).resolve())
     yield from sorted(ROOT.glob("*.md"))
+    yield from sorted(ROOT.glob("*/README.md"))
+    yield from sorted(ROOT.glob("server/src/personal_server/*/README.md"))
     yield from sorted((ROOT / "docs").glob("*.md"))
 
 

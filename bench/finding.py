@@ -37,7 +37,7 @@ from bench.site import Site
 HITS = 10
 SAMPLE_EVERY = 12
 EMBEDDING_SECONDS = 3_600
-HEADING = "## What search finds"
+HEADING = "## Search quality"
 IMAGE = "finding.svg"
 REGISTRY = "https://registry.pdpp.dev/connectors"
 STREAMS = {"mail": ("messages", "attachments"), "notes": ("notes",)}

@@ -135,7 +135,10 @@ LIKENESSES = (
         "table",
     ),
 )
-NEITHER = Likeness(lambda _: True, "It is neither text nor anything that a source knows.")
+NEITHER = Likeness(
+    lambda _: True,
+    "No source can read this kind of file: it is not text, and its format is unknown.",
+)
 
 
 def likeness_of(head: bytes) -> Likeness:

@@ -248,7 +248,7 @@ def _unrecognized(export: Export) -> ExportError:
         sentence = message("There is nothing in it.")
         next_step = message("Download or copy the export again, and look into it first.")
     elif all(member.suffix in _PACKED for member in filled):
-        sentence = message("It holds only other archives, further in than is looked.")
+        sentence = message("It contains only nested archives, which are not opened.")
         next_step = message("Unpack it and import the archives inside.")
     elif not heads:
         sentence = message("Its files cannot be read.")

@@ -163,7 +163,7 @@ def _check_form(scope: Scope, headers: Mapping[str, str]) -> None:
     Source: docs/contract/resource-server.md 1.1.  Raises: InvalidRequest, MethodNotAllowed.
     """
     if scope["method"] == "CONNECT":
-        raise MethodNotAllowed("This server is no proxy.")
+        raise MethodNotAllowed("CONNECT is not supported.")
     if not scope["path"].startswith("/"):
         raise InvalidRequest("The request target is a path.", param="path")
     if "transfer-encoding" in headers and "content-length" in headers:

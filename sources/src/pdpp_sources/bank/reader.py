@@ -119,9 +119,7 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
     for row in rows_of_csv(member, form):
         dates.learn(_cells(form, row).get(layout.posted, ""))
     if dates.is_ambiguous:
-        reason = message(
-            "no date shows whether the day or the month stands first; the month was taken"
-        )
+        reason = message("dates such as 06/04 may be day/month or month/day; read as month/day")
         yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
     payments, occurrences = CsvPayments(layout, dates), Occurrences()
     accounts: set[str] = set()

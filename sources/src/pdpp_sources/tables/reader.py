@@ -259,7 +259,7 @@ class _Fit:
         """The guess, for whoever imports."""
         title = next((column.name for column in self.columns if column.is_title), None)
         roles = {
-            "key": self.key or "the row's content and place among equal rows",
+            "key": self.key or "none, rows are told apart by content; set one with --key",
             "time": self.time,
             "title": title,
         }

@@ -654,6 +654,8 @@ def _refusal(reply: RsResponse) -> Exception:
         return TokenRejected("The server no longer accepts this credential.", connect_hint("URL"))
     error = error_of(reply)
     code, message = str(error["code"]), str(error["message"])
+    if code == "ambiguous_connection":
+        message = "Several accounts have these records."  # the wire's words name a parameter
     return CommandError(code, message, _next_step(error), reply.status)
 
 

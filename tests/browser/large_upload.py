@@ -126,11 +126,11 @@ def main() -> None:
         with path.open("wb") as out:
             out.truncate(size)
         with serving(folder / "small", size // 2) as place:
-            print("no room:", sent(place, path, "room for uploads"))
+            print("no room:", sent(place, path, "enough space"))
             print("kept of it:", sum(1 for _ in (folder / "small/data/uploads").glob("upl_*")))
         with serving(folder / "large", size * 2) as place:
             began = time.monotonic()
-            said = sent(place, path, "could not be read", "Code ")
+            said = sent(place, path, "Nothing in this file", "Code ")
             print(f"sent and read: {size:,} bytes in {time.monotonic() - began:.0f} s")
             print("answered:", said)
             pieces = -(-size // CHUNK_BYTES)

@@ -171,3 +171,8 @@ class Owner:
         """Whether the page that is there, or is just coming, says so."""
         waiting = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
         return bool(waiting.until(lambda _: words in self.find("body").text))
+
+    def shows(self, selector: str) -> bool:
+        """Whether the page that is there, or is just coming, has such an element."""
+        waiting = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
+        return bool(waiting.until(lambda _: self.all(selector)))

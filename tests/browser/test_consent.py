@@ -218,4 +218,4 @@ def test_an_app_is_known_at_a_glance(either: Owner, running: Site) -> None:
     assert list(seen) == ["Known app", "Domain checked", "Name not proven", "Unknown app"]
     assert len({drawn for drawn, _, _ in seen.values()}) == 4
     assert seen["Known app"][1] != seen["Unknown app"][1]
-    assert "Any program on this computer may call itself so" in seen["Name not proven"][2]
+    assert "Any program on this computer" in seen["Name not proven"][2]

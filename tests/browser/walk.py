@@ -114,7 +114,7 @@ def sign_in(walk: Walk, link: str) -> None:
     """The link of the terminal, and its button."""
     walk.keyboard.driver.get(link)
     walk.keyboard.follow("button", "Sign in", "Your records")
-    walk.keyboard.sees("nothing is kept yet")
+    walk.keyboard.sees("no records yet")
     walk.step("An empty server, signed in with the link of the terminal")
 
 
@@ -129,15 +129,15 @@ def sign_in_to_decide(walk: Walk, link: str) -> None:
 def upload(walk: Walk, path: Path) -> None:
     """Bring the mailbox in, and see how an app is connected."""
     keyboard = walk.keyboard
-    keyboard.follow("link", "Sources", "What is kept here")
-    keyboard.follow("link", "Bring records in", "Bring records in")
+    keyboard.follow("link", "Sources", "Sources and accounts")
+    keyboard.follow("link", "Import data", "Import data")
     keyboard.choose_file("A file, or several", path)
     walk.step("The mailbox was chosen")
-    keyboard.reach("button", "Send and read it")
+    keyboard.reach("button", "Upload and import")
     keyboard.press(Keys.ENTER)
     keyboard.sees("imported")
     keyboard.sees(f"{MAILS}", "main table")
-    walk.step("Sent, recognized and read")
+    walk.step("Uploaded, recognized and imported")
     keyboard.follow("link", "Overview", "Your records")
     keyboard.reach("link", "Enter it here")
     walk.step("How an app is connected")
@@ -148,7 +148,7 @@ def give_two_senders(walk: Walk) -> None:
     keyboard = walk.keyboard
     keyboard.sees(ASKED, "h1")
     walk.step("The app opened the browser: it asks, and nothing is ticked")
-    keyboard.follow("button", "Who, when and what about", ASKED)
+    keyboard.follow("button", "Without full texts", ASKED)
     walk.step("A bundle was chosen")
     open_senders(keyboard)
     for _ in range(2):
@@ -159,7 +159,7 @@ def give_two_senders(walk: Walk) -> None:
     walk.step("Two senders were ticked")
     keyboard.follow("button", "Update preview", ASKED)
     keyboard.sees("only from address: " + ", ".join(walk.senders))
-    walk.step("What it would get, looked at again")
+    walk.step("The preview of what it would get")
     keyboard.reach("button", "Allow")
     walk.step("About to allow")
     keyboard.press(Keys.ENTER)
@@ -169,8 +169,8 @@ def give_two_senders(walk: Walk) -> None:
 
 def open_senders(keyboard: Keyboard) -> None:
     """Unfold the boxes of the senders."""
-    keyboard.unfold("Give less of this")
-    keyboard.unfold("Only these: from address")
+    keyboard.unfold("Share less")
+    keyboard.unfold("Limit by: from address")
 
 
 async def read(session: ClientSession) -> list[dict[str, Any]]:
@@ -183,18 +183,18 @@ async def read(session: ClientSession) -> list[dict[str, Any]]:
 def see_what_was_read(walk: Walk, records: Sequence[Mapping[str, Any]]) -> None:
     """The newest line of the log opens the very records that the app got."""
     keyboard = walk.keyboard
-    keyboard.follow("link", "Disclosures", "What was read")
+    keyboard.follow("link", "Read log", "Read log")
     keyboard.comes_to_see("Mail agent", "main table")
-    walk.step("The log of what was read")
-    keyboard.follow("link", "what was asked", "Mail agent")
+    walk.step("The read log")
+    keyboard.follow("link", "details", "Mail agent")
     given = keyboard.driver.find_elements(By.CSS_SELECTOR, GIVEN)
     keys = [unquote(str(link.get_attribute("href")).rpartition("/")[2]) for link in given]
     assert keys == [record["data"]["id"] for record in records]
-    walk.step("Its newest line: what was asked, and the very records that were given")
+    walk.step("Its newest entry: what the app asked for, and exactly the records it got")
     keyboard.follow("link", given[0].text, records[0]["data"]["subject"])
     keyboard.sees("Mail agent", "section[aria-labelledby=readers]")
-    keyboard.reach("link", "what was asked")
-    walk.step("The first of them, and who was given it")
+    keyboard.reach("link", "details")
+    walk.step("The first of them, and which apps read it")
 
 
 def narrow(walk: Walk) -> None:
@@ -204,19 +204,19 @@ def narrow(walk: Walk) -> None:
     walk.step("Who may read what")
     keyboard.follow("link", "Mail agent", "Mail agent")
     keyboard.follow("button", "Change this access", "Change this access")
-    walk.step("An access about to be changed, filled in as it is")
+    walk.step("An access about to be changed, with its choices filled in")
     open_senders(keyboard)
     keyboard.tick(walk.senders.pop(), ticked=False)
     keyboard.follow("button", "Update preview", "Change this access")
     keyboard.sees("only from address: " + walk.senders[0])
     walk.step("With one sender only")
-    keyboard.follow("button", "Change it", "Mail agent")
-    walk.step("What it may read now, and what it might before")
+    keyboard.follow("button", "Save the change", "Mail agent")
+    walk.step("What it may read now, and what it could read before")
 
 
 def pause(walk: Walk) -> None:
     """The app has to wait."""
-    walk.keyboard.follow("button", "Pause it", "Mail agent")
+    walk.keyboard.follow("button", "Pause", "Mail agent")
     walk.keyboard.sees("This access is paused")
     walk.step("Paused")
 
@@ -224,17 +224,17 @@ def pause(walk: Walk) -> None:
 def erase(walk: Walk) -> None:
     """Erase the account, and get a receipt."""
     keyboard = walk.keyboard
-    keyboard.follow("link", "Sources", "What is kept here")
+    keyboard.follow("link", "Sources", "Sources and accounts")
     name = keyboard.driver.find_element(By.CSS_SELECTOR, "main article h3 a").text
     keyboard.follow("link", name, name)
-    keyboard.unfold("Erase it")
+    keyboard.unfold("Erase this account")
     keyboard.tick("Erase everything")
-    walk.step("About to erase what was brought in")
-    keyboard.follow("button", "Erase it", "Erased")
-    keyboard.sees(f" records of {name} are gone")
+    walk.step("About to erase the imported account")
+    keyboard.follow("button", "Erase this account", "Erased")
+    keyboard.sees(f" records of {name} were erased")
     walk.step("The receipt")
     keyboard.follow("link", "Overview", "Your records")
-    keyboard.sees("nothing is kept yet")
+    keyboard.sees("no records yet")
     walk.step("Empty again")
 
 

@@ -128,7 +128,7 @@ class Eyes:
     def check(self, rng: random.Random) -> None:
         """Everything there is to see."""
         first = self.page(f"{self.root}/records")
-        assert ("Through the eyes of" in first.text) == (self.token.kind != "owner")
+        assert ('data-field="view-of"' in first.text) == (self.token.kind != "owner")
         listed = dict(COUNTED_STREAMS.findall(first.text))
         for source in self.authority.sources:
             place = f"{self.root}/records/{source.connection_id}/{source.stream}"
@@ -157,7 +157,7 @@ class Eyes:
         for key in rng.sample(whole.keys, min(OPENED, len(whole.keys))):
             self.check_record(f"{place}/{key_segment(key)}", source, key)
         count = whole.body["meta"]["count"]["value"]
-        assert f"{count:,} record" in self.page(place).text
+        assert f'data-field="total">{count:,} ' in self.page(place).text
         return count
 
     def check_facets(self, page: Page, source: ReadableSource) -> None:
@@ -211,7 +211,7 @@ class Eyes:
 
 
 COUNTED_STREAMS = re.compile(r'data-label="Kind"><a href="([^"]+)".*?class="count">(\d+)<')
-FURTHER = re.compile(r'href="([^"]+)">Further records')
+FURTHER = re.compile(r'data-field="next" href="([^"]+)"')
 FACETS = re.compile(r'<h3 id="facet-\d+">(.*?)</h3>(.*?)</section>', re.DOTALL)
 COUNTS = re.compile(r'</a> <span class="quiet">(\d+)</span></li>')
 ROW = re.compile(r'<tr><th scope="row"><a href="([^"]+)">(.*?)</a></th>(.*?)</tr>', re.DOTALL)

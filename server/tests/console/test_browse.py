@@ -235,7 +235,7 @@ def test_a_file_is_handed_out_to_be_kept_and_never_run(house: Household, browser
     kept = {"id": "a1", "message_id": "m004", "sent_at": "2020-01-02T03:04:05Z"}
     house.fill(HOME, "attachments", [kept | {"filename": "b.svg", "blob_ref": reference}])
     page = browser.get(f"/owner/records/{HOME}/attachments/a1")
-    (link,) = links(page, "Download")
+    (link,) = marked(page, "download", "href")
     assert links(page, "Message") == [f"{MESSAGES}/m004"]
     sent = browser.get(link)
     assert sent.text.encode() == content
@@ -283,7 +283,7 @@ def test_a_text_is_shown_without_anything_that_runs_or_is_loaded(
 ) -> None:
     page = b"<script>alert(1)</script><img src=https://evil.example/a><p style='color:red'>Hello"
     path = attached(house, page, "text/html", "a.html")
-    (shown,) = links(browser.get(path), "Look at a.html")
+    (shown,) = marked(browser.get(path), "shown", "href")
     sent = browser.get(shown)
     policy = sent.headers["content-security-policy"]
     assert policy.startswith("sandbox; default-src 'none'; frame-ancestors 'none'")
@@ -302,7 +302,7 @@ def test_what_could_run_is_downloaded_only(
     path = attached(house, b"%PDF-1.7 <svg/>", mime_type, "a.bin")
     page = browser.get(path)
     assert "/shown" not in page.text
-    assert len(links(page, "Download")) == 1
+    assert len(marked(page, "download")) == 1
     assert browser.get(f"{path}/files/blob_ref/shown").error == "not_found"
 
 

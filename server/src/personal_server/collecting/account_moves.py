@@ -103,7 +103,7 @@ def _checked(ports: ImportPorts, one: Connection, into: Connection) -> SourceDec
     if one.connection_id == into.connection_id or one.connector_key != into.connector_key:
         raise InvalidState("Name two accounts of the same source.")
     if into.status not in WRITABLE:
-        raise InvalidState("That account takes no records: resume or reopen it first.")
+        raise InvalidState("That account takes no records: allow imports or unblock it first.")
     stored = ports.store.declaration(one.connector_key, None)
     if stored is None:
         raise InvalidState("Their source is not declared any more.")

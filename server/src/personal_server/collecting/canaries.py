@@ -70,7 +70,9 @@ def plant(
         if result.records_changed:
             return place
         forget(place)
-    raise InvalidState("No believable record could be made for this stream. Choose another.")
+    raise InvalidState(
+        "No convincing bait record could be made for this kind of records. Choose another."
+    )
 
 
 def _samples(
@@ -96,4 +98,6 @@ def _samples(
         if rows:
             found = chance.sample(rows, min(SAMPLES, len(rows)))
             return connection.connection_id, declared, found
-    raise NotFound("No account has records of that stream to model one on.", param="stream")
+    raise NotFound(
+        "No account has records of that kind that a bait record could imitate.", param="stream"
+    )

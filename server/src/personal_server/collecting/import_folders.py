@@ -142,5 +142,5 @@ def _is_shown(name: str) -> bool:
 
 def _nothing() -> NotFound:
     return NotFound(
-        "There is no such file or folder, or no longer.", next_step="Load the page again."
+        "This file or folder does not exist, or no longer exists.", next_step="Reload the page."
     )

@@ -116,7 +116,7 @@ def bring_sample(
     """
     with store.snapshot(None) as snapshot:
         if snapshot.connections():
-            raise InvalidState("Made-up records come only where nothing is kept.")
+            raise InvalidState("Sample records can only be added while there are no records.")
     for raw in declarations:
         source = declare(store, raw, now_ns).declaration
         stream, made = STREAMS[source.connector_key]

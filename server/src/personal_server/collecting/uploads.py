@@ -134,7 +134,7 @@ class Uploads:
 
     def _made(self, about: UploadAbout) -> Upload:
         if len(self.each()) >= MOST_UPLOADS:
-            raise InvalidRequest("Too many uploads lie here. Remove some first.", param="name")
+            raise InvalidRequest("There are too many uploads. Delete some first.", param="name")
         upload_id = f"upl_{self.random_bytes(12).hex()}"
         made = self.folder / upload_id
         self._make_folder()
@@ -158,10 +158,12 @@ class Uploads:
         room = min(self.quota_bytes - taken, free)
         if not 0 <= size_bytes <= room:
             raise BodyTooLarge(
-                "There is not that much room for uploads.",
+                "There is not enough space for this upload.",
                 param="size",
-                next_step="Remove other uploads, raise PDPP_UPLOAD_BYTES, or run pdpp import on"
-                " the machine of the server.",
+                next_step=(
+                    "Delete other uploads, raise PDPP_UPLOAD_BYTES, or run pdpp import on"
+                    " the server."
+                ),
             )
 
     def each(self) -> list[Upload]:
@@ -191,12 +193,15 @@ class Uploads:
             held = self.one(upload_id)
             there = self.received(upload_id, path)
             if begins_at != there:
-                raise InvalidState("It goes on elsewhere.", received_bytes=there)
+                raise InvalidState(
+                    "The upload continues at another byte; received_bytes says which.",
+                    received_bytes=there,
+                )
             if held.received_bytes + len(chunk) > held.about.size_bytes:
-                raise BodyTooLarge("That is more than was announced.", param="body")
+                raise BodyTooLarge("More bytes arrived than were announced.", param="body")
             target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
             if not target.exists() and sum(1 for _ in _files(target.parent)) >= MOST_FILES:
-                raise InvalidRequest("Too many files lie in this folder.", param="path")
+                raise InvalidRequest("There are too many files in this folder.", param="path")
             with target.open("ab") as out:
                 out.write(chunk)
             return there + len(chunk)
@@ -216,7 +221,7 @@ class Uploads:
         """
         held, place = self.one(upload_id), self._place(upload_id)
         if not held.is_whole or held.state is UploadState.IMPORTED:
-            raise InvalidState("This upload is not whole yet, or was imported already.")
+            raise InvalidState("This upload is incomplete, or was imported already.")
         with self._lock(upload_id) as lock, (place / REPORT).open("wb") as report:
             process = subprocess.Popen(  # noqa: S603 - our own command, with paths that we know
                 self.command(*_whereabouts(held.about, place), account),
@@ -272,7 +277,7 @@ class Uploads:
         """One at a time, in any process.  Raises: InvalidState while somebody has it."""
         with (self._place(upload_id) / LOCK).open("ab") as lock:
             if not _take_lock(lock):
-                raise InvalidState("This upload is being read, or written elsewhere.")
+                raise InvalidState("This upload is being imported or written elsewhere.")
             yield lock
 
 
@@ -344,7 +349,7 @@ def _checked_name(name: str) -> str:
     """A name that stays in its folder.  Raises: InvalidRequest."""
     plain = name.isprintable() and len(name.encode()) <= MOST_NAME_BYTES
     if not plain or name in ("", ".", "..") or "/" in name or "\\" in name:
-        raise InvalidRequest("A file cannot be called that.", param="name")
+        raise InvalidRequest("That is not a valid file name.", param="name")
     return name
 
 

@@ -16,7 +16,7 @@ from personal_server.consent.offers import EntryOffer, StreamOffer
 
 OUTLINE, TEXTS, EVERYTHING = "outline", "texts", "everything"
 BUNDLES: Mapping[str, str] = {
-    OUTLINE: "Who, when and what about",
+    OUTLINE: "Without full texts",
     TEXTS: "With the text",
     EVERYTHING: "Everything",
 }
@@ -29,7 +29,7 @@ def bundle_fields(stream: StreamOffer, bundle: str) -> frozenset[str]:
     what is sensitive.  Raises: NotANarrowing.
     """
     if bundle not in BUNDLES:
-        raise NotANarrowing("That is not one of the ready choices.")
+        raise NotANarrowing("That is not one of the offered presets.")
     declared, floor = stream.stream, frozenset(stream.stream.floor)
     if bundle == EVERYTHING or not declared.selectable_fields:
         return frozenset(stream.fields)

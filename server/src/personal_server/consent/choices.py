@@ -162,7 +162,7 @@ def _most(text: str) -> int | None:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > 15 or not int(text):
         raise NotANarrowing(
-            "At most how many records a day? Give a whole number, or nothing.",
+            "Give the maximum records per day as a whole number, or leave it empty.",
             param="records_per_day",
         )
     return int(text)

@@ -101,7 +101,7 @@ def narrow(
     """
     _refuse_strangers(offers, choices)
     if choices.events and not asks_for_events(offers):
-        raise NotANarrowing("The app did not ask to be told when something changes.")
+        raise NotANarrowing("The app did not ask for notifications.")
     missing: list[Missing] = []
     kept: list[EntryTerms] = []
     for offer in offers:
@@ -184,7 +184,7 @@ def _refuse_strangers(offers: Sequence[EntryOffer | Ungrantable], choices: Choic
     for index, choice in choices.entries.items():
         offer = by_index.get(index)
         if offer is None or (isinstance(offer, Ungrantable) and choice.keep):
-            raise NotANarrowing("The form keeps an entry that cannot be granted.")
+            raise NotANarrowing("The form includes an entry that cannot be granted.")
         if isinstance(offer, EntryOffer) and any(offer.stream(n) is None for n in choice.streams):
             raise NotANarrowing("The form names a stream outside of the request.")
 
@@ -297,7 +297,7 @@ def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...
         raise NotANarrowing("The form names a field outside of the request.")
     kept = ticked | set(offer.stream.floor)
     if not offer.stream.selectable_fields and not set(offer.fields) <= kept:
-        raise NotANarrowing("The fields of this stream are given together.")
+        raise NotANarrowing("The fields of this kind of records can only be shared together.")
     return tuple(name for name in offer.fields if name in kept)
 
 
@@ -315,7 +315,7 @@ def _window(index: int, offer: StreamOffer, choice: StreamChoice) -> TimeConstra
     if asked_until is not None and (until is None or until > asked_until):
         raise NotANarrowing("The form asks for a later end than the request.", param=last)
     if offer.stream.consent_time_field is None:
-        raise NotANarrowing("This stream cannot be limited in time.")
+        raise NotANarrowing("This kind of records cannot be limited by date.")
     if since is not None and until is not None and since >= until:
         box = last if choice.until else first
         raise NotANarrowing("The chosen time ends before it begins.", param=box)
@@ -340,9 +340,9 @@ def _mode(
 ) -> str:
     asked = offers[0].selection.access_mode if offers else CONTINUOUS
     if agreed is not None and choices.mode not in (None, asked):
-        raise NotANarrowing("Whether it may read once or again stays as it was agreed.")
+        raise NotANarrowing("You cannot change between once and ongoing here.")
     if choices.mode not in (None, SINGLE_USE, CONTINUOUS):
-        raise NotANarrowing("The mode is once or standing.")
+        raise NotANarrowing("The mode is once or ongoing.")
     if choices.mode == CONTINUOUS and asked == SINGLE_USE:
         raise NotANarrowing("The app asked for one use only.")
     return choices.mode or asked

@@ -84,8 +84,12 @@ _LATELY = f"in {LATELY_MINUTES} minutes"
 SENTENCES: Mapping[str, str] = {
     "empty_searches": f"%(empty)s of %(searches)s searches found nothing {_LATELY}",
     "new_words": f"it searched for %(lately)s words that were new to it {_LATELY}, %(today)s today",
-    "unknown_keys": f"it asked for %(lately)s keys that are not there {_LATELY}, %(today)s today",
-    "unseen_hour": "it reads at %(hour)s:00 UTC, an hour it never read at in %(days)s days",
+    "unknown_keys": (
+        f"it asked for %(lately)s records that do not exist {_LATELY}, %(today)s today"
+    ),
+    "unseen_hour": (
+        "it is reading at %(hour)s:00 UTC, an hour at which it never read in %(days)s days"
+    ),
     "volume": "it read %(records)s records today; the most in a day before was %(most)s",
-    "canary": "it was given a record that you planted as a canary (in %(stream)s)",
+    "canary": "it read a bait record of yours (in %(stream)s)",
 }

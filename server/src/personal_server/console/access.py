@@ -229,7 +229,7 @@ class AccessPages:
                 case "delete":
                     forget(writer, rows[0], acting(visit), now_ns)
                 case _:
-                    raise InvalidRequest("Choose what to do with it.", param="action")
+                    raise InvalidRequest("Choose one of the offered actions.", param="action")
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
     def limit(self, visit: PageRequest) -> Response:

@@ -151,14 +151,14 @@ class AccountMovePages:
         one, other = self._two(visit, visit.value("other"))
         if visit.value("confirm") != one.connection_id:
             raise ConfirmationRequired(
-                "Nothing was moved: tick the box that says so first.",
+                "Nothing was changed: tick the box to confirm.",
                 param="confirm",
                 next_step="Go back, tick it, and press the button again.",
             )
         counted = self._counted(kind, one, other)
         if counted is None or visit.value("count") != f"{counted.held} {counted.shared}":
             raise InvalidState(
-                "Records came or went since you looked: nothing was moved.",
+                "Records were added or removed since you opened the page: nothing was changed.",
                 next_step="Go back, load the page again, and look at what it counts.",
             )
         return one, other

@@ -70,7 +70,7 @@ class ReceiptPages:
         if content is None:
             raise NotFound(
                 "This server made no such receipt.",
-                next_step="What is kept now stands under Sources.",
+                next_step="See Sources for what is here now.",
             )
         receipt = msgspec.msgpack.decode(content, type=AccountReceipt)
         values = {"receipt": receipt, "kept": list(self.kept_backups(receipt.done_at_ns))}

@@ -36,20 +36,20 @@ HELD_READ, REFUSED_SHOWN = 200, 20
 ROOT = "/owner/sources"
 BUTTONS = {
     "pause": (
-        message("Take no more in"),
-        message("Imports and programs can add nothing; apps read on."),
+        message("Stop imports"),
+        message("No more records can be added; apps can still read it."),
     ),
     "resume": (
-        message("Take records in again"),
-        message("Imports and programs can add to it again."),
+        message("Allow imports"),
+        message("Imports and programs can add records again."),
     ),
     "revoke": (
-        message("Close it to every app"),
-        message("Nothing of it is given any more; you keep it."),
+        message("Block all apps"),
+        message("No app can read it; your records stay."),
     ),
     "reactivate": (
-        message("Open it again"),
-        message("Apps that may read it can do so again."),
+        message("Unblock apps"),
+        message("Apps with access can read it again."),
     ),
 }
 
@@ -127,7 +127,7 @@ class AccountPages:
         """Pause, resume, close or open it.  Raises: ConnectionNotFound, InvalidState."""
         connection_id, action = visit.path["connection_id"], visit.value("action") or ""
         if action not in BUTTONS:
-            raise InvalidRequest("Choose what to do with it.", param="action")
+            raise InvalidRequest("Choose one of the offered actions.", param="action")
         move_connection(self.reads.store, connection_id, action, self.clock())
         return self.pages.go(visit, f"{ROOT}/{connection_id}")
 
@@ -140,7 +140,7 @@ class AccountPages:
         connection_id = view.connection.connection_id
         if visit.value("confirm") != connection_id:
             raise ConfirmationRequired(
-                "Nothing was erased: tick the box that says so first.",
+                "Nothing was erased: tick the box to confirm.",
                 param="confirm",
                 next_step="Go back, tick it, and erase again.",
             )

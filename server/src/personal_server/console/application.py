@@ -72,7 +72,9 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
         exchange.caller = await self.readers.run(self._visit, exchange)
         if exchange.query_refusal is not None:  # a page repeats no words of a link
             param = (exchange.query_refusal.param or "")[:80] or None
-            exchange.query_refusal = InvalidRequest("This page takes no such query.", param=param)
+            exchange.query_refusal = InvalidRequest(
+                "This page does not know one of the parameters in its address.", param=param
+            )
 
     def _visit(self, exchange: Exchange[PageRoute, PageRequest]) -> PageRequest:
         request = exchange.request

@@ -32,8 +32,8 @@ from personal_server.storage.authorization import (
 
 CHANGED: Mapping[str, Text] = {
     "name": message("its name"),
-    "redirect_uris": message("where it is sent back to"),
-    "auth_method": message("how it proves itself"),
+    "redirect_uris": message("its return addresses"),
+    "auth_method": message("how it authenticates"),
     "grant_types": message("how it may connect"),
     "keys": message("its keys"),
 }

@@ -177,7 +177,7 @@ class BrowsePages:
         viewpoint = self.viewpoints.of(visit)
         days, is_read = (asked.get("since"), asked.get("until")), asked.get("as") is not None
         if asked.get("as") not in (None, READ):
-            raise InvalidRequest("These records are not shown so.", param="as")
+            raise InvalidRequest("There is no such view of these records.", param="as")
         sort, root = asked.get("sort"), viewpoint.root
         view = RecordsView(*place, visit.filters, *days, sort, root, is_read)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
@@ -409,7 +409,7 @@ class BrowsePages:
             if snapshot.blob(read.plan):
                 content = reads.ports.store.open_blob(blob_id)
         if content is None:
-            raise NotFound("There are no such bytes here.")
+            raise NotFound("There is no such file here.")
         return content, named
 
 

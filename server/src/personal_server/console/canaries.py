@@ -71,7 +71,7 @@ class CanaryPages:
         """Plant one.  Raises: InvalidRequest."""
         connection_id, _, stream = (visit.value("place") or "").partition("/")
         if not connection_id or not stream:
-            raise InvalidRequest("Choose where to plant it.", param="place")
+            raise InvalidRequest("Choose where to add the bait record.", param="place")
 
         def note(place: PlantedPlace) -> None:
             with self.authorization.write() as writer:
@@ -98,6 +98,6 @@ class CanaryPages:
         with self.authorization.write() as writer:
             found = forget_canary(writer, *where, acting(visit), now_ns)
         if not found:
-            raise NotFound("Nothing is planted there.")
+            raise NotFound("There is no such bait record.")
         self.reads.store.delete_record(*where, now_ns)
         return self.pages.go(visit, "/owner/canaries")

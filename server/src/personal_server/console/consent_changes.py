@@ -54,10 +54,12 @@ def fact_differences(before: str, after: str) -> list[Text]:
     said: list[Text] = []
     if old.get("replaces") != new.get("replaces"):
         said.append(
-            message("This access was changed elsewhere meanwhile. Your choices are still here.")
+            message(
+                "This access was changed elsewhere in the meantime. Your choices are still here."
+            )
         )
     if old["client"] != new["client"]:
-        said.append(message("What is known of the app changed."))
+        said.append(message("What this server knows about the app changed."))
     sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
     for source_id in sorted(sources[0].keys() | sources[1].keys()):
         said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
@@ -70,7 +72,9 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
     if before.get("access_mode") != after.get("access_mode"):
         once = after.get("access_mode") == "single_use"
         said.append(
-            message("Access is now for one use.") if once else message("Access is now standing.")
+            message("Access is now for one time only.")
+            if once
+            else message("Access is now ongoing.")
         )
     if before.get("expires_at") != after.get("expires_at"):
         end = after.get("expires_at")
@@ -80,11 +84,11 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
             else message("Access now ends %(day)s.", day=day_of_text(str(end)))
         )
     if before.get("ends") != after.get("ends"):
-        said.append(message("What ends on approval changed."))
+        said.append(message("The list of accesses that will end changed."))
     old, new = _streams(before), _streams(after)
     said += [message("Added: %(what)s.", what=_place(it)) for it in sorted(new.keys() - old.keys())]
     said += [
-        message("Left out: %(what)s.", what=_place(it)) for it in sorted(old.keys() - new.keys())
+        message("Removed: %(what)s.", what=_place(it)) for it in sorted(old.keys() - new.keys())
     ]
     for place in sorted(old.keys() & new.keys()):
         said += _stream_differences(place, old[place], new[place])
@@ -122,12 +126,14 @@ def _source_differences(
 ) -> list[Text]:
     name = _short(source_id)
     if new is None:
-        return [message("%(source)s: it can no longer be given.", source=name)]
+        return [message("%(source)s: can no longer be shared.", source=name)]
     if old is None:
-        return [message("%(source)s: it can be given now.", source=name)]
+        return [message("%(source)s: can be shared now.", source=name)]
     said: list[Text] = []
     if old["declaration"] != new["declaration"]:
-        said.append(message("%(source)s: the source describes its records anew.", source=name))
+        said.append(
+            message("%(source)s: the source has a new description of its records.", source=name)
+        )
     accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
     if gone := len(accounts[0] - accounts[1]):
         said.append(
@@ -141,8 +147,8 @@ def _source_differences(
     if come := len(accounts[1] - accounts[0]):
         said.append(
             plural(
-                "%(source)s: %(num)s account more to choose from.",
-                "%(source)s: %(num)s accounts more to choose from.",
+                "%(source)s: %(num)s more account to choose from.",
+                "%(source)s: %(num)s more accounts to choose from.",
                 come,
                 source=name,
             )
@@ -164,14 +170,14 @@ def _stream_differences(
     if accounts[0] != accounts[1]:
         now, before = counted(len(accounts[1]), "account"), len(accounts[0])
         said.append(
-            message("%(what)s: %(now)s, before %(before)s.", what=what, now=now, before=before)
+            message("%(what)s: now %(now)s, before %(before)s.", what=what, now=now, before=before)
         )
     if old.get("time_constraint") != new.get("time_constraint"):
-        said.append(message("%(what)s: another time window.", what=what))
+        said.append(message("%(what)s: a different time range.", what=what))
     if old.get("resources") != new.get("resources"):
-        said.append(message("%(what)s: other named records.", what=what))
+        said.append(message("%(what)s: different specific records.", what=what))
     if old.get("only") != new.get("only"):
-        said.append(message("%(what)s: limited to other values.", what=what))
+        said.append(message("%(what)s: different limits on values.", what=what))
     return said
 
 
@@ -212,7 +218,7 @@ _GAINED: Mapping[str, Text] = {
     "purpose": message("another purpose"),
     "older": message("older records"),
     "newer": message("newer records"),
-    "records": message("records that were not named before"),
+    "records": message("records that were not included before"),
     "values": message("records with other values than before"),
 }
 

@@ -62,8 +62,8 @@ LEVELS: Mapping[str, Text] = {
 }
 """How far an app is known, from most to least; each has a look of its own."""
 BUNDLE_WORDS: Mapping[str, Text] = {
-    OUTLINE: message("Who, when and what about"),
-    TEXTS: message("With the text"),
+    OUTLINE: message("Without full texts"),
+    TEXTS: message("With full texts"),
     EVERYTHING: message("Everything"),
 }
 HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
@@ -414,20 +414,22 @@ def _warnings(review: Review, host: str) -> tuple[Text, ...]:
     found: list[Text] = []
     if client.registration == DYNAMIC:
         found.append(
-            message("Nobody has checked who this app is. Allow it only if you started this.")
+            message(
+                "Nobody has checked who this app is. Allow it only if you started this yourself."
+            )
         )
     if client.registration == DOCUMENT:
         redirect_host = urlsplit(redirect or "").hostname
         if redirect_host in words.LOOPBACK_NAMES:
             found.append(
                 message(
-                    "Any program on this computer may call itself so, and would receive this"
-                    " access. Allow it only if you started this."
+                    "Any program on this computer can use this name, and would get this"
+                    " access. Allow it only if you started this yourself."
                 )
             )
         elif redirect_host and redirect_host != host:
             found.append(
-                message("The answer goes to another domain than the one that was checked.")
+                message("Your answer goes to a different domain than the one that was checked.")
             )
     return tuple(found)
 
@@ -437,7 +439,7 @@ def _device(review: Review) -> tuple[tuple[Text, Text], ...]:
     if row is None or row.flow in ("code", CHANGE):
         return ()
     return (
-        (message("Asked from"), row.address or message("an unknown address")),
+        (message("Requested from"), row.address or message("an unknown address")),
         (message("With"), row.user_agent or message("an unknown program")),
         (message("At"), Minute(row.created_at_ns)),
     )

@@ -38,8 +38,8 @@ SINGLE_ENDS: tuple[tuple[str, Text], ...] = (
 _UNGRANTABLE: Mapping[str, Text] = {
     "source_unknown": message("This server keeps no such source."),
     "no_connection": message("No account of this source is connected here."),
-    "connection_unknown": message("The account it names is not one that can be given."),
-    "source_kind_mismatch": message("The app asked for a source of another kind."),
+    "connection_unknown": message("The account that the app named cannot be shared."),
+    "source_kind_mismatch": message("The app asked for a different kind of source."),
     "unknown_stream": message("The source has no such kind of records."),
     "unknown_view": message("The source has no such view."),
     "unknown_field": message("The source has no such field."),
@@ -71,7 +71,7 @@ def ends_of(mode: str) -> tuple[tuple[str, Text], ...]:
 
 def ungrantable(refusal: InvalidAuthorizationDetails) -> Text:
     """Why something cannot be given."""
-    return _UNGRANTABLE.get(refusal.reason or "", message("It cannot be given."))
+    return _UNGRANTABLE.get(refusal.reason or "", message("It cannot be shared."))
 
 
 def source_name(offer: EntryOffer | Ungrantable) -> str:
@@ -90,17 +90,19 @@ def window(bound: TimeConstraint | None, stream: StreamOffer) -> Text:
     """The time window in words of its field."""
     time_field = stream.stream.consent_time_field
     if time_field is None:
-        return message("Of any age: these records carry no time to limit them by.")
+        return message("Of any age: these records have no date to limit them by.")
     if bound is None:
         return message("Of any age.")
     field = field_words(bound.field)
     since, until = (_bound(bound.since_ns or 0), _bound(bound.until_ns or 0))
     if bound.until_ns is None:
-        return message("Only those “%(field)s” %(since)s or later.", field=field, since=since)
+        return message(
+            "Only records with “%(field)s” %(since)s or later.", field=field, since=since
+        )
     if bound.since_ns is None:
-        return message("Only those “%(field)s” before %(until)s.", field=field, until=until)
+        return message("Only records with “%(field)s” before %(until)s.", field=field, until=until)
     return message(
-        "Only those “%(field)s” from %(since)s until %(until)s.",
+        "Only records with “%(field)s” from %(since)s until %(until)s.",
         field=field,
         since=since,
         until=until,

@@ -18,7 +18,7 @@ HOW: Mapping[str, Text] = {
     "search": message("searched"),
     "fetch": message("opened a record"),
     "read_record_field": message("read a long text"),
-    "schema": message("looked at what there is"),
+    "schema": message("read the overview"),
 }
 HOW_BY_ROUTE: Mapping[str, Text] = {
     "GET /v1/streams/{stream}/records": HOW["query_records"],
@@ -29,7 +29,7 @@ HOW_BY_ROUTE: Mapping[str, Text] = {
     "GET /v1/search/semantic": HOW["search"],
     "GET /v1/search/hybrid": HOW["search"],
     "GET /v1/schema": HOW["schema"],
-    "GET /v1/timeline": message("looked along the time line"),
+    "GET /v1/timeline": message("read the timeline"),
     "GET /v1/blobs/{blob_id}": message("opened a file"),
 }
 Alarms = Mapping[tuple[str | None, int], Sequence[Text]]

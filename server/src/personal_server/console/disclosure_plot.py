@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pdpp_kernel.texts import Date, Text, date_of, message
+from pdpp_kernel.texts import Date, Text, counted, date_of, message
 from personal_server.storage.ports import DisclosedShare
 
 PLOT_WIDTH, PLOT_HEIGHT = 720, 100
@@ -57,6 +57,6 @@ def plot_of(
 def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
     height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
     height = max(height, 2.0) if count else 0.0
-    words = message("%(day)s: %(num)s records", day=date_of(day), num=count)
+    words = message("%(day)s: %(records)s", day=date_of(day), records=counted(count, "record"))
     y = round(PLOT_HEIGHT - height, 1)
     return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)

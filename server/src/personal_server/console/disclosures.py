@@ -69,7 +69,7 @@ class LogView:
             return None
         number = day_number(self.day)
         if number is None or number < 0:
-            raise InvalidRequest("That is not a day.", param="day")
+            raise InvalidRequest("That is not a valid date.", param="day")
         return number
 
 
@@ -170,7 +170,7 @@ class DisclosurePages:
                 for e in apps
             ],
             [
-                _share(e, e.name or message("without a hit"), replace(view, stream=e.name))
+                _share(e, e.name or message("without results"), replace(view, stream=e.name))
                 for e in streams
             ],
         )
@@ -190,7 +190,7 @@ class DisclosurePages:
         )
         entry = next((each for at, each in about if at == number), None)
         if entry is None:
-            raise NotFound("The log has no such line, or no longer.")
+            raise NotFound("The log has no such entry, or no longer has it.")
         call = entry.request_id.partition(".")[0]
         beside = [each for each in about if each[1].request_id.partition(".")[0] == call]
         detail = self.disclosures.asked_details([number]).get(number)
@@ -250,7 +250,7 @@ def _number(text: str) -> int:
     try:
         return parse_number(text) or 0
     except InvalidRequest:
-        raise NotFound("The log has no such line, or no longer.") from None
+        raise NotFound("The log has no such entry, or no longer has it.") from None
 
 
 def _share(share: DisclosedShare, words: Text, view: LogView) -> ShareLine:

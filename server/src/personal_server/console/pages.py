@@ -154,18 +154,18 @@ TITLES: Mapping[int, Text] = {
     400: message("That did not work"),
     401: message("Sign in first"),
     403: message("Not allowed"),
-    404: message("Nothing here"),
-    405: message("Not like this"),
+    404: message("Not found"),
+    405: message("Not possible here"),
     409: message("Something changed"),
     410: message("This request is closed"),
     413: message("Too much at once"),
-    429: message("Too many tries"),
+    429: message("Too many attempts"),
 }
 
 NEXT_STEPS: Mapping[str, Text] = {
     "invalid_client": message(
-        "Nothing was shared. Remove this server from the app and add it again: then the app"
-        " introduces itself anew."
+        "Nothing was shared. Remove this server from the app and add it again,"
+        " so that the app registers again."
     ),
     "invalid_redirect_uri": message(
         "Nothing was shared. The app wants the answer at an address that it never named. Remove"

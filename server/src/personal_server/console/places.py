@@ -54,4 +54,4 @@ def parse_number(text: str | None) -> int | None:
 
 
 def _no_place() -> InvalidRequest:
-    return InvalidRequest("That is not a place in the list.", param="before")
+    return InvalidRequest("This link to a page of a list is not valid.", param="before")

@@ -17,17 +17,17 @@ def limit_words(limits: ReadingLimitsRow) -> Text:
         (limits.bytes_per_day, message("bytes")),
     )
     parts: list[Text] = [
-        message("at most %(most)s %(what)s", most=most, what=what)
+        message("at most %(most)s %(what)s per day", most=most, what=what)
         for most, what in given
         if most is not None
-    ] or [message("no limit of its own")]
+    ] or [message("no daily limit")]
     if limits.result_chars is not None:
         parts.append(message("results of up to %(most)s characters", most=limits.result_chars))
     if limits.pauses is not None:
         paused, never = message("paused after an alarm"), message("never paused by an alarm")
         parts.append(paused if limits.pauses else never)
     if limits.events:
-        parts.append(message("told when something changes"))
+        parts.append(message("notified when something changes"))
     return Joined(tuple(parts))
 
 
@@ -39,7 +39,7 @@ def parse_limits(visit: PageRequest, held_id: str) -> ReadingLimitsRow:
     """The limits of a form; an empty field is no limit.  Raises: InvalidRequest."""
     pauses = visit.value("pauses") or ""
     if pauses not in _PAUSES:
-        raise InvalidRequest("Choose whether an alarm pauses it.", param="pauses")
+        raise InvalidRequest("Choose whether unusual reading pauses this access.", param="pauses")
     return ReadingLimitsRow(
         held_id=held_id,
         records_per_day=_most(visit, "records_per_day"),
@@ -70,5 +70,5 @@ def _most(visit: PageRequest, name: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or not 0 < int(text[:16]) < _MOST:
-        raise InvalidRequest("Give a whole number above 0, or nothing.", param=name)
+        raise InvalidRequest("Give a whole number above 0, or leave it empty.", param=name)
     return int(text)

@@ -160,7 +160,7 @@ class ViewFigures:
         """A state of the store for as long as there is time.  Raises: QueryTimeout."""
         left = self.until - time.monotonic()
         if left < LEAST_SECONDS:
-            raise QueryTimeout("There is no time left to count.")
+            raise QueryTimeout("Counting took too long.")
         with self.reads.open(left) as state:
             yield state
 

@@ -112,7 +112,7 @@ def check_view(view: RecordsView, source: ReadableSource) -> None:
     if view.sort is not None and view.sort.removeprefix("-") not in sortable_fields(source):
         raise InvalidRequest("These records cannot be sorted by that.", param="sort")
     if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
-        raise InvalidRequest("This view has too many conditions. Take some away.")
+        raise InvalidRequest("This view has too many conditions. Remove some.")
     _ = view.times
 
 

@@ -67,7 +67,7 @@ class SearchPages:
             if asked.get(name)
         }
         if len(urlencode(kept)) > 2 * MOST_LINK_BYTES:
-            raise InvalidRequest("This search is too long. Take some words away.", param="q")
+            raise InvalidRequest("This search is too long. Use fewer words.", param="q")
         viewpoint = self.viewpoints.of(visit)
         place = f"{viewpoint.root}/search"
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
@@ -83,7 +83,8 @@ class SearchPages:
                 except QueryTimeout:
                     found = {
                         "problem": message(
-                            "This took too long. Choose one kind, or a span of days."
+                            "The search took too long. Choose one kind of records, or a range of"
+                            " dates."
                         )
                     }
                 except InvalidRequest as error:
@@ -123,7 +124,7 @@ def _query(asked: Mapping[str, str]) -> SearchQuery:
     times = RecordsView("", "", since=asked.get("since"), until=asked.get("until")).times
     sort = asked.get("sort", HitOrder.RELEVANCE.value)
     if sort not in list(HitOrder):
-        raise InvalidRequest("A search is not sorted by that.", param="sort")
+        raise InvalidRequest("Search results cannot be sorted by that.", param="sort")
     return SearchQuery(
         asked["q"],
         streams=(asked["stream"],) if asked.get("stream") else (),

@@ -155,7 +155,7 @@ def check_csrf(request: IncomingRequest, visit: PageRequest) -> None:
     )
     fits = expected is not None and hmac.compare_digest(sent.encode(), expected.encode())
     if not fits or not _same_origin(request.headers, visit.origin):
-        raise CsrfFailed("This form is too old or did not come from this server. Load it again.")
+        raise CsrfFailed("This form is too old or did not come from this server. Reload the page.")
 
 
 def _same_origin(headers: Mapping[str, str], origin: str) -> bool:

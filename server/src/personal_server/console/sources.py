@@ -16,7 +16,7 @@ STATUS_WORDS = {
     ConnectionStatus.DRAFT: ("", message("no records yet")),
     ConnectionStatus.ACTIVE: ("good", message("active")),
     ConnectionStatus.PAUSED: ("warn", message("paused")),
-    ConnectionStatus.REVOKED: ("bad", message("closed to apps")),
+    ConnectionStatus.REVOKED: ("bad", message("blocked for apps")),
 }
 
 

@@ -11,11 +11,11 @@ from personal_server.granting.holdings import Holding
 from personal_server.storage.authorization import AuthorizationReader, EventRow, SubscriptionRow
 
 STATUSES: Mapping[str, Text] = {
-    "pending_verification": message("waits until its address answers"),
-    "active": message("is told"),
+    "pending_verification": message("waiting for its address to answer"),
+    "active": message("on"),
     "disabled": message("paused"),
-    "disabled_failure": message("given up: its address did not answer"),
-    "disabled_revoked": message("over"),
+    "disabled_failure": message("gave up: no answer"),
+    "disabled_revoked": message("ended for good"),
 }
 RECENT_EVENTS = 10
 

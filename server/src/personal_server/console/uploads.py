@@ -34,27 +34,27 @@ Recognized = Callable[[FolderListing], Mapping[str, str]]
 """What the files of a listing are, by name: empty where nothing reads one."""
 
 STATE_WORDS = {
-    UploadState.RECEIVING: ("warn", message("not whole yet")),
-    UploadState.IMPORTING: ("", message("being read")),
-    UploadState.UNCLEAR: ("warn", message("asks you something")),
+    UploadState.RECEIVING: ("warn", message("incomplete")),
+    UploadState.IMPORTING: ("", message("importing")),
+    UploadState.UNCLEAR: ("warn", message("needs your answer")),
     UploadState.IMPORTED: ("good", message("imported")),
-    UploadState.FAILED: ("bad", message("could not be read")),
+    UploadState.FAILED: ("bad", message("failed")),
 }
 
 
 UNREAD_WORDS = {
-    "unknown": message("of a kind that is not known here"),
+    "unknown": message("unknown format"),
     "unreadable": message("damaged: download or copy it again"),
     "costly": message("would take too long or too much memory"),
-    "archives": message("packed once more inside: unpack it, and bring in what was in it"),
+    "archives": message("an archive inside the archive: unpack it and import what is in it"),
     "wide": message("written in UTF-16: save it as UTF-8"),
-    "views": message("shows a part of a database of Notion that lies beside it whole"),
-    "tables": message("a table: bring it in by itself to have it, too"),
+    "views": message("part of a Notion database that is in another file as a whole"),
+    "tables": message("a table: import it on its own to add it"),
     "empty": message("empty"),
     "hidden": message("hidden: its name begins with a dot"),
-    "links": message("a link, or no file: bring in what it leads to"),
+    "links": message("a link, or not a file: import what it points to"),
 }
-UNREAD_ALIKE = message("looks like an export, but lacks its beginning or its name")
+UNREAD_ALIKE = message("looks like an export, but its beginning or its name is missing")
 """Why files of an upload were not read, by the word of the report."""
 
 
@@ -246,7 +246,7 @@ class UploadPages:
         """
         size = visit.value("size") or ""
         if not size.isdecimal():
-            raise InvalidRequest("Say how large it is.", param="size")
+            raise InvalidRequest("Give the size of the upload.", param="size")
         mark = (visit.value("mark") or "")[:200]
         upload = self.uploads.begin(visit.value("name") or "", int(size), mark)
         return _json({"upload_id": upload.upload_id, "received_bytes": upload.received_bytes})
@@ -258,7 +258,7 @@ class UploadPages:
         """
         begins_at = visit.query.get("from", "")
         if not begins_at.isdecimal():
-            raise InvalidRequest("Say where these bytes begin.", param="from")
+            raise InvalidRequest("Give the position where these bytes begin.", param="from")
         path = visit.query.get("path", "")
         upload_id = visit.path["upload_id"]
         there = self.uploads.append(upload_id, path, int(begins_at), visit.body)

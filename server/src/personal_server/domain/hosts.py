@@ -42,26 +42,26 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     entry = json.dumps({"name": name, "type": "http", "url": url}, separators=(",", ":"))
     stdio = json.dumps({"mcpServers": {name: {"type": "http", "url": url}}})
     is_public = url.startswith("https:")
-    cloud = "" if is_public else "Once it has a public https address: "
+    cloud = "" if is_public else "Once this server has a public https address: "
     public_url = url if is_public else mcp_url("https://YOUR-ADDRESS")
     return (
         HostConnection(
             "Claude Code",
             "Run:",
             f"claude mcp add --transport http {name} {url}",
-            f"Then type /mcp in it, choose {name} and authenticate.",
+            f"Then type /mcp in Claude Code, choose {name} and authenticate.",
         ),
         HostConnection(
             "Codex",
             "Run:",
             f"codex mcp add {name} --url {url}",
-            f"If it does not open the browser: codex mcp login {name}",
+            f"If no browser opens: codex mcp login {name}",
         ),
         HostConnection(
             "VS Code",
             "Run:",
             f"code --add-mcp '{entry}'",
-            "Then start it under “MCP: List Servers” and allow it to sign in.",
+            "Then start the server under “MCP: List Servers” and allow VS Code to sign in.",
         ),
         HostConnection(
             "Claude",
@@ -73,7 +73,7 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
             "ChatGPT",
             f"{cloud}Settings, Apps and connectors, Create:",
             public_url,
-            "With authentication by OAuth; custom connectors need developer mode.",
+            "Choose OAuth as authentication. Custom connectors need developer mode.",
         ),
         HostConnection("Any other host", "Add to its MCP configuration:", stdio),
     )

@@ -170,7 +170,7 @@ class Granting:
         with self._store.write() as writer:
             row = _selecting(self._decidable(writer, request_id, now_ns))
             if row.facts not in (None, facts_of(self._review(writer, row, None, now_ns))):
-                raise ReviewStale("A source or the app changed. Look again, then decide.")
+                raise ReviewStale("A source or the app changed. Please check again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
             decided = [RequestRow.decided_at_ns.to(now_ns)]
@@ -297,7 +297,7 @@ class Granting:
     ) -> Review:
         client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
         if client is None or client.blocked_at_ns is not None:
-            raise RequestClosed("This app may not ask any more.")
+            raise RequestClosed("This app is blocked and cannot ask.")
         if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
             raise RequestClosed("The app changed its addresses. Start again from the app.")
         catalog = self._catalogs()
@@ -508,11 +508,13 @@ def _selecting(row: RequestRow) -> RequestRow:
 def _check(review: Review, row: RequestRow, revision: str) -> None:
     """Refuse to approve anything but the complete artifact that was shown last."""
     if review.missing:
-        raise NotANarrowing("Something must still be chosen before this can be allowed.")
+        raise NotANarrowing("Choose what is still missing before you allow this.")
     if review.trains and not review.choices.ai_training:
-        raise AiTrainingConsentRequired("Training needs its own tick.", param="ai_training")
+        raise AiTrainingConsentRequired(
+            "To allow AI training, tick its own box.", param="ai_training"
+        )
     if not revision == review.revision == row.revision:
-        raise ReviewChanged("The choices are not those that were shown. Look again.")
+        raise ReviewChanged("Your choices differ from the preview. Please check them again.")
 
 
 def _expired(row: RequestRow) -> RequestClosed:

@@ -305,4 +305,4 @@ def _bytes_of(value: Mapping[str, object], name: str) -> bytes:
 
 
 def _refused() -> SignInFailed:
-    return SignInFailed("This passkey does not fit, or the page is too old. Load it again.")
+    return SignInFailed("This passkey does not match, or the page is too old. Reload it.")

@@ -339,8 +339,8 @@ def limit_words(limits: ReadingLimitsRow) -> str:
     chars = limits.result_chars
     longer = () if chars is None else (f"results of up to {chars:,} characters",)
     pauses = {None: (), True: ("paused after an alarm",), False: ("never paused by an alarm",)}
-    told = ("told when something changes",) if limits.events else ()
-    return ", ".join((*(parts or ["no limit of its own"]), *longer, *pauses[limits.pauses], *told))
+    told = ("notified when something changes",) if limits.events else ()
+    return ", ".join((*(parts or ["no daily limit"]), *longer, *pauses[limits.pauses], *told))
 
 
 def limit_reading(

@@ -29,13 +29,16 @@ from personal_server.domain.authority import ReadAuthority, TimeConstraint, Toke
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.grant import Resolved
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.reading.search import search
 from personal_server.semantics.embedder import ModelProcess
-from personal_server.storage.ports import Batch, RecordWrite
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 

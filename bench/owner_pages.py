@@ -48,7 +48,7 @@ from personal_server.storage.authorization import (
     RequestRow,
     TokenRow,
 )
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 
 BOUND_MS, BOUND_KB = 300, 100
 RECORDS, CONNECTIONS, TIMES, BATCH = 20_000, 100, 7, 5_000

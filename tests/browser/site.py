@@ -23,8 +23,12 @@ from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.app.server import Server, open_server
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.settings import Settings
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.console.household import (
     BANK_SOURCE,
     CHECKING,

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.criteria import Term, WordQuery
+from personal_server.domain.stored import StoredDeclaration
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, SearchPlan
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.reading.tokens import TokenUses
-from personal_server.storage.ports import StoredDeclaration
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -9,7 +9,11 @@ from dataclasses import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosedShare,
+    DisclosureQuery,
+    ShareOf,
+)
 
 
 class MemoryDisclosures:

@@ -27,8 +27,7 @@ from pdpp_kernel.persons import Corrections
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.storage.ports import (
-    READ_DEADLINE_SECONDS,
+from personal_server.domain.stored import (
     Batch,
     BlobUpload,
     Collection,
@@ -46,6 +45,7 @@ from personal_server.storage.ports import (
     WaitingRecord,
     WriteOutcome,
 )
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.storage.row_rules import blob_ids
 from tests.oracle.memory_passages import lacking
 from tests.oracle.memory_snapshot import MemorySnapshot

@@ -24,6 +24,11 @@ from pdpp_kernel.values import (
     order_key,
 )
 from personal_server.domain.connection import Connection
+from personal_server.domain.stored import (
+    Collection,
+    StoredDeclaration,
+    StoredStream,
+)
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -55,7 +60,6 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
-from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from personal_server.storage.row_rules import (
     blob_ids,
     fold,

@@ -9,7 +9,7 @@ from pdpp_kernel.persons import NO_CORRECTIONS, Corrections, PersonField
 from pdpp_kernel.record import FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection
-from personal_server.storage.ports import (
+from personal_server.domain.stored import (
     BlobUpload,
     Collection,
     RecordWrite,

@@ -26,8 +26,12 @@ from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstr
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door, Reply
 from tests.properties.sizes import worlds
 from tests.properties.stores import STORES, open_store

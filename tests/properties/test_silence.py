@@ -15,7 +15,7 @@ import pytest
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.reading.changes import COUNTED_NEWS, news_after
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
 from tests.properties.comparing import apply, authority, furnish
 from tests.properties.reference import Json, Reader, same

@@ -44,7 +44,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, Browser, Page
 from server.tests.resource_server.door import Door, Reply
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

@@ -26,7 +26,7 @@ from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
 from personal_server.hosted_mcp.http import ServerBehind, hosted_app
 from personal_server.settings import Settings
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.web.application import Application
 from personal_server.web.failed_attempts import FailedBearers
 from personal_server.web.origins import origin_policy

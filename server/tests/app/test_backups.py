@@ -22,9 +22,9 @@ from personal_server.app.backups import BackupOrder, make_backup, verify_backup
 from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, TokenRow
-from personal_server.storage.ports import BackupSchedule
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backups import BackupRefused
 from server.tests.resource_server.journal import DIARY, ENTRIES, furnished, write

@@ -22,8 +22,11 @@ from personal_server.app.connections import Connections
 from personal_server.app.figures import KINDS, ServerFigures
 from personal_server.app.tallies import Tallies
 from personal_server.cli.serve import figures_listener
+from personal_server.domain.stored import (
+    CollectionRun,
+    RunStatus,
+)
 from personal_server.settings import Settings, from_env
-from personal_server.storage.ports import CollectionRun, RunStatus
 from server.tests.app.http_server.served import PAYMENTS, SECONDS, ServedProcess, served_process
 from server.tests.app.whole import whole
 from tests.browser.chromium import free_port

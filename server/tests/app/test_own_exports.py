@@ -22,7 +22,7 @@ from personal_server.reading.export import (
     export_lines,
     extent_of,
 )
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.cli.import_machine import Machine
 from server.tests.storage.conftest import sqlite_store
 from sources.tests.specimens import SPECIMENS

@@ -29,7 +29,8 @@ from personal_server.cli.import_command import import_command
 from personal_server.cli.receipts import receipts_command
 from personal_server.cli.sources import sources
 from personal_server.collecting.imports import ImportPorts
-from personal_server.storage.ports import Batch, RecordStore
+from personal_server.domain.stored import Batch
+from personal_server.storage.ports.whole_store import RecordStore
 from tests.oracle.memory import MemoryStore
 
 # One process reads for all tests of a worker, since a process takes a third of a second to start.

@@ -9,7 +9,7 @@ from pdpp_kernel.errors import (
     InvalidDeclaration,
 )
 from personal_server.collecting.declarations import declare
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.journal import (
     DIARY,
     ENTRIES,

@@ -14,7 +14,7 @@ import pytest
 from pdpp_kernel.record import JsonObject
 from pdpp_kernel.source_item import Data, FileText, TextState
 from pdpp_sources.reader_process import ReaderProcess
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.cli.import_machine import Machine
 from server.tests.storage.conftest import sqlite_store
 from sources.tests.specimens.documents import DOCX, PDF

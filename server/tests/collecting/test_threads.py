@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import Data
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.cli.import_machine import Machine
 from server.tests.storage.conftest import sqlite_store
 

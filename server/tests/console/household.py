@@ -22,6 +22,12 @@ from personal_server.console.languages import Language, languages
 from personal_server.console.uploads import Recognized, UploadParts
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
+from personal_server.domain.stored import (
+    Batch,
+    CollectionRun,
+    RecordWrite,
+    RunStatus,
+)
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.identification import Identifier, OneState
@@ -37,7 +43,6 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import Batch, CollectionRun, RecordWrite, RunStatus
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures

@@ -4,7 +4,7 @@ import pytest
 
 from personal_server.collecting.sample import NAMES
 from personal_server.domain.hosts import FIRST_QUESTIONS
-from personal_server.storage.ports import Rebuild
+from personal_server.domain.stored import Rebuild
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import allow, marked, numbers, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household, mail_request

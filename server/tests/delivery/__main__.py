@@ -35,7 +35,7 @@ from personal_server.delivery.subscribers import EVERYTHING
 from personal_server.enforcement.queries import ChangesQuery, Selectors
 from personal_server.reading.changes import follow
 from personal_server.storage.authorization import EventRow
-from personal_server.storage.ports import ChangeSignal
+from personal_server.storage.ports.snapshots import ChangeSignal
 from server.tests.delivery.notes import A, furnish, grant_of, write
 from server.tests.delivery.post_office import ACTING, NoSignal, PostOffice, post_office
 

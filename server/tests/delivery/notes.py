@@ -10,7 +10,10 @@ from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import ContentLimit, Grant, StreamGrant
-from personal_server.storage.ports import Batch, RecordWrite
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from server.tests.delivery.post_office import PostOffice
 from tests.properties.comparing import DECLARATIONS
 from tests.properties.worlds import SOURCES

@@ -30,6 +30,7 @@ from personal_server.delivery.subscribers import (
 )
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.grant import Grant, render_grant
+from personal_server.domain.stored import SealingKey
 from personal_server.granting.audit import Acting
 from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.ports import ReadPorts
@@ -45,7 +46,6 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import SealingKey
 from personal_server.storage.sql.logs.authorization import (
     SqlAuthorizationStore,
     SqlAuthorizationTransaction,

@@ -9,7 +9,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.delivery.signatures import SecretBox, shown_secret, signed_headers
-from personal_server.storage.ports import SealingKey
+from personal_server.domain.stored import SealingKey
 
 OLD, NEW = b"o" * 32, b"n" * 32
 BODY = b'{"type": "pdpp.subscription.test"}'

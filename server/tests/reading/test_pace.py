@@ -13,7 +13,7 @@ from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading.pace import doubled, leaves_at
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.postgres.dialect import PostgresDialect
 from personal_server.storage.sql import source_tables
 from personal_server.storage.sql.store import SqlSnapshot

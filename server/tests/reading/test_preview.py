@@ -13,7 +13,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import Evidence, EvidenceReader
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.console.household import (
     CHECKING,
     DAY,

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.cursor import TokenUse
+from personal_server.domain.stored import SealingKey
 from personal_server.reading.sealed_tokens import KeyedSealer, store_sealer
-from personal_server.storage.ports import SealingKey
 from tests.oracle.memory import MemoryStore
 
 ASKED = "0c5f"

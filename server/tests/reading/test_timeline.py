@@ -10,8 +10,11 @@ import pytest
 
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import Batch, RecordWrite
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     BANK,

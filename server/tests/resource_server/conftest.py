@@ -16,7 +16,8 @@ from personal_server.reading.identification import Identified
 from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Quotas
-from personal_server.storage.ports import ReadSnapshot, RecordStore
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
 from personal_server.web.workers import Capacity

@@ -17,11 +17,12 @@ from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import TokenUse, unpacked_place
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.stored import SealingKey
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.semantic_search import QueryEmbedder
 from personal_server.resource_server.reads import read_routes
-from personal_server.storage.ports import RecordStore, SealingKey
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.error_responses import json_error
 from personal_server.web.json_schemas import Components
 from personal_server.web.query_strings import parse_query

@@ -24,8 +24,12 @@ from personal_server.domain.grant import (
     Resolved,
     StreamGrant,
 )
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from personal_server.storage.ports.whole_store import RecordStore
 from tests.oracle.memory import MemoryStore
 
 DIARY, LETTERS, BANK = "cin_diary0000000000", "cin_letters00000000", "cin_bank00000000000"

@@ -20,6 +20,7 @@ from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.subscribers import Subscriptions
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.stored import SealingKey
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.reading.identification import Identified
@@ -31,7 +32,8 @@ from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.resource_server.route_modules import Parts, route_table
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
 from personal_server.web.workers import Capacity

@@ -3,7 +3,7 @@ import hashlib
 import pytest
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

@@ -1,7 +1,7 @@
 import pytest
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import tempfile
 import orjson
 import pytest
 
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.query_strings import parse_query
 from personal_server.web.requests import Request
 from personal_server.web.responses import close_chunks

@@ -1,7 +1,7 @@
 import orjson
 import pytest
 
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.living import NDJSON, Living
 
 pytestmark = pytest.mark.anyio

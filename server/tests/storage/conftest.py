@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import sign_blocks
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -30,7 +30,7 @@ from personal_server.enforcement.plans import (
 )
 from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope, TimedScope
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 from server.tests.storage.worlds import (
     FILES,
     FILES_STREAM,

@@ -11,6 +11,10 @@ import pytest
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.stored import (
+    ThreadMark,
+    WriteOutcome,
+)
 from personal_server.enforcement.plans import (
     ChildrenPlan,
     FieldWindowPlan,
@@ -19,7 +23,7 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
 )
 from personal_server.enforcement.rows import WindowOutcome
-from personal_server.storage.ports import RecordStore, ThreadMark, WriteOutcome
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.worlds import (
     FILES_STREAM,
     condition,

@@ -13,6 +13,7 @@ import pytest
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.record import DamagedRow
+from personal_server.domain.stored import WriteOutcome
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -22,7 +23,6 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
 )
 from personal_server.enforcement.rows import Position
-from personal_server.storage.ports import WriteOutcome
 from personal_server.storage.sql.records import rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase

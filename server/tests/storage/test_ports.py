@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore, ShareOf
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosureQuery,
+    DisclosureStore,
+    ShareOf,
+)
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures

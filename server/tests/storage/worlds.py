@@ -13,10 +13,15 @@ from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import comparable
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+    WriteOutcome,
+)
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite, WriteOutcome
+from personal_server.storage.ports.whole_store import RecordStore
 
 NOTES: dict[str, Any] = {
     "name": "notes",

@@ -11,8 +11,8 @@ import pytest
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
+from personal_server.domain.stored import ClockNote
 from personal_server.settings import Settings
-from personal_server.storage.ports import ClockNote
 from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.upkeep.clock import ClockWatch, accept_clock
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from personal_server.app.databases import BEFORE_MIGRATION
 from personal_server.app.stores import Stores
+from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
-from personal_server.storage.ports import BackupSchedule
 from personal_server.upkeep.backups import BackupRefused
 from personal_server.upkeep.sealing import require_recipient
 

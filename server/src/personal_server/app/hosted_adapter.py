@@ -21,7 +21,7 @@ from personal_server.hosted_mcp.http import HostedApp, ServerBehind, hosted_app
 from personal_server.reading.identification import OpenBriefly
 from personal_server.reading.tokens import TokenResolver, TokenState
 from personal_server.settings import Settings
-from personal_server.storage.ports import PastBudget
+from personal_server.storage.ports.snapshots import PastBudget
 
 
 class TokenAdmission:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from personal_server.app.stores import command_origin, open_stores
+from personal_server.domain.stored import BackupSchedule
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -20,7 +21,7 @@ from personal_server.settings import Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.damage import DamageNotes
-from personal_server.storage.ports import BackupSchedule, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
 
 
 @dataclass(frozen=True, slots=True)

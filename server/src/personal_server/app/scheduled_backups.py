@@ -14,8 +14,8 @@ from pdpp_kernel.values import NANOSECONDS
 from personal_server.app.backup_schedule import schedule_of
 from personal_server.app.backups import PROVEN_EVERY_NS, BackupOrder, free_bytes_of, make_backup
 from personal_server.app.stores import Stores
+from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
-from personal_server.storage.ports import BackupSchedule
 from personal_server.web.health import Fault
 
 

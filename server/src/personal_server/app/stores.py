@@ -33,7 +33,9 @@ from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.settings import FORWARDED, Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
-from personal_server.storage.ports import ChangeSignal, DisclosureStore, RecordStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
+from personal_server.storage.ports.snapshots import ChangeSignal
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sql.change_signal import DatabaseSignal

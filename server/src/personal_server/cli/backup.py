@@ -24,8 +24,8 @@ from personal_server.app.restores import restore_backup
 from personal_server.app.scheduled_backups import next_due_ns
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
-from personal_server.storage.ports import BackupSchedule
 from personal_server.upkeep.backups import BackupManifest
 
 KEPT = 7

@@ -20,7 +20,7 @@ from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts,
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.granting.holdings import client_names
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 
 COLUMNS = ("line", "when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
 LOOKED_AT = 100_000

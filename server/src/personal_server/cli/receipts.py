@@ -13,7 +13,7 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.tables import console, table
 from personal_server.cli.store import ImportOpener, open_imports
 from personal_server.collecting.receipts import receipts_of
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 MINUTE_CHARS = len("2026-11-21T14:05")
 COLUMNS = ("imported", "into", "file", "from", "to", "new", "updated")

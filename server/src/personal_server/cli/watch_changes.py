@@ -23,7 +23,7 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.reading.changes import news_after
 from personal_server.reading.owner import OwnerReads
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 
 SETTLE_SECONDS = 1.0
 LOOKED_SECONDS = 60.0

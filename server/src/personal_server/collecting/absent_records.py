@@ -16,7 +16,7 @@ from itertools import islice
 
 from pdpp_kernel.record import canonical_key
 from pdpp_kernel.source_item import SourceRecord
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 MOST_AT_ONCE = 100_000
 _MARK_BYTES = 8

@@ -20,7 +20,7 @@ from personal_server.collecting.canary_shapes import disguised
 from personal_server.collecting.ingest import ingest
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 LOOKED_AT = 2_000
 SAMPLES, TRIES = 300, 8

@@ -22,12 +22,10 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.texts import message
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
 from personal_server.domain.envelope import AvailableConnection
-from personal_server.storage.ports import (
-    CatalogReads,
-    ConnectionStore,
-    RecordStore,
-    StoredDeclaration,
-)
+from personal_server.domain.stored import StoredDeclaration
+from personal_server.storage.ports.record_stores import ConnectionStore
+from personal_server.storage.ports.snapshots import CatalogReads
+from personal_server.storage.ports.whole_store import RecordStore
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12

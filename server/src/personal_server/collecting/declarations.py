@@ -15,7 +15,9 @@ from pdpp_kernel.declaration import SourceDeclaration, Stream
 from pdpp_kernel.errors import DeclarationConflict, DeclarationIncompatible
 from pdpp_kernel.record import StoredRecord, canonical_key
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
-from personal_server.storage.ports import ReadSnapshot, RecordStore, StoredDeclaration
+from personal_server.domain.stored import StoredDeclaration
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from personal_server.storage.ports.whole_store import RecordStore
 
 
 @dataclass(frozen=True, slots=True)

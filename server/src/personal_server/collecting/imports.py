@@ -34,7 +34,11 @@ from personal_server.collecting.ingest import IngestResult, LineChecker, LineRef
 from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.storage.ports import CollectionRun, RecordStore, RunStatus
+from personal_server.domain.stored import (
+    CollectionRun,
+    RunStatus,
+)
+from personal_server.storage.ports.whole_store import RecordStore
 
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024

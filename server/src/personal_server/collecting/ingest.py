@@ -21,7 +21,13 @@ from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import BodyTooLarge, InvalidRequest
 from pdpp_kernel.record import MAX_KEY_CODE_POINTS, canonical_key, key_text
 from pdpp_kernel.values import MAX_INTEGER, instant_ns
-from personal_server.storage.ports import Batch, RecordWrite, RecordWriter, Rejection, WriteOutcome
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+    Rejection,
+    WriteOutcome,
+)
+from personal_server.storage.ports.record_stores import RecordWriter
 
 MAX_LINES = 10_000
 MAX_LINE_BYTES = 16 * 1024 * 1024

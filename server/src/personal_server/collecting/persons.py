@@ -13,7 +13,8 @@ from pdpp_kernel.persons import CONNECTOR_KEY, STREAM
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.storage.ports import RecordStore, Snapshots
+from personal_server.storage.ports.snapshots import Snapshots
+from personal_server.storage.ports.whole_store import RecordStore
 
 _TEXT = {"type": ["string", "null"]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}

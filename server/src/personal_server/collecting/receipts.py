@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from pdpp_kernel.source_item import Data
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 MEMBER = "import"
 MOST_PLACES = 20

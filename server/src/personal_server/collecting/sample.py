@@ -14,7 +14,7 @@ from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 NAMES = {"mail": "Sample mailbox (made up)", "bank": "Sample bank account (made up)"}
 HOUR_NS = 3_600 * NANOSECONDS

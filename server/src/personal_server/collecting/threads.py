@@ -13,7 +13,8 @@ from dataclasses import replace
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.source_item import Data, ThreadLinks, stable_id
-from personal_server.storage.ports import RecordStore, ThreadMark
+from personal_server.domain.stored import ThreadMark
+from personal_server.storage.ports.whole_store import RecordStore
 
 FIELD = "thread_id"
 MOVED_AT_ONCE = 500

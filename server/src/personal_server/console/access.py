@@ -63,7 +63,10 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import Catalogs
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosureQuery,
+    DisclosureStore,
+)
 
 RECENT_READS, RECENT_TOKENS = 15, 20
 

@@ -30,7 +30,7 @@ from personal_server.granting.holdings import list_held
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 HELD_READ, REFUSED_SHOWN = 200, 20
 ROOT = "/owner/sources"

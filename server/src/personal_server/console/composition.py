@@ -40,7 +40,7 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pdpp_kernel.texts import Date, Text, counted, date_of, message
-from personal_server.storage.ports import DisclosedShare
+from personal_server.storage.ports.disclosure_stores import DisclosedShare
 
 PLOT_WIDTH, PLOT_HEIGHT = 720, 100
 

@@ -36,7 +36,11 @@ from personal_server.storage.authorization import (
     AuthorizationStore,
     ReadingAlarmRow,
 )
-from personal_server.storage.ports import DisclosedShare, DisclosureQuery, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosedShare,
+    DisclosureQuery,
+    DisclosureStore,
+)
 
 
 @dataclass(frozen=True, slots=True)

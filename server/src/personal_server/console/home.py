@@ -28,7 +28,10 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from personal_server.storage.catalog import Catalog, Catalogs
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosureQuery,
+    DisclosureStore,
+)
 
 WEEK_DAYS = 7
 SHOWN_REQUESTS = 10

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pdpp_kernel.declaration import Adaptation, SourceDeclaration
 from pdpp_kernel.texts import Text, message
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.stored import (
+    Collection,
+    CollectionRun,
+    StoredStream,
+)
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.ports import Collection, CollectionRun, StoredStream
 
 STATUS_WORDS = {
     ConnectionStatus.DRAFT: ("", message("no records yet")),

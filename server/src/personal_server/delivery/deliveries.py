@@ -41,7 +41,7 @@ from personal_server.storage.authorization import (
     EventRow,
     SubscriptionRow,
 )
-from personal_server.storage.ports import ChangeSignal
+from personal_server.storage.ports.snapshots import ChangeSignal
 from personal_server.storage.tables import Assignment
 
 GATHERED_SECONDS = 5.0

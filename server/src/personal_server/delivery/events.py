@@ -47,7 +47,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 
 
 class AccessPaused(Exception):

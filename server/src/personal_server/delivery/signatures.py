@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.storage.ports import SealingKey
+from personal_server.domain.stored import SealingKey
 
 SECRET_BYTES = 32
 SECRET_PREFIX = "whsec_"  # noqa: S105 (what every secret begins with)

@@ -35,7 +35,8 @@ from personal_server.storage.authorization import (
     SubscriptionRow,
     TokenRow,
 )
-from personal_server.storage.ports import DisclosureStore, RecordStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
+from personal_server.storage.ports.whole_store import RecordStore
 
 SWEEP_SECONDS = 600
 FORGET_SECONDS = 3_600

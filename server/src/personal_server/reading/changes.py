@@ -37,7 +37,7 @@ from personal_server.enforcement.queries import ChangesQuery, PageSize, Selector
 from personal_server.enforcement.rows import Change
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 BEGINNING, NOW = "beginning", "now"
 # A hint of how much changed is counted no further.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pdpp_kernel.errors import PersonalServerError, StorageUnavailable
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.disclosure import DisclosureEntry
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
 
 _log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.25

@@ -22,7 +22,7 @@ from personal_server.domain.search_words import tokens
 from personal_server.enforcement.authorized_reads import values_plan
 from personal_server.enforcement.conditions import asked_span
 from personal_server.reading.freshness import ShownFreshness
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 MAX_NEAR = 5
 MAX_VALUE_CHARS = 80

@@ -17,7 +17,7 @@ from personal_server.enforcement.authorized_reads import children_plan
 from personal_server.enforcement.disclose import ChildList, Expanded, Record, discloser
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.rows import Children
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 Parent = tuple[str, str]
 

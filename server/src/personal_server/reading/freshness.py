@@ -17,8 +17,12 @@ from pdpp_kernel.values import NANOSECONDS, render_instant
 from pdpp_kernel.wire_objects import Instant, WireObject
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.cursor import sources_digest
+from personal_server.domain.stored import (
+    Collection,
+    RunStatus,
+)
 from personal_server.enforcement.scopes import scope_of
-from personal_server.storage.ports import Collection, ReadSnapshot, RunStatus
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 FreshnessStatus = Literal["current", "stale", "unknown"]
 CURRENT: FreshnessStatus = "current"

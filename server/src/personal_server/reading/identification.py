@@ -18,7 +18,11 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
 from personal_server.storage.authorization import AuthorizationReader
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot
+from personal_server.storage.ports.snapshots import (
+    READ_DEADLINE_SECONDS,
+    PastBudget,
+    ReadSnapshot,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,10 @@ from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import ReadSnapshot, once
+from personal_server.storage.ports.snapshots import (
+    ReadSnapshot,
+    once,
+)
 
 
 class AuthorityReads(Protocol):

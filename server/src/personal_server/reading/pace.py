@@ -11,7 +11,7 @@ from time import perf_counter
 
 from pdpp_kernel.criteria import WordQuery
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 # The shortest steps; of a search that was relaxed, which asks for each of many words, and under
 # limits by content they are longer.

@@ -20,7 +20,10 @@ from personal_server.enforcement.authorized_reads import hit_plan
 from personal_server.enforcement.disclose import discloser
 from personal_server.enforcement.queries import MAX_LIMIT, RecordsQuery, Selectors
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import ReadSnapshot, Snapshots
+from personal_server.storage.ports.snapshots import (
+    ReadSnapshot,
+    Snapshots,
+)
 
 
 def every_person(store: Snapshots, declarations: KnownDeclarations) -> Iterator[JsonObject]:

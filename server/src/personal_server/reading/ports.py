@@ -10,7 +10,8 @@ from personal_server.domain.cursor import Sealer
 from personal_server.reading.freshness import CaptureTimes
 from personal_server.reading.rankings import Rankings, RecentSearches
 from personal_server.reading.semantic_search import QueryEmbedder
-from personal_server.storage.ports import ReadSnapshot, RecordStore
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from personal_server.storage.ports.whole_store import RecordStore
 
 PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 """(connection_id, stream, key) of the records that the owner planted and that are not theirs."""

@@ -44,7 +44,7 @@ from personal_server.reading.expansions import Expansions, expand
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.damage import MEND_RECORDS
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 
 def read_records(

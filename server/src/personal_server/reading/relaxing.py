@@ -18,7 +18,10 @@ from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.wire_objects import Count, WireObject, Word
 from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
 from personal_server.enforcement.plans import SearchPlan
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports.snapshots import (
+    READ_DEADLINE_SECONDS,
+    ReadSnapshot,
+)
 
 # So many hits are enough.
 FEW_HITS = 3

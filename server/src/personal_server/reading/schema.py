@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from pdpp_kernel.values import NANOSECONDS, percent_of, render_instant
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.stored import Collection
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
 from personal_server.enforcement.authorized_reads import glance_plan
 from personal_server.enforcement.capabilities import WHOLE
@@ -29,7 +30,7 @@ from personal_server.reading.freshness import (
     source_freshness,
 )
 from personal_server.reading.ports import ReadPorts, model_of
-from personal_server.storage.ports import Collection, ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 COUNTED_RECORDS = 10_000
 """How far the records of a row are counted."""

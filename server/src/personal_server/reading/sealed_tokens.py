@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from personal_server.domain.cursor import TokenUse
-from personal_server.storage.ports import SealingKey, ServerStore
+from personal_server.domain.stored import SealingKey
+from personal_server.storage.ports.upkeep_stores import ServerStore
 
 KEY_BYTES = 32
 _TAG_BYTES = 16

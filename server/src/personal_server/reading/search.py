@@ -85,7 +85,10 @@ from personal_server.reading.relaxing import (
 )
 from personal_server.reading.semantic_search import asked_meaning
 from personal_server.reading.timeline import time_cursor, time_position
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports.snapshots import (
+    READ_DEADLINE_SECONDS,
+    ReadSnapshot,
+)
 from personal_server.storage.row_rules import holds, holds_words, words_of
 
 # Recall: what the meta of a search says about how much was searched, and where hits came from.

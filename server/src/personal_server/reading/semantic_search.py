@@ -12,7 +12,7 @@ from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.search import checked_words
 from personal_server.enforcement.semantic_queries import AskedMeaning, is_plain, meant_text
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 HOW_TO_GET_IT = (
     "Search by meaning is not set up on this server. Its owner can: make semantic (or pip install"

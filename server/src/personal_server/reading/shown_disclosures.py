@@ -10,7 +10,10 @@ from msgspec.structs import asdict
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import Count, Instant, WireObject, Word
 from personal_server.domain.disclosure import Channel, DisclosureEntry, Outcome, TokenName
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosureQuery,
+    DisclosureStore,
+)
 
 PAGE = 1_000
 

@@ -31,7 +31,7 @@ from personal_server.reading.empty_answers import explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 
 def read_timeline(

@@ -35,7 +35,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
-from personal_server.storage.ports import once
+from personal_server.storage.ports.snapshots import once
 
 Clock = Callable[[], int]
 

@@ -33,7 +33,10 @@ from personal_server.resource_server.quotas import (
     amounts_by_grant,
     budget_low,
 )
-from personal_server.storage.ports import PastBudget, ReadSnapshot
+from personal_server.storage.ports.snapshots import (
+    PastBudget,
+    ReadSnapshot,
+)
 from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.error_responses import json_error
 from personal_server.web.rendering import respond

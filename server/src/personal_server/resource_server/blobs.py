@@ -42,7 +42,7 @@ from personal_server.resource_server.write_targets import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.damage import MEND_RECORDS
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.web.parameters import SELECTORS, Parameter
 from personal_server.web.replies import Reply

@@ -11,6 +11,7 @@ from pdpp_kernel.errors import BodyTooLarge, NotFound
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import ConnectionId, Instant, RawObject, WireObject, Word, raw_json
 from personal_server.domain.connection import Connection
+from personal_server.domain.stored import StreamState
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.write_targets import (
     CONNECTION_TARGET,
@@ -20,7 +21,7 @@ from personal_server.resource_server.write_targets import (
     target_of,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, StreamState
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request

@@ -28,6 +28,12 @@ from personal_server.collecting.connections import (
 )
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.stored import (
+    Collection,
+    CollectionRun,
+    Rejection,
+    RunStatus,
+)
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.reading.freshness import Freshness, ShownFreshness, connection_freshness
 from personal_server.reading.ports import ReadPorts
@@ -43,13 +49,9 @@ from personal_server.resource_server.envelopes import (
     shown_source,
 )
 from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start
-from personal_server.storage.ports import (
+from personal_server.storage.ports.snapshots import (
     READ_DEADLINE_SECONDS,
-    Collection,
-    CollectionRun,
     ReadSnapshot,
-    Rejection,
-    RunStatus,
 )
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import CURSOR, Parameter, page_limit

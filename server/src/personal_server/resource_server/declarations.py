@@ -28,6 +28,7 @@ from pdpp_kernel.wire_objects import (
     Word,
 )
 from personal_server.collecting.declarations import declare
+from personal_server.domain.stored import StoredDeclaration
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import (
     ListOf,
@@ -41,7 +42,7 @@ from personal_server.resource_server.envelopes import (
 from personal_server.resource_server.owner_lists import named_page
 from personal_server.resource_server.sent_declarations import SentDeclaration
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.json_schemas import Components, JsonSchema
 from personal_server.web.parameters import CURSOR, Parameter, page_limit
 from personal_server.web.replies import Reply

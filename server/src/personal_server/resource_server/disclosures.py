@@ -15,7 +15,10 @@ from personal_server.domain.disclosure import DENIED, SERVED
 from personal_server.reading.shown_disclosures import ShownDisclosure, render_disclosure
 from personal_server.resource_server.envelopes import ListOf, page_of
 from personal_server.resource_server.owner_lists import cursor_after, page_start
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosureQuery,
+    DisclosureStore,
+)
 from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request

@@ -29,7 +29,7 @@ from personal_server.domain.envelope import (
 from personal_server.reading.empty_answers import EmptyAnswer, NearValue
 from personal_server.reading.freshness import ShownFreshness
 from personal_server.reading.relaxing import NearWord, RelaxedSearch
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.requests import Request
 
 T = TypeVar("T")

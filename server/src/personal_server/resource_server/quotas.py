@@ -20,7 +20,7 @@ from personal_server.domain.keyed_values import (
     OwnSpace,
     ValueSpace,
 )
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.web.limits import MAX_KEYS, Bucket, RateStatus, levels_in
 
 OWNER_FACTOR = 10

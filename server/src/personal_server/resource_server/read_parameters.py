@@ -42,7 +42,7 @@ from personal_server.enforcement.queries import (
     TimelineQuery,
     Times,
 )
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.parameters import (
     CURSOR,
     SELECTORS,

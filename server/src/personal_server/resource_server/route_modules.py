@@ -24,7 +24,7 @@ from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import Ingest
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
 

@@ -15,7 +15,7 @@ from pdpp_kernel.errors import (
 from personal_server.collecting.connections import write_target
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.parameters import Parameter
 from personal_server.web.requests import Request
 

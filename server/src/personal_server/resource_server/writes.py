@@ -32,7 +32,7 @@ from personal_server.resource_server.write_targets import (
     target_of,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.parameters import Parameter
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request

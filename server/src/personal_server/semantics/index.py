@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pdpp_kernel.values import percent_of
 from pdpp_kernel.vectors import Passage
+from personal_server.domain.stored import (
+    EmbeddingProgress,
+    Unembedded,
+)
 from personal_server.semantics.embedder import Embedder, EmbedderFailed
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import EmbeddingProgress, RecordStore, Unembedded
+from personal_server.storage.ports.whole_store import RecordStore
 
 EVERY_SECONDS = 5.0
 RECORDS_AT_ONCE = 16

@@ -10,7 +10,8 @@ from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import InvalidDeclaration, StorageUnavailable
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.storage.ports import Snapshots, StoredDeclaration
+from personal_server.domain.stored import StoredDeclaration
+from personal_server.storage.ports.snapshots import Snapshots
 
 # Beyond twice the current declarations, so many parsed ones are kept before old ones are dropped.
 SPARE = 16

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
-from personal_server.storage.ports import ClockNote
+from personal_server.domain.stored import ClockNote
 
 # A machine that sleeps over a week's end, or a month's first backup disk, is no jump.
 JUMP_NS = 7 * DAY_NANOSECONDS

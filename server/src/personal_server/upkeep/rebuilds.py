@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable
 
 from pdpp_kernel.values import percent_of
-from personal_server.storage.ports import Rebuild, RebuildStore
+from personal_server.domain.stored import Rebuild
+from personal_server.storage.ports.upkeep_stores import RebuildStore
 
 EVERY_SECONDS = 2.0
 SLICES_AT_ONCE = 20

@@ -16,10 +16,13 @@ from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.consent.selections import parse_selections
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.semantics.chosen import GET_PACKAGES, NEEDED
-from personal_server.storage.ports import Batch, RecordWrite
 from server.tests.app.http_server.served import (
     CALLER,
     ServedProcess,

@@ -14,9 +14,12 @@ import pytest
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.semantics.chosen import ChosenModel, write_choice
 from personal_server.semantics.embedder import Embedder
-from personal_server.storage.ports import Batch, RecordWrite
 from server.tests.app.whole import Whole, whole
 from server.tests.console.household import HOME, mail_request
 from server.tests.semantics.tiny import TinyEmbedder

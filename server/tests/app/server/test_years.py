@@ -13,12 +13,7 @@ import pytest
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
-from personal_server.granting.audit import Acting
-from personal_server.granting.retention import Retention, forget, sweep
-from personal_server.granting.revocations import end_access
-from personal_server.settings import Settings
-from personal_server.storage.authorization import AssertionIdRow, ClientDocumentRow, ClientRow
-from personal_server.storage.ports import (
+from personal_server.domain.stored import (
     Batch,
     CollectionRun,
     RecordWrite,
@@ -26,6 +21,11 @@ from personal_server.storage.ports import (
     RunStatus,
     WriteOutcome,
 )
+from personal_server.granting.audit import Acting
+from personal_server.granting.retention import Retention, forget, sweep
+from personal_server.granting.revocations import end_access
+from personal_server.settings import Settings
+from personal_server.storage.authorization import AssertionIdRow, ClientDocumentRow, ClientRow
 from personal_server.upkeep.logs import seal_logs, signing_key, verify_log
 from personal_server.upkeep.scratch import sweep_scratch
 from server.tests.app.whole import CALLBACK, Whole, whole

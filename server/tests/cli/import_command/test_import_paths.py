@@ -7,7 +7,7 @@ import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_mcp_server.commands.exits import run_app
-from personal_server.storage.ports import Batch
+from personal_server.domain.stored import Batch
 from server.tests.cli.import_machine import Machine
 from sources.tests import hostile
 from sources.tests.specimens import SPECIMENS

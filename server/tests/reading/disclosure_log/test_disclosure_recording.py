@@ -6,7 +6,7 @@ import pytest
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from tests.oracle.disclosure_memory import MemoryDisclosures
 
 

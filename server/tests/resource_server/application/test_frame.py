@@ -16,7 +16,7 @@ from personal_server.domain.grant import Resolved
 from personal_server.reading.identification import Identified
 from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.quotas import LimitRules
-from personal_server.storage.ports import PastBudget
+from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.web.parameters import page_limit
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request

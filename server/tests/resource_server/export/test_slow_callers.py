@@ -15,7 +15,10 @@ import pytest
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.app.stores import open_stores
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.storage.ports import Batch, RecordWrite
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from server.tests.app.http_server.served import ServedProcess, served_process, until
 from server.tests.console.household import HOME, mails
 

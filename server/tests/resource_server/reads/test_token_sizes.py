@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.cursor import CursorPlace, TokenUse, open_place, seal_place
+from personal_server.domain.stored import SealingKey
 from personal_server.reading.sealed_tokens import KeyedSealer
-from personal_server.storage.ports import SealingKey
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import LIST, client
 

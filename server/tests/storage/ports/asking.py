@@ -10,7 +10,7 @@ from pdpp_kernel.record import TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, SearchPlan
 from personal_server.enforcement.rows import Feed
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.worlds import scope
 
 A = scope("cin_a")

@@ -9,7 +9,7 @@ from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.plans_at_random import TIMES
 from server.tests.storage.ports.asking import BOTH
 from server.tests.storage.worlds import NOTES_STREAM, note, write

@@ -9,7 +9,7 @@ import pytest
 from pdpp_kernel.errors import BodyTooLarge
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.ports.asking import BOTH, content_of, receive
 from server.tests.storage.worlds import note, scope, write
 

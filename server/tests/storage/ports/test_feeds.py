@@ -12,7 +12,7 @@ from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.reads import changes
 from server.tests.storage.plans_at_random import KEYS, TIMES
 from server.tests.storage.ports.asking import BOTH, A, feed, horizon, told

@@ -15,15 +15,15 @@ from pdpp_kernel.errors import (
     NotFound,
 )
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.plans import RecordPlan, RecordsPlan
-from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import (
+from personal_server.domain.stored import (
     Batch,
     CollectionRun,
-    RecordStore,
     Rejection,
     RunStatus,
 )
+from personal_server.enforcement.plans import RecordPlan, RecordsPlan
+from personal_server.enforcement.scopes import Scope
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.ports.asking import A, feed, receive, search, told
 from server.tests.storage.worlds import (
     DECLARED,

@@ -13,7 +13,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Nearest
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.semantics.tiny import vector_of
 from server.tests.storage.ports.asking import BOTH
 from server.tests.storage.worlds import note, scope, write

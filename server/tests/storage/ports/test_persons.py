@@ -13,11 +13,15 @@ from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotWritable
 from pdpp_kernel.persons import Identity, identity_of, merged, parted
 from personal_server.collecting.persons import turn_on
+from personal_server.domain.stored import (
+    Batch,
+    RecordWrite,
+)
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import BY_DATABASE, Opened

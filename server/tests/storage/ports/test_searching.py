@@ -9,7 +9,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.ports.asking import BOTH, count_terms, search
 from server.tests.storage.worlds import note, scope, write
 

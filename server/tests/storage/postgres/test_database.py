@@ -14,7 +14,7 @@ import pytest
 
 from pdpp_kernel.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.enforcement.plans import RecordPlan, RecordsPlan
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.postgres import database as postgres
 from personal_server.storage.postgres import session as sessions
 from personal_server.storage.postgres.database import ForeignSchema, PostgresDatabase

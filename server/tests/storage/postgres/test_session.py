@@ -12,7 +12,7 @@ import pytest
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.plans import FieldWindowPlan, RecordPlan, RecordsPlan, SearchPlan
 from personal_server.granting.reading_alarms import ReadingWatch
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from personal_server.app.stores import open_stores
-from personal_server.settings import Settings
-from personal_server.storage.ports import (
+from personal_server.domain.stored import (
     Batch,
     CollectionRun,
-    DisclosureQuery,
     Rejection,
     RunStatus,
 )
+from personal_server.settings import Settings
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.app.whole import Whole, whole
 from server.tests.console.household import CHECKING, mail_request
 from server.tests.storage.worlds import NOTES_STREAM, furnish, note, write

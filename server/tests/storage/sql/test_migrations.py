@@ -11,7 +11,7 @@ import pytest
 from personal_server.domain.disclosure import SERVED
 from personal_server.settings import Settings
 from personal_server.storage import authorization
-from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.logs.disclosures import DisclosureRow, DisclosureShareRow

@@ -21,7 +21,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.search_words import tokens
 from personal_server.enforcement.plans import SearchPlan, TimelinePlan
 from personal_server.enforcement.scopes import TimedScope
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.reads import changes, figures, pages, segments
 from personal_server.storage.sql.records import writes
 from server.tests.storage.conftest import BY_DATABASE, Opened

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import QueryTimeout, StorageUnavailable
-from personal_server.storage.ports import PastBudget, once
+from personal_server.storage.ports.snapshots import (
+    PastBudget,
+    once,
+)
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.migrations import DatabaseTooNew, DatabaseTooOld, Step
 from personal_server.storage.sqlite.database import (

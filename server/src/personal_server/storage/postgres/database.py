@@ -33,7 +33,7 @@ from pdpp_kernel.texts import message
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamageNotes
-from personal_server.storage.ports import PastBudget
+from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.postgres.dialect import BRING_UP, FIND_FUNCTIONS, FUNCTIONS
 from personal_server.storage.postgres.search import PostedPart
 from personal_server.storage.postgres.session import (

@@ -25,7 +25,10 @@ from personal_server.storage.damage import (
     line_sum,
     record_sum,
 )
-from personal_server.storage.ports import Derived, once
+from personal_server.storage.ports.snapshots import (
+    Derived,
+    once,
+)
 from personal_server.storage.row_rules import latest_change
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session

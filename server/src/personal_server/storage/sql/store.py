@@ -11,18 +11,20 @@ from typing import Protocol
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import MAX_INTEGER
 from personal_server.domain.connection import Connection
-from personal_server.enforcement.plans import SearchPlan
-from personal_server.enforcement.rows import Matches
-from personal_server.enforcement.scopes import Scope
-from personal_server.storage.damage import DamagedLine
-from personal_server.storage.ports import (
-    READ_DEADLINE_SECONDS,
+from personal_server.domain.stored import (
     Collection,
     CollectionRun,
     RunStatus,
     SealingKey,
     StoredDeclaration,
     StoredStream,
+)
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Matches
+from personal_server.enforcement.scopes import Scope
+from personal_server.storage.damage import DamagedLine
+from personal_server.storage.ports.snapshots import (
+    READ_DEADLINE_SECONDS,
     once,
 )
 from personal_server.storage.sql.compiler import Compiler, Where

@@ -45,7 +45,7 @@ from pdpp_kernel.refused_writes import (
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamageNotes
-from personal_server.storage.ports import PastBudget
+from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, Session, T
 from personal_server.storage.sql.migrations import (

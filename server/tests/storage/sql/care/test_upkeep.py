@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from personal_server.storage.ports import ClockNote
+from personal_server.domain.stored import ClockNote
 from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.sqlite.work import counted_store

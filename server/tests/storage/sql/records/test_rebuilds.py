@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from pdpp_kernel.declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.stored import Rebuild
 from personal_server.enforcement.rows import Matches
 from personal_server.settings import Settings
-from personal_server.storage.ports import Rebuild, RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import rebuilds, word_index
 from server.tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from server.tests.storage.plans_at_random import CONNECTIONS

@@ -21,7 +21,7 @@ from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.layout import layout_of
 from personal_server.storage.sql.records import rebuilds, writes

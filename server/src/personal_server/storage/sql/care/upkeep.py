@@ -13,8 +13,13 @@ from typing import Any
 import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
+from personal_server.domain.stored import (
+    BackupProof,
+    BackupSchedule,
+    ClockNote,
+    StoreCounts,
+)
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
-from personal_server.storage.ports import BackupProof, BackupSchedule, ClockNote, StoreCounts
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
     BackupRow,

@@ -10,7 +10,11 @@ from typing import Any
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.ports import DisclosedShare, DisclosureQuery, ShareOf
+from personal_server.storage.ports.disclosure_stores import (
+    DisclosedShare,
+    DisclosureQuery,
+    ShareOf,
+)
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.logs.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog

@@ -22,10 +22,10 @@ import orjson
 from pdpp_kernel.errors import BodyTooLarge, DamagedRecord, StorageUnavailable
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, data_moved, read_only
 from pdpp_kernel.texts import message
+from personal_server.domain.stored import BlobUpload
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
 from personal_server.storage.damage import MEND_RECORDS
-from personal_server.storage.ports import BlobUpload
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow

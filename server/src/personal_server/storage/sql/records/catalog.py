@@ -11,8 +11,11 @@ from dataclasses import astuple
 from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.stored import (
+    Rebuild,
+    StoredDeclaration,
+)
 from personal_server.storage.catalog import kept_declaration
-from personal_server.storage.ports import Rebuild, StoredDeclaration
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, DeclarationRow, LayoutRow
 from personal_server.storage.sql.layout import layouts

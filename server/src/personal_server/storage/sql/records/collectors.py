@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import orjson
 
 from pdpp_kernel.record import StoredRecord
-from personal_server.storage.ports import (
+from personal_server.domain.stored import (
     CollectionRun,
     Rejection,
     RunStatus,

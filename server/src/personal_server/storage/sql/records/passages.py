@@ -20,10 +20,14 @@ import orjson
 
 from pdpp_kernel.record import FieldChange
 from pdpp_kernel.vectors import DISTANCE_DECIMALS, Passage, signs_of
+from personal_server.domain.stored import (
+    EmbeddingProgress,
+    Unembedded,
+    WaitingRecord,
+)
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Nearest, NearRecord
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports import EmbeddingProgress, Unembedded, WaitingRecord
 from personal_server.storage.sql.compiler import NOTHING, Compiler, Statement, Where
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import orjson
 
 from pdpp_kernel.record import JsonObject
+from personal_server.domain.stored import Rebuild
 from personal_server.storage.damage import line_sum, record_sum
-from personal_server.storage.ports import Rebuild
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,

@@ -24,9 +24,13 @@ from pdpp_kernel.errors import ConnectionBusy
 from pdpp_kernel.record import FieldChange, JsonObject
 from pdpp_kernel.values import DAY_NANOSECONDS, MAX_INTEGER, ValueKind, bound
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.stored import (
+    Batch,
+    Rejection,
+    WriteOutcome,
+)
 from personal_server.storage.authorization import CanaryRow
 from personal_server.storage.damage import is_line_of, line_sum, record_sum
-from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.row_rules import changed_fields
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session

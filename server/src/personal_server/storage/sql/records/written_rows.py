@@ -19,7 +19,7 @@ from pdpp_kernel.values import (
     bound,
     comparable,
 )
-from personal_server.storage.ports import RecordWrite
+from personal_server.domain.stored import RecordWrite
 from personal_server.storage.row_rules import blob_ids, fold
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session

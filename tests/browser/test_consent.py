@@ -184,7 +184,7 @@ def test_a_choice_without_records_says_so_before_it_is_allowed(
         either.rest()
     else:
         either.preview()
-    assert either.sees("this gives 0 records now")
+    assert either.shows('[data-field="no-records"]')
     assert outside(either, ".decide-bar .notice") == []
 
 

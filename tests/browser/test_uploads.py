@@ -94,7 +94,8 @@ def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:
     path = tmp_path / "noise.bin"
     path.write_bytes(bytes(range(256)) * 64)
     send(owner, path)
-    assert owner.shows("section.problem")
+    assert owner.shows('form[action$="/remove"]')
+    assert owner.all("section.problem, section.notice")
     owner.press(owner.find('form[action$="/remove"] button'))
     assert owner.shows("form.drop")
     assert not owner.all("table")

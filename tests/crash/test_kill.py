@@ -49,7 +49,7 @@ REDECLARES = """
 import sys
 from pathlib import Path
 import orjson
-from personal_server.storage.sql import rebuilds
+from personal_server.storage.sql.records import rebuilds
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import FILES, NOTES, declaration
 rebuilds.AT_ONCE, rebuilds.SLICE_SECONDS, rebuilds.LINES_AT_ONCE = -1, 0, 10

@@ -27,7 +27,7 @@ ROUNDS = 12
 RACER = """
 import json, secrets, sys
 from pathlib import Path
-from pdpp_kernel.errors import OAuthRefusal
+from pdpp_kernel.oauth_errors import OAuthRefusal
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Refresh, Rotating

@@ -176,10 +176,11 @@ def extracted() -> Mapping[str, Found]:
         if path.suffix == ".py" and "pdpp_kernel.texts import" not in text:
             continue
         for texts in read(text):
-            if path in terminal and len(texts) > 1:
+            english, *further = texts
+            if path in terminal and further:
                 continue
-            if found.setdefault(texts[0], texts) != texts:
-                raise ValueError(f"{path.name}: {texts[0]!r} has two plurals")
+            if found.setdefault(english, texts) != texts:
+                raise ValueError(f"{path.name}: {english!r} has two plurals")
     for path in sorted(files_of(REFUSING) & imported(files_of(SHOWING)) | files_of(BEHIND_PORTS)):
         for texts in of_refusals(path.read_text(encoding="utf-8")):
             found.setdefault(texts[0], texts)

@@ -166,7 +166,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pdpp-finding-") as scratch:
         folder = Path(options.keep or scratch)
         if options.before is not None:
-            there = Site(folder / "before", source=(options.before / "src").resolve())
+            there = Site(folder / "before", source=options.before)
             with _client(there) as (rest, _):
                 answers[BEFORE] = [_by_words_before(rest, each) for each in asked]
         with _client(Site(folder / "now"), options.model) as (rest, hosted):

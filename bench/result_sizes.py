@@ -183,7 +183,7 @@ def calls() -> Mapping[str, Asked]:
 
 
 def _results(folder: Path, checkout: Path | None) -> dict[str, Faces]:
-    return _asked(Site(folder, source=checkout and (checkout / "src").resolve()))
+    return _asked(Site(folder, source=checkout))
 
 
 def _asked(site: Site) -> dict[str, Faces]:

@@ -54,6 +54,13 @@ def database(store: str | None) -> Generator[str | None, None, None]:
             server.stop()
 
 
+def source_path(checkout: Path) -> str:
+    """Where the packages of a checkout lie: in its parts, or in one `src` as before them."""
+    parts = [checkout / part / "src" for part in ("kernel", "sources", "adapter", "server")]
+    whole = checkout / "src"
+    return os.pathsep.join(str(each.resolve()) for each in ([whole] if whole.is_dir() else parts))
+
+
 class Site:
     """One data directory, one port, and the commands that work on them."""
 
@@ -65,7 +72,7 @@ class Site:
         database_url: str | None = None,
         workers: int = 1,
     ) -> None:
-        """`programs` are those of another checkout, if not this one's; `source` its `src` alone.
+        """`programs` are those of another checkout, if not this one's; `source` its folder alone.
 
         Records lie at `database_url`, if one is given, instead of in the file of the directory.
         """
@@ -76,7 +83,7 @@ class Site:
         self.origin = f"http://127.0.0.1:{self.port}"
         self.data_dir = folder / "data"
         # The import path of an editable installation comes after this one.
-        self._path = [] if source is None else [f"PYTHONPATH={source}"]
+        self._path = [] if source is None else [f"PYTHONPATH={source_path(source)}"]
         self.database_url = database_url
         if database_url is not None:
             self._path.append(f"PDPP_DATABASE_URL={database_url}")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts import PACKAGES
 from personal_server.storage.tables import Cell, ColumnKind, Comparison, StoredRow, column
 
-ROOT = Path(__file__).parents[3]
 PROGRAM = """
 from personal_server.storage.authorization import (
     AuthorizationWriter, ClientRow, GrantRow, PackageMemberRow
@@ -52,7 +52,7 @@ def test_wrong_columns_and_values_are_red_and_right_ones_are_not(tmp_path: Path)
     settings = {
         "typeCheckingMode": "strict",
         "pythonVersion": "3.11",
-        "extraPaths": [str(ROOT / "src")],
+        "extraPaths": [str(folder.parent) for folder in PACKAGES.values()],
         "include": [str(program)],
         "reportUnusedExpression": False,
         "reportUnusedCallResult": False,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_LINES = {"GET": 13_650, "POST": 19_850, "pdpp": 18_050}
+MOST_LINES = {"GET": 13_100, "POST": 19_300, "pdpp": 17_500}
 """Lines of the modules on a road, by its first word.  Ceilings: they may only fall."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapter.tests.mutations import Guard
+from adapter.tests.mutations import Guard, hosted
 
 arguments = ("arguments/test_arguments.py",)
 filters = ("arguments/test_filters.py",)
@@ -16,7 +16,7 @@ schema = ("tools/test_schema.py",)
 windows = ("tools/test_read_record_field.py",)
 aggregate = ("tools/test_aggregate.py",)
 cursors = ("handles/test_window_cursors.py",)
-listeners = ("subscriptions/test_bounds.py",)
+listeners = ("listeners/test_bounds.py",)
 
 guards: tuple[Guard, ...] = (
     Guard("arguments", "_checked", arguments),
@@ -55,13 +55,13 @@ guards: tuple[Guard, ...] = (
     Guard("safe_text", "escaped_json", cleaning, "compact(value)", whole=True),
     Guard("safe_text", "has_steering", cleaning, "False", whole=True),
     Guard("reads", "read", errors),
-    Guard("subscriptions", "_refused", listeners),
-    Guard("subscriptions", "ListenerPlaces._check_room", listeners),
-    Guard("subscriptions", "begin", listeners),
-    Guard("subscriptions", "_honoured", listeners),
-    Guard("subscriptions", "Subscribing.subscribe", listeners),
-    Guard("http", "HostedApp.steps", admission),
-    Guard("http", "HostedApp.identify", admission),
+    Guard("followers", "_refused", listeners),
+    Guard("listeners", "ListenerPlaces._check_room", listeners),
+    Guard("listeners", "begin", listeners),
+    Guard("listeners", "_honoured", listeners),
+    Guard("listeners", "Subscribing.subscribe", listeners),
+    Guard("http", "HostedApp.steps", admission, part=hosted),
+    Guard("http", "HostedApp.identify", admission, part=hosted),
     Guard("resources", "_only_segment", resources),
     Guard("resources", "_stream", resources),
     Guard("resources", "_record", resources),

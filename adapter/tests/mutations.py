@@ -25,12 +25,31 @@ import hypothesis
 import pytest
 
 root = Path(__file__).resolve().parents[2]
-package = "pdpp_mcp_server"
 options = ("-x", "-q", "--noconftest", "--assert=plain", "-p", "no:cacheprovider")
-plugins = ("--disable-plugin-autoload", "-p", "anyio", "-p", "no:unraisableexception")
+plugins = (
+    "--disable-plugin-autoload",
+    "-p",
+    "anyio",
+    "-p",
+    "pytest_timeout",
+    "-p",
+    "no:unraisableexception",
+)
 hypothesis.settings.register_profile(
     "mutations", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], database=None
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A package with guards, and the folder of its tests."""
+
+    package: str
+    tests: Path
+
+
+adapter = Part("pdpp_mcp_server", root / "adapter" / "tests")
+hosted = Part("personal_server.hosted_mcp", root / "server" / "tests" / "hosted_mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +65,17 @@ class Guard:
     tests: tuple[str, ...]
     otherwise: str | None = None
     whole: bool = False
+    part: Part = adapter
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The tests, by path."""
+        return tuple(self.part.tests / name for name in self.tests)
 
     @property
     def function(self) -> FunctionType:
         """The function itself; everybody who imported it holds the same one."""
-        found: Any = importlib.import_module(f"{package}.{self.module}")
+        found: Any = importlib.import_module(f"{self.part.package}.{self.module}")
         for part in self.name.split("."):
             found = getattr(found, part)
         return getattr(found, "__func__", found)
@@ -121,12 +146,11 @@ class Backend:
         return "asyncio"
 
 
-def notices(tests: tuple[str, ...]) -> bool:
-    """Whether one of these tests fails.  Raises: RuntimeError, where they did not run."""
-    files = [str(root / "adapter" / "tests" / name) for name in tests]
+def notices(files: tuple[Path, ...]) -> bool:
+    """Whether a test of these files fails.  Raises: RuntimeError, where they did not run."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        ended = pytest.main([*options, *plugins, *files], plugins=[Backend()])
+        ended = pytest.main([*options, *plugins, *map(str, files)], plugins=[Backend()])
     if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         raise RuntimeError(f"pytest ended with {ended!r}: {said.getvalue()}")
     return ended == pytest.ExitCode.TESTS_FAILED
@@ -138,7 +162,7 @@ def survives(mutant: Mutant) -> bool:
     kept = function.__code__
     function.__code__ = mutant.code
     try:
-        return not notices(mutant.guard.tests)
+        return not notices(mutant.guard.files)
     finally:
         function.__code__ = kept
 
@@ -148,9 +172,9 @@ def main() -> int:
     hypothesis.settings.load_profile("mutations")
     from adapter.tests.guards import guards  # noqa: PLC0415 - the table imports this module
 
-    for tests in sorted({guard.tests for guard in guards}):
-        if notices(tests):
-            sys.stdout.write(f"fails without any mutant: {', '.join(tests)}\n")
+    for files in sorted({guard.files for guard in guards}):
+        if notices(files):
+            sys.stdout.write(f"fails without any mutant: {', '.join(map(str, files))}\n")
             return 1
     mutants = [mutant for guard in guards for mutant in mutants_of(guard)]
     survivors = [mutant for mutant in mutants if survives(mutant)]

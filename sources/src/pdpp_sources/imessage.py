@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
-from pdpp_sources.common.attachments import FILES, kind_of, with_file
+from pdpp_sources.common.attachments import kind_of, with_file
+from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.database import (
     Cell,
     DatabaseUnreadable,
@@ -29,12 +30,9 @@ from pdpp_sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
-    conversation,
     declaration,
     flag,
     key,
-    labelled,
-    marked,
     moment,
     names,
     person,
@@ -94,7 +92,7 @@ CHATS = StreamForm(
     "Name, kind and members of each conversation: phone numbers and mail addresses of people.",
     [
         key(),
-        caseless(text("name", "Name of the group, or who is in it", title=True)),
+        chat_name("Name of the group, or who is in it"),
         word("kind", "direct or group"),
         word("service", "iMessage, SMS or RCS"),
         person(
@@ -105,29 +103,14 @@ CHATS = StreamForm(
     children={"messages": ("messages", "chat_id")},
 )
 
-MESSAGES = StreamForm(
-    "messages",
+MESSAGES = chat_messages(
     "Your messages in Messages",
     "Text, author and time of every message, also what others wrote to you in confidence.",
     [
-        key(),
-        labelled(conversation(reference("chat_id", "The conversation")), "chat_name"),
-        caseless(word("chat_name", "Name of the conversation")),
+        *in_chat(said="conversation", required=False),
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(
-            sensitive(
-                written_by(
-                    marked(
-                        caseless(
-                            word(
-                                "author",
-                                "Phone number or mail address of its author; me",
-                                searched=True,
-                            )
-                        )
-                    )
-                )
-            ),
+            sensitive(message_author("author", "Phone number or mail address of its author; me")),
             PersonForm.WRITTEN,
         ),
         author_kind(),
@@ -142,11 +125,8 @@ MESSAGES = StreamForm(
         moment("edited_at", "When it was last changed or taken back"),
         flag("has_files", "Whether files came with it"),
     ],
-    time_field="sent_at",
-    views={"traffic": ("Who wrote when", ["id", "chat_id", "sent_at", "author", "is_from_me"])},
-    children={"files": ("files", "message_id"), "reactions": ("reactions", "message_id")},
-    parents={"chat": ("chats", "chat_id")},
-    semantic=["text"],
+    traffic=("Who wrote when", ["sent_at", "author", "is_from_me"]),
+    children={"reactions": ("reactions", "message_id")},
 )
 
 REACTIONS = StreamForm(

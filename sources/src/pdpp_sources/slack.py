@@ -12,16 +12,15 @@ from typing import cast
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from pdpp_sources.common import json_values
+from pdpp_sources.common.chats import chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
-    conversation,
     declaration,
     flag,
     integer,
     key,
-    labelled,
     marked,
     moment,
     names,
@@ -30,7 +29,6 @@ from pdpp_sources.common.declaration import (
     reference,
     text,
     word,
-    written_by,
 )
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
 from pdpp_sources.common.export import Export, ExportMember
@@ -69,7 +67,7 @@ CHANNELS = StreamForm(
     "Name, purpose and members of every channel and conversation.",
     [
         key(),
-        caseless(text("name", "Name of the channel", title=True)),
+        chat_name("Name of the channel"),
         word("kind", "channel, private channel, group conversation or direct conversation"),
         text("topic", "Topic"),
         text("purpose", "Purpose"),
@@ -102,16 +100,11 @@ PEOPLE = StreamForm(
     ],
     views={"names": ("Names only", ["id", "name"])},
 )
-MESSAGES = StreamForm(
-    "messages",
+MESSAGES = chat_messages(
     "What was written in Slack",
     "Text, author, time and thread of every message.",
     [
-        key(),
-        labelled(
-            conversation(reference("channel_id", "The channel", required=True)), "channel_name"
-        ),
-        caseless(word("channel_name", "Name of the channel")),
+        *in_chat("channel"),
         moment("sent_at", "When it was sent", event=True),
         person(
             marked(reference("author_id", "Who wrote it")),
@@ -119,7 +112,7 @@ MESSAGES = StreamForm(
             network="slack",
             named_by="author_name",
         ),
-        written_by(marked(caseless(word("author_name", "Name of who wrote it", searched=True)))),
+        message_author("author_name", "Name of who wrote it"),
         author_kind(),
         text("text", "What it says", title=True),
         reference("thread_id", "Messages of one thread share it"),
@@ -131,17 +124,13 @@ MESSAGES = StreamForm(
         integer("file_count", "Number of files", summed=True),
         moment("edited_at", "When it was last changed"),
     ],
-    time_field="sent_at",
-    views={
-        "traffic": (
-            "Who wrote when and where",
-            ["id", "channel_id", "channel_name", "sent_at", "author_id", "author_name"],
-        )
-    },
-    children={"files": ("files", "message_id")},
-    parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
+    chat="channel",
+    traffic=(
+        "Who wrote when and where",
+        ["channel_name", "sent_at", "author_id", "author_name"],
+    ),
+    parents={"author": ("people", "author_id")},
     threads={"thread": "thread_id"},
-    semantic=["text"],
 )
 FILES = StreamForm(
     "files",

@@ -16,17 +16,16 @@ from pathlib import PurePosixPath
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord
 from pdpp_sources.common import json_values
-from pdpp_sources.common.attachments import FILES, kind_of, with_file
+from pdpp_sources.common.attachments import kind_of, with_file
+from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
-    conversation,
     declaration,
     flag,
     integer,
     key,
-    labelled,
     marked,
     moment,
     person,
@@ -34,7 +33,6 @@ from pdpp_sources.common.declaration import (
     reference,
     text,
     word,
-    written_by,
 )
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
@@ -77,7 +75,7 @@ CHATS = StreamForm(
     "Name and kind of each chat, group and channel.",
     [
         key(),
-        caseless(text("name", "Name of the person, group or channel", title=True)),
+        chat_name("Name of the person, group or channel"),
         word("kind", "personal_chat, private_group, public_channel …, as Telegram names it"),
         moment("began_at", "When the first of its messages was sent", event=True),
     ],
@@ -85,16 +83,13 @@ CHATS = StreamForm(
     children={"messages": ("messages", "chat_id")},
 )
 
-MESSAGES = StreamForm(
-    "messages",
+MESSAGES = chat_messages(
     "Your messages on Telegram",
     "Text, author and time of every message.",
     [
-        key(),
-        labelled(conversation(reference("chat_id", "The chat", required=True)), "chat_name"),
-        caseless(word("chat_name", "Name of the chat")),
+        *in_chat(),
         moment("sent_at", "When it was sent, in UTC", event=True),
-        written_by(marked(caseless(word("author", "Who wrote it or did it", searched=True)))),
+        message_author("author", "Who wrote it or did it"),
         author_kind(),
         person(
             marked(plain("author_id", "Telegram's id of the author")),
@@ -110,11 +105,7 @@ MESSAGES = StreamForm(
         moment("edited_at", "When it was last changed"),
         integer("file_count", "Number of files", summed=True),
     ],
-    time_field="sent_at",
-    views={"traffic": ("Who wrote when", ["id", "chat_id", "chat_name", "sent_at", "author"])},
-    children={"files": ("files", "message_id")},
-    parents={"chat": ("chats", "chat_id")},
-    semantic=["text"],
+    traffic=("Who wrote when", ["chat_name", "sent_at", "author"]),
 )
 
 DECLARATION = declaration(

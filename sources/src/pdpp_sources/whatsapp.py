@@ -20,24 +20,19 @@ from pdpp_kernel.source_item import (
     stable_id,
 )
 from pdpp_kernel.texts import message
-from pdpp_sources.common.attachments import FILES, is_media, kind_of, with_file
+from pdpp_sources.common.attachments import is_media, kind_of, with_file
+from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
     author_kind,
-    caseless,
-    conversation,
     declaration,
     integer,
     key,
-    labelled,
-    marked,
     moment,
     names,
     person,
-    reference,
     text,
     word,
-    written_by,
 )
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
@@ -143,7 +138,7 @@ CHATS = StreamForm(
     "Name and people of each chat.",
     [
         key(),
-        caseless(text("name", "Name of the person or group", title=True)),
+        chat_name("Name of the person or group"),
         person(names("people", "Who wrote in it"), PersonForm.WRITTEN),
         text("people_named", "The same, to search in"),
         integer("message_count", "Number of messages", summed=True),
@@ -152,33 +147,21 @@ CHATS = StreamForm(
     time_field="began_at",
     children={"messages": ("messages", "chat_id")},
 )
-MESSAGES = StreamForm(
-    "messages",
+MESSAGES = chat_messages(
     "Your chat messages",
     "Text, author and time of every message.",
     [
-        key(),
-        labelled(conversation(reference("chat_id", "The chat", required=True)), "chat_name"),
-        caseless(word("chat_name", "Name of the chat")),
+        *in_chat(),
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
-        person(
-            written_by(
-                marked(caseless(word("author", "Who wrote it; none for notices", searched=True)))
-            ),
-            PersonForm.WRITTEN,
-        ),
+        person(message_author("author", "Who wrote it; none for notices"), PersonForm.WRITTEN),
         author_kind(),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, or left_out where media was not exported"),
         integer("file_count", "Number of files", summed=True),
     ],
-    time_field="sent_at",
-    views={"traffic": ("Who wrote when", ["id", "chat_id", "sent_at", "author"])},
-    children={"files": ("files", "message_id")},
-    parents={"chat": ("chats", "chat_id")},
-    semantic=["text"],
+    traffic=("Who wrote when", ["sent_at", "author"]),
 )
 DECLARATION = declaration(
     "whatsapp", "WhatsApp", "Chats exported from WhatsApp.", [CHATS, MESSAGES, FILES]

@@ -13,17 +13,6 @@ from pdpp_kernel.source_item import (
     SourceRecord,
     blob_of_stream,
 )
-from pdpp_sources.common.declaration import (
-    StreamForm,
-    blob,
-    file_text,
-    integer,
-    key,
-    moment,
-    reference,
-    text,
-    word,
-)
 from pdpp_sources.common.errors import MemberDamaged
 from pdpp_sources.common.export import ExportMember
 
@@ -48,24 +37,6 @@ _KINDS = MimeTypes()
 for _ending, _kind in _NEWER.items():
     _KINDS.add_type(_kind, _ending)
 UNKNOWN_KIND = "application/octet-stream"
-# The files of chats: the same stream whichever program they were sent with.
-FILES = StreamForm(
-    "files",
-    "Pictures and files in your chats",
-    "Name, kind and content of the media that was exported.",
-    [
-        key(),
-        reference("message_id", "The message", required=True),
-        moment("sent_at", "When the message was sent", event=True),
-        text("filename", "Name of the file", title=True),
-        word("mime_type", "Kind of file"),
-        integer("size_bytes", "Size in bytes", summed=True),
-        blob(),
-        *file_text(),
-    ],
-    time_field="sent_at",
-    parents={"message": ("messages", "message_id")},
-)
 
 
 def kind_of(filename: str | None) -> str | None:

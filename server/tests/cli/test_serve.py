@@ -10,7 +10,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx2
@@ -18,7 +18,7 @@ import pytest
 
 from pdpp_mcp_server.commands.exits import CommandError
 from personal_server.app.stores import open_stores
-from personal_server.cli.serve import listening
+from personal_server.cli.serve import has_address, listening
 from personal_server.cli.worker import SIGN_IN_PAGE, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
@@ -65,12 +65,24 @@ def pdpp(machine: Mapping[str, str]) -> Pdpp:
 
 
 @pytest.fixture
-def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None, None]:
-    process = started(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
+def serve(machine: Mapping[str, str]) -> Generator[Callable[..., subprocess.Popen[str]]]:
+    """Start the server with changed variables, and stop it at the end."""
+    with ExitStack() as stack:
+
+        def start(**changes: str) -> subprocess.Popen[str]:
+            environment = {**machine, **changes}
+            process = started(command("serve"), env=environment, stderr=subprocess.PIPE, text=True)
+            stack.callback(
+                lambda: WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
+            )
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def serving(serve: Callable[..., subprocess.Popen[str]]) -> subprocess.Popen[str]:
+    return serve()
 
 
 LAST_OF_GREETING = "Ctrl-C"
@@ -167,6 +179,36 @@ def test_a_busy_port_is_named_in_one_sentence() -> None:
             pass
     assert raised.value.failure.exit_code == 69
     assert str(other) not in raised.value.failure.message
+
+
+@pytest.mark.skipif(not has_address("::1"), reason="this machine has no IPv6")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_every_address_of_localhost_is_the_servers(
+    serve: Callable[..., subprocess.Popen[str]], machine: dict[str, str], workers: str
+) -> None:
+    greeting(serve(PDPP_WORKERS=workers))
+    port = int(machine["PDPP_BIND"].rpartition(":")[2])
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+        assert httpx2.get(f"http://{host}:{port}/healthz").status_code == 200
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.socket(family) as relay, pytest.raises(OSError, match="in use"):
+            relay.bind((host, port))
+
+
+@pytest.mark.skipif(not has_address("::1"), reason="this machine has no IPv6")
+@pytest.mark.parametrize(("taken", "bound"), [("::1", "127.0.0.1"), ("127.0.0.1", "[::1]")])
+def test_a_server_does_not_start_where_another_program_is_localhost(
+    pdpp: Pdpp, machine: dict[str, str], taken: str, bound: str
+) -> None:
+    port = int(machine["PDPP_BIND"].rpartition(":")[2])
+    with socket.socket(socket.AF_INET6 if ":" in taken else socket.AF_INET) as relay:
+        relay.bind((taken, port))
+        relay.listen()
+        refused = pdpp("serve", PDPP_BIND=f"{bound}:{port}")
+    assert refused.returncode == 69
+    assert f":{port}" in refused.stderr
+    assert "localhost" in refused.stderr
+    assert "ss -ltnp" in refused.stderr
 
 
 def test_who_starts_a_server_twice_is_told_that_it_runs(

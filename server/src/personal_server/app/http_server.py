@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -119,9 +119,9 @@ class HttpServer(uvicorn.Server):
         self._few.end_stalled()
         return await super().on_tick(counter)
 
-    def serve_on(self, listener: socket.socket) -> None:
+    def serve_on(self, listeners: Sequence[socket.socket]) -> None:
         """Serve until a signal."""
-        self.run(sockets=[listener])
+        self.run(sockets=list(listeners))
 
 
 def _config(

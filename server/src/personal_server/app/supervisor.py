@@ -49,14 +49,14 @@ def workers_by_default() -> int:
 class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told at its start.
 
-    Shapes: the descriptors that it inherits are `listener`, `figures` (where they are asked for),
+    Shapes: the descriptors that it inherits are `listeners`, `figures` (where they are asked for),
         `memory`, `claim` (on a file) and `line`, by which it says that it serves; the end of that
         says that nobody supervises any more; `is_first` is whether nobody was greeted yet.
     """
 
     number: int
     of: int
-    listener: int
+    listeners: tuple[int, ...]
     memory: int
     line: int = -1
     figures: int | None = None
@@ -73,7 +73,7 @@ class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def inherited(self) -> list[int]:
         """The descriptors."""
-        every = (self.listener, self.memory, self.line, self.figures, self.claim)
+        every = (*self.listeners, self.memory, self.line, self.figures, self.claim)
         return [each for each in every if each is not None]
 
 

@@ -24,6 +24,12 @@ from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import MOST_WORKERS, Settings
 
 NOBODY: Final = -1
+# Every address that answers for `localhost`, and the one beside it that does so too.
+OTHER_LOOPBACK: Final = {
+    "127.0.0.1": "::1",
+    "0.0.0.0": "::1",  # noqa: S104 (compared)
+    "::1": "127.0.0.1",
+}
 WORKER: Final = (sys.executable, "-m", "personal_server.cli.worker")
 
 
@@ -65,7 +71,7 @@ def serve(
         role = WorkerRole(
             number=-1,
             of=count,
-            listener=callers.fileno(),
+            listeners=tuple(listener.fileno() for listener in callers),
             figures=figures and figures.fileno(),
             memory=memory.descriptor,
             claim=claim,
@@ -76,14 +82,16 @@ def serve(
 
 
 @contextmanager
-def _listening_for_callers(settings: Settings) -> Generator[socket.socket, None, None]:
-    """The socket of the server; who starts it twice is told that it runs.
+def _listening_for_callers(settings: Settings) -> Generator[list[socket.socket], None, None]:
+    """The sockets of the server; who starts it twice is told that it runs.
 
     Raises: CommandError (`unavailable`).
     """
     with ExitStack() as stack:
         try:
-            callers = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+            callers = stack.enter_context(
+                listening_by_every_name(settings.bind_host, settings.bind_port)
+            )
         except CommandError:
             if not is_served(settings):
                 raise
@@ -116,6 +124,49 @@ def figures_listener(settings: Settings) -> AbstractContextManager[socket.socket
 
 
 @contextmanager
+def listening_by_every_name(host: str, port: int) -> Generator[list[socket.socket], None, None]:
+    """The listening sockets of an address, and of the other one that `localhost` stands for.
+
+    Browsers try `::1` first. Whoever listens there is `localhost` to the owner's browser: the
+    passkeys, cookies and tokens of this server would go to another user of the machine.
+    Raises: CommandError (`unavailable`).
+    """
+    other = OTHER_LOOPBACK.get(host)
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(listening(host, port))]
+        if other is not None and has_address(other):
+            sockets.append(_other_loopback(stack, other, sockets[0].getsockname()[1]))
+        yield sockets
+
+
+def _other_loopback(stack: ExitStack, host: str, port: int) -> socket.socket:
+    try:
+        return stack.enter_context(listening(host, port))
+    except CommandError as error:
+        raise CommandError(
+            "unavailable",
+            f"{error.failure.message} A browser that opens http://localhost:{port} could reach"
+            " that program instead of this server, and sign you in there.",
+            f"Find out whose it is: ss -ltnp 'sport = :{port}'. End it, or choose another port for"
+            f" every command: export PDPP_BIND=127.0.0.1:{port + 1}",
+        ) from None
+
+
+def has_address(host: str) -> bool:
+    """Whether this machine has an address: there may be no IPv6 on it."""
+    try:
+        with socket.socket(_family_of(host), socket.SOCK_STREAM) as trial:
+            trial.bind((host, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _family_of(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+@contextmanager
 def listening(
     host: str, port: int, variable: str = "PDPP_BIND"
 ) -> Generator[socket.socket, None, None]:
@@ -123,11 +174,12 @@ def listening(
 
     Raises: CommandError (`unavailable`).
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    address = f"{host}:{port}"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     # Named as TCP, or asyncio leaves Nagle's delay on and small answers take 40 ms.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+    with socket.socket(_family_of(host), socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == "::1":
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
             listener.bind((host, port))
         except OSError as error:

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,8 @@ def serve_as(role: WorkerRole) -> None:
     share = Share(SharedMemory(role.memory, Seat(role.number, role.of)), role.claim)
     has_figures = role.figures is not None and role.leads
     figures = socket.socket(fileno=role.figures) if has_figures else None
-    listeners = Listeners(socket.socket(fileno=role.listener), figures)
+    callers = [socket.socket(fileno=descriptor) for descriptor in role.listeners]
+    listeners = Listeners(callers, figures)
     line = socket.socket(fileno=role.line)
     _serve(settings, log_file, listeners, share, greets=role.is_first, line=line)
 
@@ -82,7 +84,7 @@ def serve_as(role: WorkerRole) -> None:
 def serve_alone(
     settings: Settings,
     log_file: LogFile | None,
-    callers: socket.socket,
+    callers: Sequence[socket.socket],
     figures: socket.socket | None,
 ) -> None:
     """Serve until a signal, as the only process."""
@@ -93,7 +95,7 @@ def serve_alone(
 class Listeners:
     """Where callers come, and where figures are asked for, if anywhere."""
 
-    callers: socket.socket
+    callers: Sequence[socket.socket]
     figures: socket.socket | None
 
 
@@ -110,7 +112,8 @@ def _serve(
     long_life.share_one_heap()
     with open_server(settings, share=share) as server:
         require_password(server.sign_in, settings)
-        listeners.callers.listen()  # from here on callers wait instead of being refused
+        for listener in listeners.callers:
+            listener.listen()  # from here on callers wait instead of being refused
         if greets:
             greet(server, settings, Console(stderr=True, highlight=False))
         most = connections_within(settings.max_connections, raise_descriptor_limit())

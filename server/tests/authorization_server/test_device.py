@@ -128,6 +128,46 @@ async def test_on_a_loopback_origin_the_owner_profile_starts_at_once(app: Any) -
     assert codes["user_code"]
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"origin": "https://attacker.example"},
+        {"origin": "null"},
+        {"origin": "https://me.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+async def test_no_page_acts_as_the_owners_program(app: Any, page: dict[str, str]) -> None:
+    app.sign_owner_in()
+    codes = await begin(app, client_id="pdpp-owner-cli", scope="pdpp:owner")
+    handle = app.server.requesting.find_device(codes["user_code"], OWNER).request_id
+    app.server.requesting.approve_owner_device(handle, OWNER)
+    client = {"client_id": "pdpp-owner-cli"}
+    forms = {
+        "/oauth/device_authorization": {**client, "scope": "pdpp:owner"},
+        "/oauth/token": {**client, "grant_type": DEVICE, "device_code": codes["device_code"]},
+        "/oauth/revoke": {**client, "token": codes["device_code"]},
+    }
+    for path, form in forms.items():
+        refused = await app.http.post(path, data=form, headers=page)
+        assert (refused.status_code, refused.json()["error"]) == (400, "unauthorized_client")
+        assert not [name for name in refused.headers if name.startswith("access-control")]
+    assert (await poll(app, codes)).json()["scope"] == "pdpp:owner"
+
+
+async def test_answers_of_the_owners_program_are_readable_by_no_page(app: Any) -> None:
+    app.sign_owner_in()
+    form = {"client_id": "pdpp-owner-cli", "scope": "pdpp:owner"}
+    own = await app.http.post(
+        "/oauth/device_authorization", data=form, headers={"sec-fetch-site": "none"}
+    )
+    assert own.status_code == 200
+    assert "access-control-allow-origin" not in own.headers
+    other = await app.post("/oauth/device_authorization", client_id="pdpp-cli")
+    assert other.headers["access-control-allow-origin"] == "*"
+
+
 async def test_the_owner_profile_gives_an_owner_token(app: Any) -> None:
     app.sign_owner_in()
     codes = await begin(app, client_id="pdpp-owner-cli", scope="pdpp:owner")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
-from pdpp_kernel.oauth_errors import BadRequest, InvalidClient
+from pdpp_kernel.oauth_errors import BadRequest, InvalidClient, UnauthorizedClient
 from personal_server.authorization_server.client_assertions import (
     ASSERTION_TYPE,
     UnknownKey,
@@ -84,8 +84,10 @@ class Clients:
         """The client that calls an endpoint.
 
         `stale` lets an older document do (refresh, revocation).
-        Raises: InvalidClient, BadRequest.
+        Raises: InvalidClient, BadRequest, UnauthorizedClient.
         """
+        if call.is_of_owner and call.is_of_page:
+            raise UnauthorizedClient("A page in a browser cannot act as the owner's own program.")
         assertion = call.parameters.get("client_assertion")
         if assertion is None and "client_assertion_type" in call.parameters:
             raise BadRequest("The assertion is missing.", param="client_assertion")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pdpp_kernel.oauth_errors import BadRequest
 from pdpp_kernel.texts import message
+from personal_server.consent.client_registration import OWNER_CLI_CLIENT
 from personal_server.granting.audit import Acting
 from personal_server.web.forms import form_fields
 from personal_server.web.limits import network_of
@@ -56,6 +57,24 @@ class EndpointRequest:
     def network(self) -> str:
         """Whose address that is, as limits count."""
         return network_of(self.address)
+
+    @property
+    def is_of_owner(self) -> bool:
+        """Whether the client that it names is the owner's own program."""
+        return self.parameters.get("client_id") == OWNER_CLI_CLIENT
+
+    @property
+    def is_of_page(self) -> bool:
+        """Whether a page in a browser sends it.
+
+        Every browser names the page's origin where a form or a script posts to another one, and
+        what it says in `Sec-Fetch-Site` no script can change.
+        """
+        headers = self.request.headers
+        return "origin" in headers or headers.get("sec-fetch-site", "none") not in (
+            "none",
+            "same-origin",
+        )
 
     def acting(self, actor: str = "client") -> Acting:
         """Who acts, for the audit trail."""

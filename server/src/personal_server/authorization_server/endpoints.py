@@ -43,8 +43,11 @@ class EndpointRoute(RouteDeclaration):
     page: bool = field(default=False, kw_only=True)
 
 
-class AuthorizationApplication(Surface[EndpointRoute, None]):
-    """The application of the endpoints; each judges for itself who calls."""
+class AuthorizationApplication(Surface[EndpointRoute, EndpointRequest]):
+    """The application of the endpoints; each judges for itself who calls.
+
+    Shapes: `caller` of an exchange is the call, with the client that it names.
+    """
 
     def __init__(self, routes: Sequence[EndpointRoute], error_page: ErrorPage = plain_page) -> None:
         super().__init__(RouteTable(routes, "There is nothing at this address."))
@@ -55,10 +58,10 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
         """Method and path of every endpoint."""
         return frozenset((route.method, route.pattern) for route in self.table.routes)
 
-    async def identify(self, exchange: Exchange[EndpointRoute, None]) -> None:
+    async def identify(self, exchange: Exchange[EndpointRoute, EndpointRequest]) -> None:
         """Leave it to the endpoint: a client proves itself in the body that is read later."""
 
-    async def answer(self, exchange: Exchange[EndpointRoute, None]) -> Response:
+    async def answer(self, exchange: Exchange[EndpointRoute, EndpointRequest]) -> Response:
         """Let the endpoint answer."""
         route, request = exchange.route, exchange.request
         call = EndpointRequest(request, exchange.path, body=exchange.body)
@@ -68,10 +71,16 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
         elif route.body is FORM_BODY:
             parameters, resources = parse_form(exchange.body)
             call = replace(call, parameters=parameters, resources=resources)
+        exchange.caller = call
         return await route.endpoint(call)
 
+    def is_readable_anywhere(self, exchange: Exchange[EndpointRoute, EndpointRequest]) -> bool:
+        """As the route says, but never what the owner's own programs are told."""
+        caller = exchange.caller
+        return super().is_readable_anywhere(exchange) and not (caller and caller.is_of_owner)
+
     def refuse(
-        self, exchange: Exchange[EndpointRoute, None], error: PersonalServerError
+        self, exchange: Exchange[EndpointRoute, EndpointRequest], error: PersonalServerError
     ) -> Response:
         """A page where a browser asks, else the family of the path.
 
@@ -90,7 +99,9 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
             with_proof=shows_proof(request.headers.get("authorization")),
         )
 
-    def complete(self, exchange: Exchange[EndpointRoute, None], response: Response) -> None:
+    def complete(
+        self, exchange: Exchange[EndpointRoute, EndpointRequest], response: Response
+    ) -> None:
         """Nothing is kept that does not say so."""
         del exchange
         if "cache-control" not in response.headers:

@@ -106,6 +106,13 @@ class Surface(ABC, Generic[D, C]):
     def refuse(self, exchange: Exchange[D, C], error: PersonalServerError) -> Response:
         """How an error looks."""
 
+    def is_readable_anywhere(self, exchange: Exchange[D, C]) -> bool:
+        """Whether pages of other origins may read the answer."""
+        route = exchange.found
+        if route is not None:
+            return route.cors
+        return exchange.match is not None and bool(exchange.match.cors_methods)
+
     def complete(self, exchange: Exchange[D, C], response: Response) -> None:
         """Add what this surface says on every answer."""
 
@@ -139,7 +146,7 @@ class Surface(ABC, Generic[D, C]):
         if exchange.found is not None:
             note(request.scope, route=exchange.found.name)
         set_fixed_headers(response, request.request_id)
-        if _is_readable_anywhere(exchange):
+        if self.is_readable_anywhere(exchange):
             response.headers.update(READABLE_ANYWHERE)
         self.complete(exchange, response)
         return response
@@ -192,10 +199,3 @@ class Surface(ABC, Generic[D, C]):
 def note(scope: Scope, **said: str) -> None:
     """Say of a request what its traffic is counted by."""
     scope.setdefault("state", {}).update(said)
-
-
-def _is_readable_anywhere(exchange: Exchange[D, C]) -> bool:
-    route = exchange.found
-    if route is not None:
-        return route.cors
-    return exchange.match is not None and bool(exchange.match.cors_methods)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from personal_server.consent.narrowings import Narrowing
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.granting.audit import Acting
+from personal_server.granting.local_grants import LocalChange, LocalGranting
 from personal_server.storage.authorization import FamilyRow, GrantRow, PackageRow
 
 pytestmark = pytest.mark.anyio
@@ -117,6 +119,22 @@ async def test_the_owner_ends_anything_even_what_cannot_be_read(app: Any, detail
     unknown = await app.http.post("/grants/grt_none/revoke", headers=bearer(owner))
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
     assert (await app.http.post(path)).status_code == 401
+
+
+@pytest.mark.parametrize("by", ["owner", "client"])
+async def test_an_id_from_before_a_change_ends_the_access_that_lives(
+    app: Any, details: Any, by: str
+) -> None:
+    body = await app.connect(authorization_details=details())
+    old = body["grant_id"]
+    server = app.server
+    granting = LocalGranting(server.store, lambda: server.catalog, server.clock, server.bytes_of)
+    asked = LocalChange(old, Narrowing(expiry="30d"))
+    new = granting.change(asked, granting.preview_change(asked), OWNER).grant_id
+    token = await owner_token(app) if by == "owner" else body["access_token"]
+    answer = await app.http.post(f"/grants/{old}/revoke", headers=bearer(token))
+    assert (answer.json()["grant_id"], answer.json()["status"]) == (new, "revoked")
+    assert all(row.reason is not None for row in server.rows(GrantRow))
 
 
 async def test_an_owner_session_ends_too(server: Any, app: Any) -> None:

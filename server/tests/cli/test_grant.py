@@ -317,6 +317,40 @@ def test_a_grant_is_narrowed_and_its_credential_goes_on(terminal: Any) -> None:
     assert made["grant_id"] in terminal.out
 
 
+@pytest.mark.parametrize(
+    ("command", "column", "value"),
+    [
+        (("revoke",), "reason", "owner"),
+        (("pause",), "hold", "owner"),
+        (("rename", "Tax office"), "name", "Tax office"),
+        (("change", "--stream", "transactions:amount", "--yes"), "reason", "replaced"),
+    ],
+)
+def test_an_id_from_before_a_change_means_the_access_that_lives(
+    terminal: Any, command: tuple[str, ...], column: str, value: str
+) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    old = made["grant_id"]
+    new = terminal.json("grant", "change", old, "--expires", "30d", "--yes")["id"]
+    name, *rest = command
+    assert terminal.run("grant", name, old, *rest) == 0
+    (row,) = [row for row in terminal.house.rows(GrantRow) if row.grant_id == new]
+    assert getattr(row, column) == value
+    assert new in terminal.err + terminal.out
+
+
+def test_limits_and_pauses_of_an_old_id_are_those_of_its_successor(terminal: Any) -> None:
+    old = terminal.json(*AGENT, "--source", "bank", "--yes")["grant_id"]
+    new = terminal.json("grant", "change", old, "--expires", "30d", "--yes")["id"]
+    assert terminal.run("grant", "limit", old, "--records", "1000") == 0
+    assert terminal.json("grant", "show", new)["limits_per_day"]["records"] == 1000
+    assert terminal.run("grant", "pause", new) == 0
+    assert terminal.run("grant", "resume", old) == 0
+    assert {row.hold for row in terminal.house.rows(GrantRow)} == {"none"}
+    assert terminal.run("grant", "show", old) == 0
+    assert new in terminal.err
+
+
 def test_giving_more_is_left_to_the_page(terminal: Any) -> None:
     made = terminal.json(*AGENT, "--source", "bank", "--stream", "transactions:amount", "--yes")
     change = ("grant", "change", made["grant_id"], "--yes")

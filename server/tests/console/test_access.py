@@ -293,6 +293,29 @@ def test_an_access_is_narrowed_on_a_page(house: Household, browser: Browser) -> 
     assert [row.grant_id for row in house.rows(TokenRow)] == [after.grant_id]
 
 
+@pytest.mark.parametrize(
+    ("action", "column", "value"),
+    [("revoke", "reason", "owner"), ("pause", "hold", "owner"), ("name", "name", "Tax office")],
+)
+def test_the_page_of_before_a_change_acts_on_the_access_that_lives(
+    house: Household, browser: Browser, action: str, column: str, value: str
+) -> None:
+    allow(browser, house.ask(mail_request(fields=["subject", "body"])))
+    (before,) = house.rows(GrantRow)
+    house.collect()
+    old = f"/owner/access/{before.grant_id}"
+    stale = browser.get(old)
+    path = begin_change(browser, before.grant_id)
+    press(
+        browser, choose(browser, browser.get(path), path, "preview", drop="body"), path, "approve"
+    )
+    (after,) = [row for row in house.rows(GrantRow) if row.reason is None]
+    done = browser.submit(stale, f"{old}/{action}", **({"name": value} if action == "name" else {}))
+    assert done.headers["location"] == f"/owner/access/{after.grant_id}"
+    (row,) = [row for row in house.rows(GrantRow) if row.grant_id == after.grant_id]
+    assert getattr(row, column) == value
+
+
 def test_to_give_more_needs_a_fresh_sign_in(house: Household, browser: Browser) -> None:
     allow(browser, house.ask(mail_request(fields=["subject"])))
     (before,) = house.rows(GrantRow)

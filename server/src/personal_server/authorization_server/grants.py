@@ -27,6 +27,7 @@ from personal_server.domain.possession import PresentedToken
 from personal_server.enforcement.authority import read_authority
 from personal_server.granting.audit import Acting
 from personal_server.granting.consent_receipts import ConsentReceipt, ConsentReceipts
+from personal_server.granting.holdings import current_id
 from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
@@ -174,6 +175,7 @@ class Grants:
         if judged is None or not may_end(judged):
             raise InvalidToken("The access token is not valid.")
         owner = judged.row.kind == "owner"
+        held_id = await anyio.to_thread.run_sync(self._current_id, held_id)
         own = judged.row.grant_id if kind == "grant" else judged.row.package_id
         if not owner and own != held_id:
             raise NotFound("There is no such grant or package.")
@@ -186,10 +188,14 @@ class Grants:
         now_ns = self._clock()
         with self._store.write() as writer:
             end = end_grant if kind == "grant" else end_package
-            ended = end(writer, held_id, reason, acting, now_ns)
+            ended = end(writer, current_id(writer, held_id, now_ns), reason, acting, now_ns)
         if ended is None:
             raise NotFound("There is no such grant or package.")
         return _shown_ended(ended)
+
+    def _current_id(self, held_id: str) -> str:
+        with self._store.read() as reader:
+            return current_id(reader, held_id, self._clock())
 
     def _judged(self, presented: PresentedToken) -> JudgedToken | None:
         with self._store.read() as reader:

@@ -41,6 +41,7 @@ from personal_server.granting.grant_successors import rename_access
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,
+    current_id,
     list_held,
     show_held,
     token_binding,
@@ -206,11 +207,20 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
             Print JSON.
         """
         with open_store() as store, store.authorization.read() as reader:
+            _current(reader, id, store.clock())
             held, figures, binding = _shown(reader, id, store.clock())
         if json:
             print_json({**_held_json(held), "token_binding": binding, **_figures_json(figures)})
         else:
             _print_held(held, binding, figures, console())
+
+    for add in (_add_ends, _add_changes, _add_pauses, _add_limits, _add_receipts):
+        add(app, open_store)
+    return app
+
+
+def _add_ends(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """End grants."""
 
     @app.command
     def revoke(id: str, *, json: bool = False) -> None:
@@ -225,19 +235,16 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         """
         with open_store() as store:
             with store.authorization.write() as writer:
-                ended = end_access(writer, id, "owner", local_acting(), store.clock())
+                held_id = _current(writer, id, store.clock())
+                ended = end_access(writer, held_id, "owner", local_acting(), store.clock())
             if ended is None:
                 raise _unknown()
             with store.authorization.read() as reader:
-                held = _found(show_held(reader, id, store.clock()))
+                held = _found(show_held(reader, held_id, store.clock()))
         if json:
             print_json(_held_json(held))
         else:
             console().print(f"{held.id} is {held.status}.")
-
-    for add in (_add_changes, _add_pauses, _add_limits, _add_receipts):
-        add(app, open_store)
-    return app
 
 
 def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
@@ -256,6 +263,7 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
             Print JSON.
         """
         with open_store() as store, store.authorization.read() as reader:
+            _current(reader, id, store.clock())
             found = store.receipts.of(reader, id, store.clock())
         if found is None:
             raise _unknown()
@@ -325,10 +333,11 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
             The name; without one, the name that the app gives itself.
         """
         with open_store() as store, store.authorization.write() as writer:
-            if not rename_access(writer, id, name, local_acting(), store.clock()):
+            held_id = _current(writer, id, store.clock())
+            if not rename_access(writer, held_id, name, local_acting(), store.clock()):
                 raise _unknown()
-            held = _found(show_held(writer, id, store.clock()))
-        words().print(Text(f"Renamed {id} to {held.title}."))
+            held = _found(show_held(writer, held_id, store.clock()))
+        words().print(Text(f"Renamed {held_id} to {held.title}."))
 
 
 def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
@@ -349,9 +358,10 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
             A grant or package id.
         """
         with open_store() as store, store.authorization.write() as writer:
-            if pause_access(writer, id, local_acting(), store.clock()) is None:
+            held_id = _current(writer, id, store.clock())
+            if pause_access(writer, held_id, local_acting(), store.clock()) is None:
                 raise _unknown()
-        words().print(f"{id} is paused. Resume it with: pdpp grant resume {id}")
+        words().print(f"{held_id} is paused. Resume it with: pdpp grant resume {held_id}")
 
     @app.command
     def resume(
@@ -372,7 +382,11 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
             with store.authorization.write() as writer:
                 query = HeldQuery(store.clock(), lasts=True)
                 held = list_held(writer, query) if all else ()
-                chosen = [one.id for one in held] if id is None else [id]
+                chosen = (
+                    [one.id for one in held]
+                    if id is None
+                    else [_current(writer, id, store.clock())]
+                )
                 moved = [
                     resume_access(writer, one, local_acting(), store.clock()) for one in chosen
                 ]
@@ -438,13 +452,14 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
                 "See `pdpp grant limit --help`.",
             )
         with open_store() as store, store.authorization.write() as writer:
-            held = _found(show_held(writer, id, store.clock()))
+            held_id = _current(writer, id, store.clock())
+            held = _found(show_held(writer, held_id, store.clock()))
             limits = reading_figures(writer, held.id, store.clock()).limits
             limit_reading(writer, replace(limits, **changes), local_acting(), store.clock())
             if events == "never":
                 grant_ids = {grant.grant_id for grant in held.grants}
                 pause_all(writer, grant_ids, local_acting(), store.clock())
-        words().print(f"{id}: {limit_words(replace(limits, **changes))}.")
+        words().print(f"{held_id}: {limit_words(replace(limits, **changes))}.")
 
     @app.command
     def dismiss(id: str) -> None:
@@ -456,7 +471,8 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             A grant or package id.
         """
         with open_store() as store, store.authorization.write() as writer:
-            held = _found(show_held(writer, id, store.clock()))
+            held_id = _current(writer, id, store.clock())
+            held = _found(show_held(writer, held_id, store.clock()))
             count = dismiss_alarms(writer, held.id, local_acting(), store.clock())
         words().print(f"{counted(count, 'alarm')} dismissed.")
 
@@ -605,6 +621,14 @@ def _shown(
     """Everything that is shown of one."""
     held = _found(show_held(reader, held_id, now_ns))
     return held, reading_figures(reader, held.id, now_ns), token_binding(reader, held)
+
+
+def _current(reader: AuthorizationReader, held_id: str, now_ns: int) -> str:
+    """The id that it goes on by; where a change gave it a new one, that is said."""
+    current = current_id(reader, held_id, now_ns)
+    if current != held_id:
+        words().print(f"{held_id} was changed, and {current} took its place.", soft_wrap=True)
+    return current
 
 
 def _found(held: Holding | None) -> Holding:

@@ -5,7 +5,8 @@ Source: docs/contract/authorization-server.md 13.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import orjson
@@ -41,6 +42,7 @@ from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges
 from personal_server.granting.grant_successors import rename_access
 from personal_server.granting.holdings import (
     Holding,
+    current_id,
     lineage_of,
     list_held,
     show_held,
@@ -58,6 +60,7 @@ from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,
     AuthorizationStore,
+    AuthorizationWriter,
     HeldQuery,
     ReviewArtifactRow,
     TokenRow,
@@ -161,10 +164,15 @@ class AccessPages:
             },
         )
 
+    @contextmanager
+    def _write(self, visit: PageRequest) -> Generator[tuple[AuthorizationWriter, str]]:
+        """The store, and the id that the access of this page goes on by if it was changed since."""
+        with self.authorization.write() as writer:
+            yield writer, current_id(writer, visit.path["id"], self.clock())
+
     def revoke(self, visit: PageRequest) -> Response:
         """End it; the next request of the app finds it closed.  Raises: NotFound."""
-        held_id = visit.path["id"]
-        with self.authorization.write() as writer:
+        with self._write(visit) as (writer, held_id):
             ended = end_access(writer, held_id, "owner", acting(visit), self.clock())
         if ended is None:
             raise _unknown()
@@ -180,16 +188,15 @@ class AccessPages:
 
         Raises: NotFound, InvalidRequest.
         """
-        held_id, name = visit.path["id"], visit.value("name") or ""
-        with self.authorization.write() as writer:
+        name = visit.value("name") or ""
+        with self._write(visit) as (writer, held_id):
             if not rename_access(writer, held_id, name, acting(visit), self.clock()):
                 raise _unknown()
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
     def pause(self, visit: PageRequest) -> Response:
         """Let it wait.  Raises: NotFound."""
-        held_id = visit.path["id"]
-        with self.authorization.write() as writer:
+        with self._write(visit) as (writer, held_id):
             paused = pause_access(writer, held_id, acting(visit), self.clock())
         if paused is None:
             raise _unknown()
@@ -197,8 +204,7 @@ class AccessPages:
 
     def resume(self, visit: PageRequest) -> Response:
         """Let what waits go on.  Raises: NotFound."""
-        held_id = visit.path["id"]
-        with self.authorization.write() as writer:
+        with self._write(visit) as (writer, held_id):
             resumed = resume_access(writer, held_id, acting(visit), self.clock())
         if resumed is None:
             raise _unknown()
@@ -206,8 +212,7 @@ class AccessPages:
 
     def dismiss(self, visit: PageRequest) -> Response:
         """Dismiss what was unusual.  Raises: NotFound."""
-        held_id = visit.path["id"]
-        with self.authorization.write() as writer:
+        with self._write(visit) as (writer, held_id):
             _found(show_held(writer, held_id, self.clock()))
             dismiss_alarms(writer, held_id, acting(visit), self.clock())
         return self.pages.go(visit, f"/owner/access/{held_id}")
@@ -217,8 +222,8 @@ class AccessPages:
 
         Raises: NotFound, InvalidRequest.
         """
-        held_id, now_ns = visit.path["id"], self.clock()
-        with self.authorization.write() as writer:
+        now_ns = self.clock()
+        with self._write(visit) as (writer, held_id):
             held = _found(show_held(writer, held_id, now_ns))
             wanted = visit.path["subscription"]
             rows = [r for r in subscriptions_of(writer, held) if r.subscription_id == wanted]
@@ -237,9 +242,8 @@ class AccessPages:
 
     def limit(self, visit: PageRequest) -> Response:
         """Set how much may be read on a day.  Raises: NotFound, InvalidRequest."""
-        held_id = visit.path["id"]
-        limits = parse_limits(visit, held_id)
-        with self.authorization.write() as writer:
+        with self._write(visit) as (writer, held_id):
+            limits = parse_limits(visit, held_id)
             held = _found(show_held(writer, held_id, self.clock()))
             limit_reading(writer, limits, acting(visit), self.clock())
             if not limits.events:

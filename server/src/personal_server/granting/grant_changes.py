@@ -22,7 +22,7 @@ from personal_server.consent.credentials import REQUEST, RandomBytes, new_id
 from personal_server.consent.selections import Selection
 from personal_server.consent.successors import change_selections
 from personal_server.granting.audit import Acting, Subject, audit
-from personal_server.granting.holdings import Holding, show_held, successor_of
+from personal_server.granting.holdings import Holding, successor_of
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -78,7 +78,7 @@ def change_request(
 
     Raises: NotFound, RequestClosed.
     """
-    held = show_held(reader, held_id, now_ns)
+    held = successor_of(reader, held_id, now_ns)
     if held is None:
         raise NotFound("There is no such access.", next_step="See the list of who has access.")
     if _is_over(held):
@@ -94,7 +94,7 @@ def change_request(
         created_at_ns=now_ns,
         opened_at_ns=now_ns,
         expires_at_ns=now_ns + CHANGE_NS,
-        replaces=held_id,
+        replaces=held.id,
     )
 
 

@@ -258,6 +258,15 @@ def successor_of(reader: AuthorizationReader, held_id: str, now_ns: int) -> Hold
     return line[-1] if line else None
 
 
+def current_id(reader: AuthorizationReader, held_id: str, now_ns: int) -> str:
+    """The id that a grant or package goes on by: of the newest that succeeds it, or its own.
+
+    Whoever ends or pauses an access by an id from before a change means the access that lives.
+    """
+    held = successor_of(reader, held_id, now_ns)
+    return held_id if held is None else held.id
+
+
 def lineage_of(reader: AuthorizationReader, held_id: str, now_ns: int) -> tuple[Holding, ...]:
     """A grant or package with all that it succeeds and that succeed it, the first one first."""
     held = show_held(reader, held_id, now_ns)

@@ -75,7 +75,8 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
         version_flags=["--version"],
         default_parameter=cyclopts.Parameter(negative=()),
     )
-    for name, (path, text) in {**others, **OWN}.items():
+    # those of other parts stand first, and win where a name is theirs too
+    for name, (path, text) in {**others, **OWN, **others}.items():
         app.command(path, name=name, help=text)
     return app
 
@@ -83,5 +84,7 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
 def run(arguments: Callable[[], Sequence[str]] = lambda: sys.argv[1:]) -> NoReturn:
     """Run the entry point `pdpp`."""
     given = list(arguments())
-    beside: Commands | None = {} if given and given[0] in OWN else None
+    # the server shows its own part of `status`, so that name alone may be another part's
+    is_ours = bool(given) and given[0] in OWN and given[0] != "status"
+    beside: Commands | None = {} if is_ours else None
     sys.exit(run_app(command_line(beside), given))

@@ -49,17 +49,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         json
             Print JSON.
         """
-        cache = around.cache(cache_root)
-        urls = cache.providers() if url is None else (normalize_provider_url(url),)
-        if not urls:
-            raise CommandError("not_connected", "No server is connected here.", connect_hint("URL"))
-        found = [_read_standing(around, cache_root, one) for one in urls]
-        if json:
-            print_json([one.as_json() for one in found])
-        else:
-            for one in found:
-                one.print()
-        return max(one.exit_code for one in found)
+        return show_access(around, url, cache_root, as_json=json)
 
     @app.command
     def token(url: str, *, cache_root: CacheRoot = None) -> None:
@@ -114,6 +104,25 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
             print_json({"provider_url": origin, "disconnected": True, "local": local})
         else:
             words().print(f"Disconnected from {origin}.")
+
+
+def show_access(
+    around: CommandContext, url: str | None, root: Path | None, *, as_json: bool
+) -> int:
+    """Print what the credentials of this directory, or that of one server, stand for.
+
+    Returns the worst exit code of them.  Raises: CommandError (`not_connected`).
+    """
+    urls = around.cache(root).providers() if url is None else (normalize_provider_url(url),)
+    if not urls:
+        raise CommandError("not_connected", "No server is connected here.", connect_hint("URL"))
+    found = [_read_standing(around, root, one) for one in urls]
+    if as_json:
+        print_json([one.as_json() for one in found])
+    else:
+        for one in found:
+            one.print()
+    return max(one.exit_code for one in found)
 
 
 def _give_back(exchange: ProviderExchange, credential: Credential) -> None:

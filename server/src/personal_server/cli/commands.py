@@ -25,6 +25,10 @@ COMMANDS: Commands = {
         "personal_server.cli.serve:serve",
         "Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.",
     ),
+    "status": (
+        "personal_server.cli.server_status:status",
+        "Show this machine's server, the servers connected here, and what you may read.",
+    ),
     "service": (
         "personal_server.cli.service_command:service",
         "Start the server automatically at login.",

@@ -1,0 +1,93 @@
+"""`pdpp status` where the server is installed: the server of this machine, then what is connected.
+
+Source: docs/contract/authorization-server.md 14.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+
+from pdpp_kernel.texts import counted
+from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
+from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.status import show_access
+from pdpp_mcp_server.commands.tables import console, minute, print_facts
+from pdpp_mcp_server.rs_client.discovery import ProviderExchange
+from personal_server.app.backup_schedule import schedule_of
+from personal_server.app.stores import Stores, command_origin, open_stores
+from personal_server.cli.findings import GOOD, WRONG
+from personal_server.cli.health_findings import REACHABLE, server_findings
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import Settings
+from personal_server.storage.authorization import HeldQuery
+
+
+def status_command(around: CommandContext) -> Callable[..., int]:
+    """The command `pdpp status`."""
+
+    def status(url: str | None = None, *, cache_root: CacheRoot = None, json: bool = False) -> int:
+        """Show this machine's server, the servers connected here, and what you may read.
+
+        Parameters
+        ----------
+        url
+            Only this connected server.
+        cache_root
+            The folder of the credentials.
+        json
+            Print what is connected as JSON.
+        """
+        settings = settings_or_exit()
+        if json or url is not None or not keeps_records(settings):
+            return show_access(around, url, cache_root, as_json=json)
+        print_server(around.exchange(), settings, console())
+        try:
+            return show_access(around, url, cache_root, as_json=False)
+        except CommandError as error:
+            if error.failure.code != "not_connected":
+                raise
+            console().print("This directory is connected to no server as an app.")
+            return 0
+
+    return status
+
+
+def keeps_records(settings: Settings) -> bool:
+    """Whether a server was ever used with these settings."""
+    return settings.database_url is not None or settings.database_path.exists()
+
+
+def print_server(exchange: ProviderExchange, settings: Settings, out: Console) -> None:
+    """What a server keeps, who may read it, and what needs attention."""
+    out.print(f"{settings.server_name}, in {settings.data_dir}", style="bold", markup=False)
+    with open_stores(settings, serving=False) as stores:
+        print_facts(_facts(stores, settings), out, "  ")
+    findings = list(server_findings(exchange, settings))
+    if any(found.name == REACHABLE and found.state == GOOD for found in findings):
+        print_facts([("server", f"runs at {command_origin(settings)}")], out, "  ")
+    wrong = [found for found in findings if found.state == WRONG]
+    print_facts([("attention", f"{found.detail}. {found.mend}") for found in wrong], out, "  ")
+    out.print()
+
+
+def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
+    with stores.records.snapshot() as snapshot:
+        records = sum(stored.record_count for stored in snapshot.stored_streams())
+        accounts = len(snapshot.connections())
+    yield "records", f"{counted(records, 'record')} in {counted(accounts, 'account')}"
+    with stores.authorization.read() as reader:
+        lasting = reader.count_held(HeldQuery(stores.clock(), lasts=True))
+    if lasting:
+        yield "access", f"{counted(lasting, 'app')} may read some of them: pdpp grant list"
+    else:
+        yield "access", "no app may read any of them: pdpp serve says how to connect one"
+    made = [row.made_at for row in stores.upkeep.backups()]
+    if made:
+        yield "backup", f"the newest is of {minute(made[0])}"
+    elif schedule_of(stores, settings) is None:
+        yield "backup", "none, and none is scheduled: pdpp backup FOLDER --every 1d"
+
+
+status = status_command(CommandContext())

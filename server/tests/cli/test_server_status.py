@@ -1,0 +1,52 @@
+"""What `pdpp status` says of the server of this machine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pdpp_mcp_server.rs_client.credentials import ProviderUnavailable
+from pdpp_mcp_server.rs_client.discovery import JsonResponse
+from personal_server.app.stores import open_stores
+from personal_server.cli.server_status import keeps_records, print_server
+from personal_server.settings import Settings
+
+
+class Answering:
+    """A server that is well, or none."""
+
+    def __init__(self, *, runs: bool) -> None:
+        self.runs = runs
+
+    def get(self, url: str) -> JsonResponse:
+        del url
+        if not self.runs:
+            raise ProviderUnavailable("Nobody answers.", "Start it.")
+        return JsonResponse(200, {"status": "ok"}, {})
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made = Settings(data_dir=tmp_path / "data")
+    with open_stores(made, serving=False):
+        pass
+    return made
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_it_names_what_is_kept_and_whether_it_runs(settings: Settings, *, runs: bool) -> None:
+    out = Console(width=100, record=True, file=io.StringIO())
+    print_server(Answering(runs=runs), settings, out)  # type: ignore[arg-type]
+    lines = [line.split(maxsplit=1) for line in out.export_text().splitlines() if line.strip()]
+    facts = {line[0]: line[1] for line in lines[1:] if len(line) == 2}
+    assert facts["records"].startswith("0 records in 0 accounts")
+    assert "no app" in facts["access"]
+    assert "pdpp backup" in facts["backup"]
+    assert ("server" in facts, "attention" in facts) == (runs, not runs)
+
+
+def test_without_a_data_directory_there_is_no_server_to_show(tmp_path: Path) -> None:
+    assert not keeps_records(Settings(data_dir=tmp_path / "nothing"))

@@ -25,6 +25,8 @@ _LENGTH = struct.Struct("<I")
 _FILE_CHARS = 32
 _PLACE = struct.Struct("<Bq")
 SLATE_BYTES = _FILE_CHARS + _PLACE.size
+COLUMN_KINDS = ("text", "code", "number", "day", "month-first", "instant")
+"""What the owner may say that a column of a table holds."""
 
 
 Text = Any
@@ -39,7 +41,8 @@ class Look(Message):
     """Say who reads what of a path.
 
     `costly` are the places not to be tried again; `copies` the files read in place of others;
-    `further_parts` of an export that was cut into archives; `within` the folder to stay in.
+    `further_parts` of an export that was cut into archives; `within` the folder to stay in;
+    `kinds` what the owner says of the columns of a table, by their names.
     """
 
     path: str
@@ -50,6 +53,7 @@ class Look(Message):
     copies: dict[str, str]
     further_parts: list[str]
     within: str | None = None
+    kinds: dict[str, str] = {}
 
 
 class Read(Message):
@@ -105,8 +109,25 @@ class KnownSources(Message):
     unusable: list[UnusableReader]
 
 
+class SeenColumn(Message):
+    """A column of a table: its stream, its name there and as a field, its type as owners call it.
+
+    Shapes: `why` as in `TableColumn`; `examples` are up to three of its cells.
+    """
+
+    stream: str
+    name: str
+    field: str
+    kind: str
+    why: str
+    examples: list[str]
+
+
 class SeenReading(Message):
-    """One source, and its part of the path; `files` names what it reads."""
+    """One source, and its part of the path; `files` names what it reads.
+
+    Shapes: `columns` of tables; other sources have none.
+    """
 
     connector_key: str
     declaration: Data
@@ -116,6 +137,7 @@ class SeenReading(Message):
     files: list[str]
     begins_at: int
     total_bytes: int
+    columns: list[SeenColumn] = []
 
 
 class Seen(Message):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from io import BytesIO
@@ -130,7 +130,8 @@ class CostlyPlaces:
 class Wanted:
     """How the owner wants a path to be read.
 
-    Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one;
+    Shapes: `columns` of a table: its key, its time, its title; `kinds` of its columns, by their
+        names, each a word of `columns.KINDS`; `zone` is the name of one;
         `further_parts` of an export whose first part is the path; `within` the folder that all
         that is read must lie in, wherever links lead.
     """
@@ -140,6 +141,7 @@ class Wanted:
     zone: str = "UTC"
     further_parts: tuple[Path, ...] = ()
     within: Path | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ class ReaderProcess:
                 self._copies_under(path, wanted.within),
                 [str(each) for each in wanted.further_parts],
                 None if wanted.within is None else str(wanted.within),
+                dict(wanted.kinds),
             )
             try:
                 reply = self._running().ask(request)

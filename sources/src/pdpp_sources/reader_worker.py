@@ -42,6 +42,7 @@ from pdpp_sources.reader_messages import (
     Refused,
     SaidByFile,
     Seen,
+    SeenColumn,
     SeenReading,
     SkippedItem,
     Slate,
@@ -59,7 +60,7 @@ from pdpp_sources.registry import (
     unread_of,
     with_outside,
 )
-from pdpp_sources.tables.reader import Guidance
+from pdpp_sources.tables.reader import FittedTable, Guidance
 
 OUT_OF_MEMORY = 3  # the exit code
 BLOB_CHUNK_BYTES = 1024 * 1024
@@ -127,7 +128,7 @@ class ReaderWorker:
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
         """Who reads what of an export; other packages are not asked where one of ours is named."""
-        guidance, key = Guidance(*request.columns), request.connector_key
+        guidance, key = Guidance(*request.columns, request.kinds), request.connector_key
         own = source_named(key) if key else None
         if own:
             return (reading_as(export, own, guidance),)
@@ -205,6 +206,7 @@ def _export(request: Look) -> Export:
 
 def _seen(reading: Reading) -> SeenReading:
     export = reading.export
+    columns = reading.source.columns if isinstance(reading.source, FittedTable) else []
     return SeenReading(
         reading.source.connector_key,
         reading.source.declaration,
@@ -214,6 +216,10 @@ def _seen(reading: Reading) -> SeenReading:
         [member.name for member in export.members],
         export.members[0].offset,
         export.total_bytes,
+        [
+            SeenColumn(stream, c.source_name, c.name, c.word, c.why, list(c.examples))
+            for stream, c in columns
+        ],
     )
 
 

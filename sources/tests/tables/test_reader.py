@@ -253,8 +253,8 @@ def test_a_bank_s_table_has_words_before_its_header_and_commas_in_its_amounts(
     (tmp_path / "umsatz.csv").write_bytes("\n".join(lines).encode("cp1252"))
     items = read_path(tmp_path / "umsatz.csv")
     first, second = records_of(items)
-    assert (first["Buchungstag"], first["Empf_nger"]) == ("2024-01-30", "Bäcker & Co")
-    assert (first["Betrag"], second["Betrag"]) == (-3.1, 2500)
+    assert (first["Buchungstag"], first["Empfaenger"]) == ("2024-01-30", "Bäcker & Co")
+    assert (first["Betrag_EUR"], second["Betrag_EUR"]) == (-3.1, 2500)
     assert skips_of(items) == ["before_header"]
 
 

@@ -45,6 +45,7 @@ from personal_server.app.restored_exports import (
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
+from personal_server.cli.table_columns import columns_json, kinds_said, print_columns
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import (
     DAMAGE,
@@ -85,6 +86,9 @@ class TableOptions:
         For a table: the column with the date or time of a row.
     title
         For a table: the column to show first.
+    column
+        For a table: what a column holds, as NAME=text, number, day, month-first (days of
+        the United States), instant or code (digits that are no number). Repeatable.
     replace
         For a table: this file is complete; delete stored rows that are not in it.
     yes
@@ -94,6 +98,7 @@ class TableOptions:
     key: str | None = None
     time: str | None = None
     title: str | None = None
+    column: tuple[str, ...] = ()
     replace: Annotated[bool, Parameter(negative="")] = False
     yes: Annotated[bool, Parameter(negative="")] = False
 
@@ -101,6 +106,11 @@ class TableOptions:
     def columns(self) -> tuple[str | None, str | None, str | None]:
         """The columns named."""
         return (self.key, self.time, self.title)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What is said of columns, by their names. Raises: CommandError (`usage`)."""
+        return kinds_said(self.column) if self.column else {}
 
 
 def import_command(
@@ -153,7 +163,7 @@ def import_command(
             _check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
         beneath = None if within is None else within.expanduser().resolve()
-        wanted = Wanted(as_, options.columns, chosen, within=beneath)
+        wanted = Wanted(as_, options.columns, chosen, within=beneath, kinds=options.kinds)
         is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
         is_first = not dry_run and owner_zone.known() is None
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
@@ -439,11 +449,15 @@ class _Path:
         refused, stored = contents.refused, target is not None
         if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
+            if reading.seen.columns:
+                print_columns(reading.seen.columns, console(), stored=stored)
             zone = self.command.wanted.zone
             change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
             console().print(f"  times without a time zone were read as {zone}{change}")
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
         facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
+        if reading.seen.columns:
+            facts["columns"] = columns_json(reading.seen.columns)
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
         return report | ({"receipt": receipt} if receipt else {})
 

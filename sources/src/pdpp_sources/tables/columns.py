@@ -3,81 +3,117 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from datetime import date, datetime, tzinfo
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 
 from pdpp_kernel.source_item import Json
-from pdpp_sources.common.epochs import EPOCHS, epoch_of, is_time_name
+from pdpp_sources.common.epochs import EPOCHS, UNIX, WEBKIT, epoch_of, is_time_name
 from pdpp_sources.common.errors import BadRecord
-from pdpp_sources.common.text import printable, printable_within
-from pdpp_sources.common.times import from_iso
+from pdpp_sources.common.text import one_line, printable, printable_within
+from pdpp_sources.tables.column_amounts import (
+    AMOUNT_FORMS,
+    POINTS,
+    amount_forms,
+    amount_value,
+    currency_of,
+    says_point,
+)
+from pdpp_sources.tables.column_codes import (
+    is_checked,
+    is_code,
+    is_code_name,
+    shown_by,
+    unguarded,
+)
+from pdpp_sources.tables.column_days import (
+    DAY_FIRST,
+    DAY_FORMS,
+    MONTH_FIRST,
+    day_forms,
+    day_value,
+)
+from pdpp_sources.tables.column_keys import (
+    ANY_FORM,
+    KEY_NAMES,
+    MOST_KEYS,
+    is_key_name,
+    key_forms,
+    may_be_key,
+)
+from pdpp_sources.tables.column_names import field_names
 
 MOST_COLUMNS = 200
 # Each spelling with its type. A number with a comma, or a day with slashes, means something only
 # beside the others of its column: each cell names every spelling that it fits, and of those that
-# all cells share the first counts.
+# all cells share the first counts. That digits are a `code` has to be shown besides.
 SPELLINGS = {
     "boolean": "boolean",
     **dict.fromkeys(EPOCHS, "date-time"),
+    "yyyymmdd": "date",
+    "yyyymmddhhmmss": "date-time",
+    "code": "string",
     "integer": "integer",
     "number": "number",
-    "1,234.5": "number",
-    "1.234,5": "number",
-    "date": "date",
-    "day.month.": "date",
-    "day/month": "date",
-    "month/day": "date",
-    "date-time": "date-time",
+    **dict.fromkeys(AMOUNT_FORMS, "number"),
+    **DAY_FORMS,
     "string": "string",
     "json": "json",
 }
-_MONEY = r"(?:[€$£¥]|EUR|USD|GBP|CHF)"
+# What a column is called to its owner, by its spelling or else its type.
+_WORDS = {
+    "code": "code",
+    "string": "text",
+    "integer": "number",
+    "number": "number",
+    "date": "day",
+    "date-time": "instant",
+    "boolean": "yes or no",
+    "json": "nested",
+}
+# What the owner may say that a column holds, and the spellings that fit it, the likeliest first.
+KINDS = {
+    "text": ("string",),
+    "code": ("code", "string"),
+    "number": tuple(s for s, kind in SPELLINGS.items() if kind in ("integer", "number")),
+    "day": tuple(s for s, kind in SPELLINGS.items() if kind == "date"),
+    "month-first": ("month/day", "month-day", "month/day time", "month-day time"),
+    "instant": tuple(s for s, kind in SPELLINGS.items() if kind == "date-time"),
+}
 _PATTERNS = {
     "integer": re.compile(r"-?(0|[1-9]\d{0,17})"),
-    "number": re.compile(r"-?\d{1,15}(\.\d{1,15})?"),
-    "1,234.5": re.compile(
-        rf"[-+]?{_MONEY}?\s?(\d{{1,3}}(,\d{{3}}){{1,4}}|\d{{1,15}})(\.\d{{1,9}})?\s?{_MONEY}?"
-    ),
-    "1.234,5": re.compile(
-        rf"[-+]?{_MONEY}?\s?(\d{{1,3}}(\.\d{{3}}){{1,4}}|\d{{1,15}})(,\d{{1,9}})?\s?{_MONEY}?"
-    ),
+    "number": re.compile(r"-?(?:\d{1,15}(?:\.\d{0,15}(?:[eE][-+]?\d{1,3})?)?|\.\d{1,15})"),
     "boolean": re.compile(r"true|false", re.IGNORECASE),
 }
-_DAYS = {
-    "date": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
-    "day.month.": (re.compile(r"\d{1,2}\.\d{1,2}\.\d{2}(\d{2})?"), "%d.%m.%Y"),
-    "day/month": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%d/%m/%Y"),
-    "month/day": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%m/%d/%Y"),
-}
-_VALUES: dict[str, Callable[[str], Json]] = {
-    "integer": int,
-    "number": float,
-    "1,234.5": lambda text: float(re.sub(r"[^-\d.]", "", text)),
-    "1.234,5": lambda text: float(re.sub(r"[^-\d,]", "", text).replace(",", ".")),
-    "boolean": lambda text: text.lower() == "true",
-}
+_INSTANTS_OF_TEXT = {each.name for each in (*UNIX.values(), WEBKIT)}
 _NO_INSTANTS = set(SPELLINGS) - set(EPOCHS)
+_TEXTS = frozenset({"string", "json"})
 # How programs write that there is no value, where a number or a day should be.
-_NO_VALUES = frozenset({"", "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "–", "—", "?"})
+_NO_VALUES = frozenset(
+    {"", '=""', "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "–", "—", "?", "\\n"}
+    | {"#value!", "#ref!", "#div/0!", "#name?", "0000-00-00", "0000-00-00 00:00:00"}
+)
+_UNDECIDED = tuple(
+    (f"day{sign}month{time}", f"month{sign}day{time}") for sign in "/-" for time in ("", " time")
+)
 _DISTINCT_KEPT = 1000
 _GROUPS = 200
-_KEY_NAMES = ("id", "key", "uuid", "guid")
-# `Transaction ID`, `order_id`, `OrderId`: what names each row of a file, if no other row has it.
-_KEY_NAME = re.compile(
-    r"(?:.*[ _.-])?(?:id|key|uuid|guid)|[A-Za-z]*[a-z](?:Id|ID)"
-    r"|(?:transaction|order|booking|payment|reference) ?(?:no\.?|number|code)",
-)
-_MOST_KEYS = 1_000_000
+_MOST_EXAMPLES = 3
+_EXAMPLE_CHARS = 40
+_CHECKED_CELLS = 5  # as many digits as these check themselves by chance once in 100,000 columns
 _TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
-_UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
+_SIGNED = re.compile(r"-\d")
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column: its name in the file, its name as a field, its type, its roles."""
+    """One column: its name in the file, its name as a field, its type, its roles.
+
+    Shapes: `why` is a word of why it is read so where that is no matter of course, `examples` up to
+        three of its cells; `has_whole_keys` where its cells, as keys, are whole numbers.
+    """
 
     source_name: str
     name: str
@@ -86,18 +122,37 @@ class TableColumn:
     is_time: bool = False
     is_title: bool = False
     is_grouped: bool = False
+    why: str = ""
+    examples: tuple[str, ...] = ()
+    currency: str | None = None
+    has_whole_keys: bool = False
 
     @property
     def kind(self) -> str:
         """The type of its values."""
         return SPELLINGS[self.spelling]
 
+    @property
+    def word(self) -> str:
+        """The type as its owner calls it."""
+        return _WORDS[self.spelling if self.spelling == "code" else self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumn:
+    """What is known of a column before its file is read: its field, and how it was read before."""
+
+    field: str
+    spelling: str | None = None
+
 
 class Survey:
     """Values of a table, column by column."""
 
-    def __init__(self) -> None:
+    def __init__(self, instants: AbstractSet[str] = frozenset()) -> None:
+        """`instants` are columns whose numbers are instants, since the owner says so."""
         self._columns: dict[str, _Statistics] = {}
+        self._instants = instants
         self._rows = 0
         self.has_more_columns = False
 
@@ -107,70 +162,140 @@ class Survey:
         for name, value in values.items():
             if name in self._columns or len(self._columns) < MOST_COLUMNS:
                 if name not in self._columns:
-                    most = _MOST_KEYS if is_key_name(name) else _DISTINCT_KEPT
-                    spellings = set(SPELLINGS) if is_time_name(name) else _NO_INSTANTS
-                    self._columns[name] = _Statistics(most, set(spellings), set(spellings))
+                    self._columns[name] = _Statistics.of(name, is_time=name in self._instants)
                 self._columns[name].add(value)
             else:
                 self.has_more_columns = True
 
-    def columns(self) -> tuple[TableColumn, ...]:
-        """The columns in their order, with one key, one time and one title at most."""
-        names = field_names(self._columns)
+    def columns(
+        self,
+        known: Mapping[str, KnownColumn] | None = None,
+        kinds: Mapping[str, str] | None = None,
+    ) -> tuple[TableColumn, ...]:
+        """The columns in their order, with one key, one time and one title at most.
+
+        Shapes: `kinds` is what the owner says of columns, a word of `KINDS` for each name.
+        Raises: BadRecord (`usage`), if a column is not of the kind that the owner says.
+        """
+        fields = field_names(
+            self._columns, {name: each.field for name, each in (known or {}).items()}
+        )
+        judged = self._judged(known or {}, kinds or {}, fields)
         named = [n for n in self._columns if is_key_name(n) and self._is_unique(n)]
-        key = next((n for n in named if n.lower() in _KEY_NAMES), next(iter(named), None))
-        timed = [n for n, column in self._columns.items() if column.kind in ("date-time", "date")]
+        key = next((n for n in named if n.lower() in KEY_NAMES), next(iter(named), None))
+        timed = [n for n, spelling in judged.items() if _kind(spelling[0]) in ("date-time", "date")]
         whole = [n for n in timed if self._columns[n].filled == self._rows]
-        texts = [n for n, column in self._columns.items() if column.kind == "string" and n != key]
+        texts = [n for n, each in judged.items() if each[0] == "string" and n != key]
         title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
         time = next(iter(whole or timed), None)
         return tuple(
             TableColumn(
                 name,
-                names[name],
-                column.spelling,
+                fields[name],
+                spelling,
                 is_key=name == key,
                 is_time=name == time,
                 is_title=name == title,
-                is_grouped=self._is_grouped(name) and name != key,
+                is_grouped=self._columns[name].is_grouped(_kind(spelling)) and name != key,
+                why=why,
+                examples=tuple(self._columns[name].examples),
+                currency=next(iter(self._columns[name].currencies), None)
+                if _kind(spelling) == "number"
+                else None,
+                has_whole_keys="integer" in self._columns[name].keys,
             )
-            for name, column in self._columns.items()
+            for name, (spelling, why) in judged.items()
         )
+
+    def _judged(
+        self,
+        known: Mapping[str, KnownColumn],
+        kinds: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> dict[str, tuple[str, str]]:
+        """The spelling of each column, and why where that is no matter of course."""
+        hints = _Hints(self._columns.values())
+        judged: dict[str, tuple[str, str]] = {}
+        for name, column in self._columns.items():
+            kind = kinds.get(name) or kinds.get(fields[name])
+            before = known[name].spelling if name in known else None
+            judged[name] = column.as_said(kind, hints) if kind else column.judged(before, hints)
+        return judged
 
     def _is_unique(self, name: str) -> bool:
         column = self._columns[name]
-        usable = column.kind in ("integer", "string")
+        usable = may_be_key(column.keys) and column.shared != {"json"}
         return usable and not column.repeated and column.filled == self._rows
 
-    def _is_grouped(self, name: str) -> bool:
-        column = self._columns[name]
-        short = column.kind in ("string", "boolean") and column.longest <= 80
-        few = column.most_distinct > 0 and len(column.distinct) <= _GROUPS
-        return short and column.repeated and few
+
+class _Hints:
+    """What columns that are sure say of those that are not: a file is written in one manner."""
+
+    def __init__(self, columns: Iterable[_Statistics]) -> None:
+        self.day_first: bool | None = None
+        self.point: str | None = None
+        firsts: set[bool] = set()
+        points: Counter[str] = Counter()
+        for column in columns:
+            decided = agreed(column.values - {"code"})
+            if decided in DAY_FIRST | MONTH_FIRST:
+                firsts.add(decided in DAY_FIRST)
+            if SPELLINGS[decided] == "number" and len(column.points) == 1:
+                points.update(column.points)
+        if len(firsts) == 1:
+            self.day_first = firsts.pop()
+        if len(points) == 1:
+            self.point = next(iter(points))
 
 
 @dataclass(slots=True)
 class _Statistics:
-    """What the values of a column have in common so far."""
+    """What the values of a column have in common so far.
 
+    Shapes: `shared` are the spellings that all cells fit, `values` those that all fit but cells
+        that say that there is no value; `keys` the same as keys are judged.
+    """
+
+    name: str
     most_distinct: int
-    spellings: set[str]
-    spellings_of_values: set[str]
+    shared: set[str]
+    values: set[str]
+    keys: set[str]
     valued: int = 0
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
     longest: int = 0
+    examples: list[str] = field(default_factory=list[str])
+    shown: str = ""  # why digits are a code, by the first cell that shows it
+    is_signed: bool = False
+    checked: int = 0
+    currencies: set[str] = field(default_factory=set[str])
+    points: set[str] = field(default_factory=set[str])
+
+    @classmethod
+    def of(cls, name: str, *, is_time: bool) -> _Statistics:
+        """A column of that name, of which nothing is known yet."""
+        is_key = is_key_name(name)
+        is_time = is_time or is_time_name(re.sub(r"\W+", "_", name).strip("_"))
+        spellings = set(SPELLINGS) if is_time else _NO_INSTANTS
+        keys = set(ANY_FORM) if is_key else {"number"}
+        most = MOST_KEYS if is_key else _DISTINCT_KEPT
+        return cls(name, most, set(spellings), set(spellings), keys)
 
     def add(self, value: Json) -> None:
+        """Learn from one cell."""
         if value is None or value == "":
             return
         self.filled += 1
-        found = spellings_of(value)
-        self.spellings &= found
+        found = spellings_of(value, self.shared | self.values)
+        self.shared &= found
         if not says_nothing(value):
             self.valued += 1
-            self.spellings_of_values &= found
+            self.values &= found
+            self._note(value)
+        if self.keys != {"number"}:
+            self.keys &= key_forms(value)
         mark = hash(str(value))
         self.repeated |= mark in self.distinct
         if self.repeated and len(self.distinct) > _DISTINCT_KEPT:
@@ -180,38 +305,105 @@ class _Statistics:
             self.distinct.add(mark)
         self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
 
-    @property
-    def spelling(self) -> str:
-        spelling = agreed(self.spellings) if self.filled else "string"
-        if spelling in ("string", "json") and self.valued:
-            of_values = agreed(self.spellings_of_values)
-            return spelling if of_values in ("string", "json") else of_values
-        return spelling
+    def _note(self, value: Json) -> None:
+        """Keep what tells codes from numbers and one decimal sign from the other."""
+        if len(self.examples) < _MOST_EXAMPLES:
+            shown = one_line(printable(str(value)), _EXAMPLE_CHARS)
+            self.examples += [] if shown in self.examples else [shown]
+        if not isinstance(value, str):
+            return
+        if "code" in self.values:
+            self.shown = self.shown or shown_by(value) or ""
+            self.checked += is_checked(unguarded(value.strip()))
+        elif self.values & POINTS.keys():
+            self.is_signed |= _SIGNED.search(value) is not None
+            if len(self.points) < 2 and (point := says_point(value)):
+                self.points.add(point)
+            if len(self.currencies) < 2 and (currency := currency_of(value)):
+                self.currencies.add(currency)
 
-    @property
-    def kind(self) -> str:
-        return SPELLINGS[self.spelling]
+    def is_grouped(self, kind: str) -> bool:
+        """Whether few short values make out the column."""
+        short = kind in ("string", "boolean") and self.longest <= 80
+        few = self.most_distinct > 0 and len(self.distinct) <= _GROUPS
+        return short and self.repeated and few
+
+    def judged(self, before: str | None, hints: _Hints) -> tuple[str, str]:
+        """The spelling of the column, and why; how it was read `before` counts where it fits."""
+        shared = self._usable()
+        if before in shared and before != "string":
+            return before, "as_before"
+        if before in ("string", "code") and "code" in shared and not self.shown:
+            return "code", "as_before"
+        if "code" in shared and (why := self._is_code()):
+            return "code", why
+        return self._decided(shared - {"code"}, hints)
+
+    def as_said(self, kind: str, hints: _Hints) -> tuple[str, str]:
+        """The spelling of a column whose kind the owner says. Raises: BadRecord (`usage`)."""
+        shared = self._usable() | {"string"}
+        decided = self._decided(shared - {"code"}, hints)[0]
+        allowed = [s for s in KINDS[kind] if s in shared]
+        if not allowed:
+            raise BadRecord("usage", f"not every cell of the column {self.name!r} is a {kind}")
+        return decided if decided in allowed else allowed[0], "owner"
+
+    def _usable(self) -> set[str]:
+        """The spellings that count: of the values alone, where these say more than text."""
+        if not self.filled:
+            return {"string"}
+        return self.values if self.valued and not self.values <= _TEXTS else self.shared
+
+    def _is_code(self) -> str:
+        """Why the digits of the column are codes; empty if they are numbers."""
+        if self.shown:
+            return self.shown
+        if is_code_name(self.name):
+            return "code_name"
+        is_checked = self.checked == self.valued >= _CHECKED_CELLS
+        return "check_digit" if is_checked else ""
+
+    def _decided(self, shared: set[str], hints: _Hints) -> tuple[str, str]:
+        """The first spelling that all cells share; what is ambiguous as other columns say."""
+        for first, second in _UNDECIDED:
+            if first in shared or second in shared:
+                if not (first in shared and second in shared):
+                    return agreed(shared), "day_first" if first in shared else "month_first"
+                if hints.day_first is None:
+                    return "string", "undecided_days"
+                return (
+                    (first, "day_first_as_others")
+                    if hints.day_first
+                    else (
+                        second,
+                        "month_first_as_others",
+                    )
+                )
+        spelling = agreed(shared)
+        if spelling in AMOUNT_FORMS and len(self.currencies) > 1:
+            return "string", "several_currencies"
+        if spelling in POINTS or spelling == "number":
+            return self._by_point(spelling, shared, hints)
+        if spelling == "string" and self.valued:
+            return spelling, ""
+        return spelling, spelling if spelling in EPOCHS or spelling.startswith("yyyy") else ""
+
+    def _by_point(self, spelling: str, shared: set[str], hints: _Hints) -> tuple[str, str]:
+        """A column of numbers whose signs may group digits or begin decimals: as others have it."""
+        if self.points or hints.point is None or "integer" in shared:
+            return spelling, ""
+        turned = next((f for f in POINTS if f in shared and POINTS[f] == hints.point), "")
+        if not turned or POINTS.get(spelling, ".") == hints.point:
+            return spelling, ""
+        return turned, "point_as_others"
 
 
-def is_key_name(name: str) -> bool:
-    """Whether a column is called as one that names rows."""
-    plain = name.strip()
-    return bool(_KEY_NAME.fullmatch(plain) or _KEY_NAME.fullmatch(plain.lower()))
+def _kind(spelling: str) -> str:
+    return SPELLINGS[spelling]
 
 
-def field_names(names: Any) -> dict[str, str]:
-    """A valid, distinct field name for each column; `id` is kept for the record's own key."""
-    taken: dict[str, str] = {}
-    for number, name in enumerate(names, 1):
-        plain = _UNNAMED.sub("_", name.strip()).strip("_")[:100] or f"column_{number}"
-        plain = plain if not plain[0].isdigit() and plain[0] != "-" else f"_{plain}"
-        plain = f"{plain}_{number}" if plain in taken.values() else plain
-        taken[name] = plain
-    return taken
-
-
-def spellings_of(value: Json) -> set[str]:
-    """Every spelling that a cell of a table fits."""
+def spellings_of(value: Json, among: AbstractSet[str] = SPELLINGS.keys()) -> set[str]:
+    """Every spelling that a cell of a table fits; of those outside `among` some may be missing."""
     if isinstance(value, bool):
         return {"boolean", "json"}
     if isinstance(value, int):
@@ -220,12 +412,19 @@ def spellings_of(value: Json) -> set[str]:
         return {"number", "json"} | _instants(value) if abs(value) < 1e300 else {"json"}
     if not isinstance(value, str):
         return {"json"}
+    if among <= _TEXTS:
+        return set(_TEXTS)
     value = value.strip()
     found = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
-    found |= {name for name in _DAYS if _day(value, name) is not None}
-    if "date" in found or (len(value) > 12 and value[:4].isdigit() and _is_instant(value)):
-        found.add("date-time")
-    return found | {"string", "json"}
+    if "code" in among and is_code(value):
+        found.add("code")
+    if "number" in found and not among.isdisjoint(_INSTANTS_OF_TEXT):
+        found |= _instants(float(value)) & _INSTANTS_OF_TEXT
+    if not among.isdisjoint(AMOUNT_FORMS):
+        found |= amount_forms(value)
+    if not among.isdisjoint(DAY_FORMS):
+        found |= day_forms(value)
+    return found | _TEXTS
 
 
 def _instants(number: float) -> set[str]:
@@ -241,7 +440,7 @@ def says_nothing(value: Json) -> bool:
 
 def agreed(shared: AbstractSet[str]) -> str:
     """The spelling of a column whose cells share these; what is ambiguous stays text."""
-    if {"day/month", "month/day"} <= shared:
+    if any(first in shared and second in shared for first, second in _UNDECIDED):
         return "string"
     if len(shared & EPOCHS.keys()) > 1:  # nothing but zeroes
         shared = shared - EPOCHS.keys()
@@ -252,39 +451,46 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
     """A cell as its column's type; None for an empty one. Raises: BadRecord."""
     if value is None or value == "":
         return None
-    if SPELLINGS[spelling] not in ("string", "json") and isinstance(value, str):
-        if says_nothing(value):
-            return None
-        value = value.strip()
-    if spelling not in spellings_of(value):
-        raise BadRecord("bad_record", "a cell does not fit the type of its column")
-    if spelling in EPOCHS:
-        return EPOCHS[spelling].instant(value) if value else None
     if not isinstance(value, str):
-        return printable_within(value)
-    if spelling == "date-time":
-        return from_iso(value, zone)
-    if spelling in _DAYS:
-        return day.isoformat() if (day := _day(value, spelling)) else None
-    return _VALUES.get(spelling, printable)(value)
-
-
-def _day(text: str, spelling: str) -> date | None:
-    pattern, form = _DAYS[spelling]
-    found = pattern.fullmatch(text)
-    if found is None:
+        return _typed_of_json(value, spelling)
+    if spelling in _TEXTS:
+        shown = printable(unguarded(value) if spelling == "string" else value)
+        return shown if shown.strip() else None
+    text = value.strip()
+    if spelling == "code":
+        return unguarded(text).strip() or None
+    if says_nothing(value):
         return None
-    if found.groups() == (None,):
-        form = form.replace("%Y", "%y")
-    try:
-        return datetime.strptime(text, form).date()  # noqa: DTZ007  # a day has no zone
-    except ValueError:
-        return None
+    if spelling not in spellings_of(text, {spelling}):
+        raise BadRecord("bad_record", "a cell does not fit the type of its column")
+    return _typed_of_text(text, spelling, zone)
 
 
-def _is_instant(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+def _typed_of_text(text: str, spelling: str, zone: tzinfo) -> Json:
+    """A cell that fits a spelling which is no text."""
+    if spelling in DAY_FORMS:
+        return day_value(text, spelling, zone)
+    if spelling in AMOUNT_FORMS:
+        return amount_value(text, spelling)
+    if spelling in EPOCHS:
+        number = float(text) if "." in text else int(text)
+        return EPOCHS[spelling].instant(number) if number else None
+    if spelling == "boolean":
+        return text.lower() == "true"
+    return int(text) if spelling == "integer" else float(text)
+
+
+def _typed_of_json(value: Json, spelling: str) -> Json:
+    """A value that is no text, as its column's type. Raises: BadRecord."""
+    if spelling not in spellings_of(value):
+        if spelling == "string" and isinstance(value, bool | int | float):
+            return str(value)  # the owner says that it is text
+        raise BadRecord("bad_record", "a cell does not fit the type of its column")
+    if spelling in EPOCHS and isinstance(value, int | float):
+        return EPOCHS[spelling].instant(value) if value else None
+    return printable_within(value)
+
+
+def renamed(columns: Iterable[TableColumn], before: str, after: str) -> tuple[TableColumn, ...]:
+    """The columns, one of which gets another field."""
+    return tuple(replace(c, name=after) if c.name == before else c for c in columns)

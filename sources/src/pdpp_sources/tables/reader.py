@@ -8,9 +8,9 @@ key, time and title instead.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,15 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.text import one_line
-from pdpp_sources.tables.columns import MOST_COLUMNS, Survey, TableColumn, says_nothing, typed
+from pdpp_sources.tables.column_keys import key_text
+from pdpp_sources.tables.columns import (
+    MOST_COLUMNS,
+    Survey,
+    TableColumn,
+    renamed,
+    says_nothing,
+    typed,
+)
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import (
     Table,
@@ -67,11 +75,15 @@ from pdpp_sources.tables.files import (
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What the owner says of the columns; None lets the columns speak."""
+    """What the owner says of the columns; None lets the columns speak.
+
+    Shapes: `kinds` names columns, and of each a word of `columns.KINDS`.
+    """
 
     key: str | None = None
     time: str | None = None
     title: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 KEY_FIELD = "id"
@@ -141,6 +153,11 @@ class FittedTable:
             self.connector_key, name[:200] or "Table", detail[:2000], streams
         )
         self.how_to_export = TableSource.how_to_export
+
+    @property
+    def columns(self) -> list[tuple[str, TableColumn]]:
+        """The name of the stream and the column, of all columns that were found."""
+        return [(fit.table.stream, column) for fit in self._fits for column in fit.columns]
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the file it was made for."""
@@ -241,6 +258,9 @@ def _fits(tables: list[Table], guidance: Guidance) -> list[_Fit]:
             fits.append(_fit(table, UNGUIDED))
     if faults and len(faults) == len(tables):
         raise faults[0]
+    everywhere = tuple(column for fit in fits for column in fit.columns)
+    for name in guidance.kinds:
+        _column_named(everywhere, name)
     return fits
 
 
@@ -313,13 +333,16 @@ class _Fit:
     def _key(self, row: TableRow, data: Data, alike: dict[str, int]) -> str:
         """What names a row: its key, else its content and how many like it came before."""
         value: Json = data.get(self.key) if self.key else None
+        own = next((column for column in self.columns if column.is_key), None)
+        if own and own.name == self.key:
+            value = key_text(row.values.get(own.source_name), is_whole=own.has_whole_keys)
         if self.key is None:
             content = repr(sorted((str(k), str(v)) for k, v in row.values.items()))
-            own = stable_id("row", content)
-            number = alike.get(own, 0) + 1
+            row_id = stable_id("row", content)
+            number = alike.get(row_id, 0) + 1
             if number > 1 or len(alike) < MOST_REMEMBERED:
-                alike[own] = number
-            return own if number == 1 else f"{own}.{number}"
+                alike[row_id] = number
+            return row_id if number == 1 else f"{row_id}.{number}"
         if value in (None, ""):
             raise BadRecord("bad_record", "its key is empty")
         text = str(value)
@@ -328,13 +351,13 @@ class _Fit:
 
 def _fit(table: Table, guidance: Guidance) -> _Fit:
     """Read a table once and give its columns their roles. Raises: BadRecord."""
-    survey = Survey()
+    survey = Survey(frozenset(name for name, kind in guidance.kinds.items() if kind == "instant"))
     with suppress(BadRecord):  # what follows is too costly; it is reported where it is read
         for row in table.rows():
             if isinstance(row, TableRow):
                 survey.add(row.values)
             BOOKMARK.after(row.position)
-    columns = survey.columns()
+    columns = survey.columns(None, guidance.kinds)
     own_key = table.key if any(c.source_name == table.key for c in columns) else None
     named_key = _column_named(columns, guidance.key or own_key)
     named_time = _column_named(columns, guidance.time)
@@ -346,7 +369,7 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
     if title:
         columns = tuple(replace(c, is_title=c.name == title) for c in columns)
     if key != KEY_FIELD:
-        columns = tuple(replace(c, name="column_id") if c.name == KEY_FIELD else c for c in columns)
+        columns = renamed(columns, KEY_FIELD, "column_id")
     return _Fit(table, columns, key, time, survey.has_more_columns)
 
 
@@ -374,7 +397,16 @@ def stream_of(table: Table, columns: tuple[TableColumn, ...], time: str | None) 
 
 
 def _field(column: TableColumn, *, is_event: bool) -> Field:
+    """The field of a column; how the file calls it is its title where that is another name."""
+    made = _made(column, is_event=is_event)
+    if column.source_name == column.name:
+        return made
+    return replace(made, schema=made.schema | {"title": column.source_name})
+
+
+def _made(column: TableColumn, *, is_event: bool) -> Field:
     about = f"Column {column.source_name}"
+    about += f", in {column.currency}" if column.currency else ""
     if column.spelling in EPOCHS:
         about += f", written as {EPOCHS[column.spelling].words}"
     if column.kind in _MAKERS:

@@ -1,0 +1,79 @@
+"""Numbers as programs write them in cells: signs, groups of digits, decimal commas, currencies.
+
+A number with a comma means something only beside the others of its column, so each way of writing
+one has a name of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CODES = (
+    "EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|CAD|AUD|NZD|INR|BRL|MXN|RUB|TRY|ZAR|CNY"
+    "|HKD|SGD|KRW|ILS|UAH|THB|PHP|IDR|MYR|AED|SAR|BTC|ETH"
+)
+_MONEY = rf"(?:(?:US|CA|AU|NZ|HK|R|A|C|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱]|{_CODES}|[Kk]r\.?|zł|Kč|Ft|Fr\.)"
+_SIGN = "[-+\u2212]"
+_BLANKS = " \u00a0\u202f\u2009"
+_GROUPS = {
+    ",": r"\d{1,3}(?:,\d{3}){1,4}|\d{1,3}(?:,\d{2}){1,4},\d{3}",
+    ".": r"\d{1,3}(?:\.\d{3}){1,4}",
+    " ": rf"\d{{1,3}}(?:[{_BLANKS}]\d{{3}}){{1,4}}",
+    "'": r"\d{1,3}(?:['’]\d{3}){1,4}",
+}
+
+
+def _written(groups: str, point: str) -> re.Pattern[str]:
+    """A number whose digits are grouped by one sign and whose decimals follow another."""
+    digits = rf"(?:{groups}|\d{{1,15}})(?:[{point}]\d{{1,9}})?|[{point}]\d{{1,9}}"
+    money = rf"(?:{_MONEY}[{_BLANKS}]?)?"
+    after = rf"(?:[{_BLANKS}]?{_MONEY})?"
+    inner = rf"{money}(?:{_SIGN}[{_BLANKS}]?)?{money}(?:{digits})(?:-)?{after}"
+    return re.compile(rf"(?:{_SIGN}[{_BLANKS}]?)?(?:{inner})|\({money}(?:{digits}){after}\)")
+
+
+AMOUNT_FORMS = {
+    "1,234.5": _written(_GROUPS[","], "."),
+    "1.234,5": _written(_GROUPS["."], ","),
+    "1 234.5": _written(f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}", "."),
+    "1 234,5": _written(f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}", ","),
+}
+POINTS = {form: form[-2] for form in AMOUNT_FORMS}
+# Digits in threes behind one sign, which may group them or begin their decimals.
+_THREES = re.compile(r"[^\d.,]*\d{1,3}([.,])\d{3}[^\d.,]*")
+_OF_MONEY = re.compile(_MONEY)
+
+
+def amount_forms(text: str) -> set[str]:
+    """The ways in which a cell may be a number."""
+    return {form for form, pattern in AMOUNT_FORMS.items() if pattern.fullmatch(text)}
+
+
+def amount_value(text: str, form: str) -> float:
+    """The number that a cell of that form is."""
+    point = POINTS[form]
+    bare = _OF_MONEY.sub("", text)
+    kept = "".join(sign for sign in bare if sign.isdecimal() or sign == point)
+    number = float(kept.replace(point, "."))
+    return -number if any(sign in bare for sign in "-\u2212(") else number
+
+
+def currency_of(text: str) -> str | None:
+    """The sign or code of the currency of a cell."""
+    found = _OF_MONEY.search(text)
+    return found[0] if found else None
+
+
+def says_point(text: str) -> str | None:
+    """Which sign begins the decimals, where a number with one sign tells: `1.5`, `1,25`.
+
+    None where it may group digits as well (`1.234`), or there is no sign, or there are several.
+    """
+    signs = [sign for sign in text if sign in ".,"]
+    if not signs or _THREES.fullmatch(text):
+        return None
+    if len(set(signs)) == 2:
+        return signs[-1]
+    if len(signs) == 1:
+        return signs[0]
+    return "," if signs[0] == "." else "."  # it comes twice, so it groups

@@ -103,7 +103,7 @@ _FIND_ERA = (
     f" ORDER BY {EraRow.start} DESC LIMIT 1"
 )
 _FIND_COUNTER = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
-_FIND_FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
+FIND_FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 
 
 class ServerPart(StorePart):
@@ -190,7 +190,7 @@ class SqlSnapshot(Reader):
     def epoch(self) -> str:
         """As it was when the store was made or restored."""
         key, session = ("epoch",), self.session
-        return str(once(self.derived, key, lambda: session.value(_FIND_FACT, key)))
+        return str(once(self.derived, key, lambda: session.value(FIND_FACT, key)))
 
     @property
     def horizon(self) -> int:
@@ -329,7 +329,7 @@ class SqlRecordStore(
 def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
     """Give a new store its epoch and counters."""
     with database.read() as session:
-        if session.value(_FIND_FACT, ("epoch",)) is not None:
+        if session.value(FIND_FACT, ("epoch",)) is not None:
             return
     with database.write() as session:
         _begin(session, random_bytes(8).hex())

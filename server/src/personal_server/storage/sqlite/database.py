@@ -394,7 +394,7 @@ class SqliteDatabase:
             raise
 
     def _begin(self, serving: bool, steps: Sequence[Step], before: BeforeMigration) -> None:
-        _make_private(self.path)
+        make_private(self.path)
         self.writability = Writability(self.path, logs=serving)
         if serving and self._claimed is None:
             self._claimed = claim_file(self.path)
@@ -780,7 +780,7 @@ def _ended(connection: SqliteSession) -> Generator[None, None, None]:
         raise
 
 
-def _make_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """The file is 0600 in a 0700 directory: no other account reads these records."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -46,7 +46,7 @@ from personal_server.storage.sql.statements import exists, select
 LONGEST_WORD_BYTES = 32_768
 SHOWN_KEYS = 3
 TOLD_EVERY = 20_000
-_SUM = (1 << 64) - 1
+WORD_SUM_MASK = (1 << 64) - 1
 
 _FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
 _IS_CHANGE = exists(ChangeRow, ChangeRow.source, ChangeRow.sequence, ChangeRow.key)
@@ -181,7 +181,7 @@ class IntegrityChecks:
             source = find_source(session, self._subject_id, connection_id, stream)
             if source is not None:
                 primary_key = primary_keys(connection_id, stream)
-                walk = _StreamWalk(session, source, primary_key, found)
+                walk = StreamWalk(session, source, primary_key, found)
                 words = walk.follow(progress)
                 if not summaries_are_sound(session, source.layout, source.tables):
                     found.values_differ = True
@@ -239,7 +239,7 @@ class IntegrityChecks:
         """The sum of what the word index holds, `None` where it cannot be read."""
         try:
             found = self._database.indexed_words(session, f"w{source.tables}")
-            return sum(hash(each) for each in found) & _SUM
+            return sum(hash(each) for each in found) & WORD_SUM_MASK
         except StorageUnavailable:
             return None
 
@@ -264,7 +264,7 @@ class _Line(NamedTuple):
     text: bytes | None
 
 
-class _StreamWalk:
+class StreamWalk:
     """Along the records of one stream."""
 
     def __init__(
@@ -299,7 +299,7 @@ class _StreamWalk:
             self._look_at(_Line(*line[:8]), line[8:])
             if found.records % TOLD_EVERY == 0:
                 progress(found.records)
-        return self._words & _SUM
+        return self._words & WORD_SUM_MASK
 
     def _look_at(self, line: _Line, stored: Sequence[Value | bytes]) -> None:
         row_id, key_bytes, created, created_at_ns, changes, counts, stored_sum, text = line

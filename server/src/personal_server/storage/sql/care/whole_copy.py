@@ -41,7 +41,7 @@ from personal_server.storage.sql.statements import SUBJECT
 from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 
 LINES_AT_ONCE = 500
-_MARK = "moving"
+COPY_MARK = "moving"
 _SIGNS = (PassageSignsRow.table, PassageBlockRow.table)
 _DERIVED = frozenset({RebuildRow.table, ErasedRow.table, *_SIGNS})
 _OF_SOURCES = f"tables IN (SELECT {SourceRow.tables} FROM {SourceRow.table})"  # noqa: S608
@@ -60,7 +60,7 @@ _SIGNED = (
     PassageRow.vector,
 )
 _EPOCH = f"SELECT {FactRow.said} FROM {FactRow.table} WHERE {FactRow.name} = 'epoch'"  # noqa: S608
-_MARKED = f"SELECT epoch FROM {_MARK}"  # noqa: S608
+_MARKED = f"SELECT epoch FROM {COPY_MARK}"  # noqa: S608
 _SOURCES = (
     f"SELECT {SourceRow.source}, {SourceRow.connection_id}, {SourceRow.stream},"  # noqa: S608
     f" {SourceRow.tables}, {SourceRow.layout} FROM {SourceRow.table} ORDER BY {SourceRow.source}"
@@ -227,7 +227,7 @@ class DatabaseCopy:
     def finish(self) -> None:
         """Let servers open the target."""
         with self._target.write() as session:
-            session.run(f"DROP TABLE {_MARK}")
+            session.run(f"DROP TABLE {COPY_MARK}")
 
     def _begin(self) -> None:
         epoch = self._source.value(_EPOCH)
@@ -239,8 +239,8 @@ class DatabaseCopy:
                         " folder."
                     )
                 text = session.dialect.column_type(ColumnKind.TEXT)
-                session.run(f"CREATE TABLE {_MARK} (epoch {text})")
-                session.run(f"INSERT INTO {_MARK} VALUES (?)", (epoch,))  # noqa: S608
+                session.run(f"CREATE TABLE {COPY_MARK} (epoch {text})")
+                session.run(f"INSERT INTO {COPY_MARK} VALUES (?)", (epoch,))  # noqa: S608
             if session.value(_MARKED) != epoch:
                 raise CopyRefused("Another server's data is being moved there. Name another place.")
             for gone in set(session.rows(_SOURCES)) - set(self._sources):
@@ -294,4 +294,4 @@ def stored_tables() -> Iterator[StoredTable]:
 
 def is_being_copied(session: Session) -> bool:
     """Whether a copy into this database was begun and is not whole."""
-    return session.first(session.dialect.find_table, (_MARK,)) is not None
+    return session.first(session.dialect.find_table, (COPY_MARK,)) is not None

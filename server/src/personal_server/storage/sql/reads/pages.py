@@ -59,14 +59,14 @@ def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     if len(plan.scopes) > 1:
         spots = _merged(spots, plan.order)
     kept = spots[: plan.limit]
-    rows = _carried(reader, kept) if is_one else _whole(reader, kept)
+    rows = _carried(reader, kept) if is_one else whole_rows(reader, kept)
     placed = [
-        PlacedRow(row, _position(spot, place, plan.order))
+        PlacedRow(row, position_of(spot, place, plan.order))
         for spot, place in kept
         if (row := rows.get((place.source.source, spot[2]))) is not None
     ]
     # damaged records take their places, also where a page holds no other
-    end = None if len(placed) == len(kept) else _position(*kept[-1], plan.order)
+    end = None if len(placed) == len(kept) else position_of(*kept[-1], plan.order)
     return RowPage(tuple(placed), len(spots) > plan.limit, end)
 
 
@@ -82,7 +82,7 @@ def timeline(reader: Reader, plan: TimelinePlan) -> RowPage:
         ]
     found.sort(key=lambda each: _in_time(each[0]), reverse=plan.descending)
     kept = found[: plan.limit]
-    rows = _whole(reader, [(spot, place) for _, spot, place in kept])
+    rows = whole_rows(reader, [(spot, place) for _, spot, place in kept])
     placed = [
         PlacedRow(row, position)
         for position, spot, place in kept
@@ -102,7 +102,9 @@ def _timed_spots(
         if walk.is_possible:
             return walk.spots(plan.limit + 1)
         where &= lines_with(reader, place, plan.words)
-    spots = _spots(reader, place, where, order, plan.limit, timed.conditions, after, has_value=True)
+    spots = page_positions(
+        reader, place, where, order, plan.limit, timed.conditions, after, has_value=True
+    )
     return [spot for spot in spots if spot[0] is not None]
 
 
@@ -216,7 +218,7 @@ def _as_days(after: Position | None) -> Position | None:
 
 
 def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
-    found = _position(spot, place, order)
+    found = position_of(spot, place, order)
     is_day = order.kind is ValueKind.DATE
     return found._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
 
@@ -262,10 +264,10 @@ def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
             if where is None:
                 continue
             seen = place.visible().free & where
-            spots = _spots(reader, place, seen, plan.order, plan.limit_each)
+            spots = page_positions(reader, place, seen, plan.order, plan.limit_each)
             if spots:
                 kept = [(spot, place) for spot in spots[: plan.limit_each]]
-                rows = _whole(reader, kept)
+                rows = whole_rows(reader, kept)
                 numbers = [(place.source.source, spot[2]) for spot, _ in kept]
                 ordered = tuple(rows[number] for number in numbers if number in rows)
                 found[parent] = Children(ordered, len(spots) > plan.limit_each)
@@ -278,7 +280,9 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
     for place in reader.places([plan.scope]):
         where = place.visible().free & place.compiler.asked(place.scope, conditions)
         nearest = [
-            _spots(reader, place, where, order, 0, conditions, plan.position, has_value=True)
+            page_positions(
+                reader, place, where, order, 0, conditions, plan.position, has_value=True
+            )
             for order in (back, plan.order)
         ]
         before, after = (
@@ -355,7 +359,7 @@ def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | N
 
 def _page_spots(reader: Reader, place: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
     where = place.matching(plan.conditions)
-    return _spots(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
+    return page_positions(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
 
 
 def _spots_at_once(
@@ -391,7 +395,7 @@ def _carried(
     return {place: row for place, row in rows.items() if row is not None}
 
 
-def _spots(
+def page_positions(
     reader: Reader,
     place: ScopedSource,
     where: Where,
@@ -458,7 +462,7 @@ def _merged(
     return valued + [each for each in spots if each[0][0] is None]
 
 
-def _whole(
+def whole_rows(
     reader: Reader, kept: list[tuple[PagePosition, ScopedSource]]
 ) -> dict[tuple[int, int], StoredRecord]:
     """Rows by (source, id)."""
@@ -476,7 +480,8 @@ def _whole(
     }
 
 
-def _position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+def position_of(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+    """Where a page goes on behind a line: its sort value, key, connection and stream."""
     value: Comparable | None = spot[0]
     if order.kind is ValueKind.BOOLEAN and value is not None:
         value = bool(value)

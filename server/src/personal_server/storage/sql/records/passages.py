@@ -64,7 +64,7 @@ COMPARED_PASSAGES = 600
 LOOKED_AT_ONCE = 500
 FORGOTTEN_AT_ONCE = 200
 MODEL = "embedding_model"
-_END = -(2**63)
+EVERY_RECORD = -(2**63)
 T = TypeVar("T")
 
 _UNKNOWN = "(SELECT CAST(? AS bigint))"
@@ -81,9 +81,9 @@ _OF_TABLES = tuple(
     f"DELETE FROM {each} WHERE tables = ?"  # noqa: S608
     for each in (*_PASSAGES, PassageBlockRow.table)
 )
-_OF_FIELD = tuple(f"{each} AND field = ?" for each in _OF_TABLES)
+FORGET_FIELD = tuple(f"{each} AND field = ?" for each in _OF_TABLES)
 *_OF_RECORD, _OF_BLOCK = (
-    f"{each} AND {key} = ?" for each, key in zip(_OF_FIELD, ("id", "id", "last"), strict=True)
+    f"{each} AND {key} = ?" for each, key in zip(FORGET_FIELD, ("id", "id", "last"), strict=True)
 )
 _COPY = tuple(
     f"INSERT INTO {each} SELECT ?, field, ?, {rest} FROM {each}"  # noqa: S608
@@ -103,15 +103,15 @@ _CHANGED = (
 _FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 _FORGET_FACT = delete(FactRow, FactRow.name)
 _SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
-_ANY = (
+ANY_PASSAGES = (
     *(f"SELECT tables, field, id FROM {each} LIMIT ?" for each in _PASSAGES),  # noqa: S608
     f"SELECT tables, field, last FROM {PassageBlockRow.table} LIMIT ?",  # noqa: S608
 )
-_SOME = tuple(each.replace(" LIMIT", " WHERE tables = ? LIMIT") for each in _ANY)
-_FORGET = (*_OF_RECORD, _OF_BLOCK)
+_SOME = tuple(each.replace(" LIMIT", " WHERE tables = ? LIMIT") for each in ANY_PASSAGES)
+FORGET_PASSAGES = (*_OF_RECORD, _OF_BLOCK)
 
 
-class _PassageIndex(NamedTuple):
+class PassageIndex(NamedTuple):
     """A line of `PassageIndexRow`."""
 
     tables: int
@@ -122,12 +122,13 @@ class _PassageIndex(NamedTuple):
     @property
     def is_walked(self) -> bool:
         """Whether every record was come to."""
-        return self.position == _END
+        return self.position == EVERY_RECORD
 
 
-def _index_of(session: Session, tables: int) -> _PassageIndex | None:
+def passage_index(session: Session, tables: int) -> PassageIndex | None:
+    """What is embedded of a source, by the number of its tables."""
     line = session.first(_INDEX, (tables,))
-    return None if line is None else _PassageIndex(line[0], tuple(orjson.loads(line[1])), *line[2:])
+    return None if line is None else PassageIndex(line[0], tuple(orjson.loads(line[1])), *line[2:])
 
 
 def embedding_model(session: Session) -> str | None:
@@ -138,7 +139,7 @@ def embedding_model(session: Session) -> str | None:
 # What writes do --------------------------------------------------------------------------------
 def embedded_fields(session: Session, tables: int) -> tuple[str, ...]:
     """The fields of a source whose passages were made."""
-    found = _index_of(session, tables)
+    found = passage_index(session, tables)
     return () if found is None else found.fields
 
 
@@ -159,7 +160,7 @@ def forget_all_passages(session: Session, tables: int) -> None:
 
 def forget_some_passages(session: Session, tables: int) -> None:
     """Some of those of a source; when none are left, that they were made."""
-    for forget, find in zip(_FORGET, _SOME, strict=True):
+    for forget, find in zip(FORGET_PASSAGES, _SOME, strict=True):
         found = session.rows(find, (tables, FORGOTTEN_AT_ONCE))
         session.many(forget, set(found))
         if found:
@@ -169,7 +170,7 @@ def forget_some_passages(session: Session, tables: int) -> None:
 
 def begin_copy(session: Session, tables: int, further: int) -> None:
     """Have the passages of a source copied with its records (`rebuilds`)."""
-    found = _index_of(session, tables)
+    found = passage_index(session, tables)
     if found is not None:
         fields = orjson.dumps(found.fields).decode()
         session.run(insert(PassageIndexRow), (further, fields, None, found.since))
@@ -198,13 +199,13 @@ class PassagesPart(StorePart):
     def use_embedding_model(self, identity: str | None) -> bool:
         """A few passages in each transaction; the name of the model goes before the first."""
         with self._database.read() as session:
-            is_clean = identity is not None or not session.first(_ANY[0], (1,))
+            is_clean = identity is not None or not session.first(ANY_PASSAGES[0], (1,))
             if embedding_model(session) == identity and is_clean:
                 return False
         with self._database.write_soon() as session:
             session.run(_FORGET_FACT, (MODEL,))
             session.run(f"DELETE FROM {PassageIndexRow.table}")  # noqa: S608
-            for forget, find in zip(_FORGET, _ANY, strict=True):
+            for forget, find in zip(FORGET_PASSAGES, ANY_PASSAGES, strict=True):
                 found = session.rows(find, (FORGOTTEN_AT_ONCE,))
                 session.many(forget, set(found))
                 if found:
@@ -221,7 +222,7 @@ class PassagesPart(StorePart):
             source = find_source(session, self.subject_id, connection_id, stream)
             if source is None:
                 return None
-            index = _index_of(session, source.tables)
+            index = passage_index(session, source.tables)
         if index is None or set(index.fields) != set(fields):
             index = self._begun(connection_id, stream, fields)
         if index is None:
@@ -237,7 +238,7 @@ class PassagesPart(StorePart):
     ) -> None:
         """What changed since it was read is passed over: its change is followed."""
         with self._database.write_soon() as session:
-            if _index_of(session, work.tables) is None:
+            if passage_index(session, work.tables) is None:
                 return
             for record in work.records:
                 held = session.value(f"SELECT sum FROM h{work.tables} WHERE id = ?", (record.id,))  # noqa: S608
@@ -277,27 +278,25 @@ class PassagesPart(StorePart):
                 for connection_id, stream, source, tables, records, fields in lines
             )
 
-    def _begun(
-        self, connection_id: str, stream: str, fields: Sequence[str]
-    ) -> _PassageIndex | None:
+    def _begun(self, connection_id: str, stream: str, fields: Sequence[str]) -> PassageIndex | None:
         """The index of a source that has none, or one of other fields."""
         with self._database.write_soon() as session:
             source = find_source(session, self.subject_id, connection_id, stream)
             if source is None:
                 return None
-            known, text = _index_of(session, source.tables), orjson.dumps(list(fields)).decode()
+            known, text = passage_index(session, source.tables), orjson.dumps(list(fields)).decode()
             if known is None:
                 since = int(session.value(_SEQUENCE))
                 session.run(insert(PassageIndexRow), (source.tables, text, None, since))
             else:
                 for field in set(known.fields) - set(fields):
-                    for statement in _OF_FIELD:
+                    for statement in FORGET_FIELD:
                         session.run(statement, (source.tables, field))
                 session.run(_ANEW, (text, None, source.tables))
-            return _index_of(session, source.tables)
+            return passage_index(session, source.tables)
 
     def _waiting(
-        self, session: Session, source: SourceTables, index: _PassageIndex, limit: int
+        self, session: Session, source: SourceTables, index: PassageIndex, limit: int
     ) -> Unembedded | None:
         reader = Reader(session, self.subject_id, self._database.damage)
         compiler = Compiler(source.layout, source.tables, session.dialect)
@@ -311,14 +310,14 @@ class PassagesPart(StorePart):
                 listed = session.dialect.values("?", ColumnKind.TEXT)
                 where, tail = Where((f"r.k IN {listed}",), (keys,)), ""
                 since = changed[-1][0]
-            elif position != _END:
+            elif position != EVERY_RECORD:
                 where = Where() if position is None else Where(("r.id < ?",), (position,))
                 tail = f" ORDER BY r.id DESC LIMIT {limit}"
             else:
                 break
             lines = reader.lines(source, compiler.rows(where, tail))
             if not changed:
-                position = lines[-1][0] if lines else _END
+                position = lines[-1][0] if lines else EVERY_RECORD
             looked_at += max(1, len(lines))
             lacking = _lacking(reader, source, index.fields, lines)
             found |= {each.id: each for each in lacking}
@@ -381,7 +380,7 @@ def put_signs(session: Session, vectors: Iterable[tuple[int, str, int, int, byte
 
 def _left(session: Session, source: int, tables: int) -> int:
     """How many records were not come to: those before the walk, and changes."""
-    index = _index_of(session, tables)
+    index = passage_index(session, tables)
     if index is None:
         return 0
     where = Where() if index.position is None else Where(("id < ?",), (index.position,))
@@ -434,7 +433,7 @@ def _visible(reader: Reader, scopes: Sequence[Scope]) -> int:
 
 
 def _waiting_in(reader: Reader, place: ScopedSource) -> int:
-    index = _index_of(reader.session, place.source.tables)
+    index = passage_index(reader.session, place.source.tables)
     if index is None:
         return _visible_count(reader, place, Where())
     last = reader.session.value(_LAST_CHANGE, (place.source.source,)) or 0

@@ -68,7 +68,7 @@ _OF_SOURCE = f"{_FIND} WHERE {RebuildRow.source} = ? AND {RebuildRow.emptying} =
 # what is emptied comes first: it frees the room that copies need
 _NEXT = f"{_FIND} ORDER BY {RebuildRow.emptying} DESC, {RebuildRow.source} LIMIT 1"
 _NOTE = update(RebuildRow, [RebuildRow.position, RebuildRow.since, RebuildRow.copied], *_ONE)
-_EMPTY = update(RebuildRow, [RebuildRow.emptying], *_ONE)
+BEGIN_EMPTYING = update(RebuildRow, [RebuildRow.emptying], *_ONE)
 _END = delete(RebuildRow, *_ONE)
 LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _FORGET_FIELD = delete(MentionRow, MentionRow.source, MentionRow.field)
@@ -129,7 +129,7 @@ def adopt(database: Database, subject_id: str) -> None:
             session.run(f"ALTER TABLE h{number} ADD COLUMN sum INTEGER")
             under_way = copy_under_way(session, source.source)
             if under_way is not None:  # to tables of the older form
-                session.run(_EMPTY, (1, *under_way[:2]))
+                session.run(BEGIN_EMPTYING, (1, *under_way[:2]))
 
 
 def _of_older_form(session: Session, subject_id: str) -> list[SourceTables]:
@@ -149,7 +149,7 @@ def want(session: Session, source: SourceTables, layout: Layout) -> None:
     if under_way is not None and under_way.layout == text:
         return
     if under_way is not None:
-        session.run(_EMPTY, (1, *under_way[:2]))
+        session.run(BEGIN_EMPTYING, (1, *under_way[:2]))
     if source.layout == layout:
         return
     _begin(session, source, layout)

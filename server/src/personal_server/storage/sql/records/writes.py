@@ -105,12 +105,12 @@ from personal_server.storage.tables import ColumnKind
 
 KEPT_REJECTIONS = 1_000
 
-_STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
-_FIND_STORE_VALUE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} ="  # noqa: S608
-_LAST_SEQUENCE = f"{_FIND_STORE_VALUE} 'sequence'"
-_RETAINED_FROM = f"{_FIND_STORE_VALUE} 'retained_from'"
-_SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
-_GROW = f"{_STORE_VALUE} ?1 WHERE {StoreRow.value} < ?1 AND {StoreRow.name}"
+STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
+FIND_STORE_VALUE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} ="  # noqa: S608
+_LAST_SEQUENCE = f"{FIND_STORE_VALUE} 'sequence'"
+_RETAINED_FROM = f"{FIND_STORE_VALUE} 'retained_from'"
+_SET_SEQUENCE = f"{STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
+_GROW = f"{STORE_VALUE} ?1 WHERE {StoreRow.value} < ?1 AND {StoreRow.name}"
 _RETAIN_FROM, _FORGOTTEN_UNTIL = f"{_GROW} = 'retained_from'", f"{_GROW} = 'forgotten_until'"
 # the era of the newest change that was forgotten stays: it may be the era of later ones
 _FORGET_ERAS = (

@@ -46,7 +46,7 @@ from personal_server.domain.stored import (
     WriteOutcome,
 )
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
-from personal_server.storage.row_rules import blob_ids
+from personal_server.storage.record_changes import blob_ids
 from tests.oracle.memory_passages import lacking
 from tests.oracle.memory_snapshot import MemorySnapshot
 from tests.oracle.memory_state import Place, State

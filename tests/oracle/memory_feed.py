@@ -8,7 +8,8 @@ from pdpp_kernel.record import JsonObject, TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.row_rules import changed_fields, holds, is_in
+from personal_server.storage.record_changes import changed_fields
+from personal_server.storage.row_rules import holds, is_in
 from tests.oracle.memory_state import Happened, State
 
 

@@ -25,7 +25,7 @@ from pdpp_kernel.values import (
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.row_rules import (
+from personal_server.storage.group_rules import (
     GroupTally,
     arrange,
     labelled,

@@ -10,7 +10,8 @@ from pdpp_kernel.vectors import DISTANCE_DECIMALS, distance
 from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.row_rules import holds, latest_change
+from personal_server.storage.record_changes import latest_change
+from personal_server.storage.row_rules import holds
 from tests.oracle.memory_state import Place, State
 
 

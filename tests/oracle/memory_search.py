@@ -14,7 +14,8 @@ from personal_server.domain.word_forms import family_of, forms, language_of, ste
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.row_rules import granted_lexical_fields, holds, latest_change
+from personal_server.storage.record_changes import latest_change
+from personal_server.storage.row_rules import granted_lexical_fields, holds
 
 Words = Mapping[str, "Said"]
 

@@ -24,11 +24,7 @@ from pdpp_kernel.values import (
     order_key,
 )
 from personal_server.domain.connection import Connection
-from personal_server.domain.stored import (
-    Collection,
-    StoredDeclaration,
-    StoredStream,
-)
+from personal_server.domain.stored import Collection, StoredDeclaration, StoredStream
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -60,14 +56,8 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
-from personal_server.storage.row_rules import (
-    blob_ids,
-    fold,
-    foreign_value,
-    holds,
-    latest_change,
-    stored_text,
-)
+from personal_server.storage.record_changes import blob_ids, latest_change
+from personal_server.storage.row_rules import fold, foreign_value, holds, stored_text
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_passages import nearest, waiting

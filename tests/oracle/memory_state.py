@@ -19,7 +19,7 @@ from personal_server.domain.stored import (
     StreamState,
     ThreadMark,
 )
-from personal_server.storage.row_rules import changed_fields
+from personal_server.storage.record_changes import changed_fields
 
 Place = tuple[str, str]
 Embedded = tuple[str, str, str, str]

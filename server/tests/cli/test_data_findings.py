@@ -18,7 +18,7 @@ from pdpp_mcp_server.commands.exits import run_app
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.doctor import doctor_command
 from personal_server.settings import Settings
-from personal_server.storage.damage import line_sum, record_sum
+from personal_server.storage.checksums import line_sum, record_sum
 from personal_server.storage.sql.records import rebuilds
 from personal_server.storage.sql.records.blobs import PREFIX, blob_path
 from server.tests.storage.ports.asking import search

@@ -50,7 +50,8 @@ from personal_server.storage.sql.logs.authorization import (
     SqlAuthorizationStore,
     SqlAuthorizationTransaction,
 )
-from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
 from tests.postgresql import postgres_store
 

@@ -16,7 +16,7 @@ from personal_server.reading.pace import doubled, leaves_at
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.postgres.dialect import PostgresDialect
 from personal_server.storage.sql import source_tables
-from personal_server.storage.sql.store import SqlSnapshot
+from personal_server.storage.sql.snapshot import SqlSnapshot
 from personal_server.storage.sqlite.dialect import SqliteDialect
 from server.tests.storage.worlds import condition, furnish, note, scope, write
 from tests.properties.stores import open_store

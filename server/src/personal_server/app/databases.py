@@ -12,16 +12,13 @@ from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
 from pdpp_mcp_server.settings import InvalidSetting
 from personal_server.settings import Settings
+from personal_server.storage.sql.care.copy_mark import is_being_copied
 from personal_server.storage.sql.care.integrity import WordIndexes
-from personal_server.storage.sql.care.whole_copy import DatabaseCopy, is_being_copied
+from personal_server.storage.sql.care.whole_copy import DatabaseCopy
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.store import SearchableDatabase
-from personal_server.storage.sqlite.database import (
-    DatabaseInUse,
-    SqliteDatabase,
-    claim_file,
-    copy_database,
-)
+from personal_server.storage.sql.snapshot import SearchableDatabase
+from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
+from personal_server.storage.sqlite.file_claims import DatabaseInUse, claim_file
 from personal_server.storage.writability import Writability
 from personal_server.upkeep.ownership import (
     DataMismatch,

@@ -9,7 +9,7 @@ from personal_server.app.databases import ServerDatabase
 from personal_server.reading.identification import OneState, OpenBriefly, OpenState
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.logs import authorization
-from personal_server.storage.sql.store import SqlSnapshot
+from personal_server.storage.sql.snapshot import SqlSnapshot
 
 
 def one_state(database: ServerDatabase, subject_id: str) -> tuple[OpenState, OpenBriefly]:

@@ -36,7 +36,8 @@ from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredC
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ChangeSignal
 from personal_server.storage.ports.whole_store import RecordStore
-from personal_server.storage.sql.care.integrity import DamagedTable, IntegrityChecks
+from personal_server.storage.sql.care.faults import DamagedTable
+from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sql.change_signal import DatabaseSignal
 from personal_server.storage.sql.logs import authorization, disclosures

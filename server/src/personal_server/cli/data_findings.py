@@ -16,7 +16,7 @@ from personal_server.app.stores import Stores, damage_of, open_stores
 from personal_server.cli.findings import HINT, Finding, good, wrong
 from personal_server.granting.retention import UNREFERENCED_BLOB_NS
 from personal_server.settings import Settings
-from personal_server.storage.sql.care.integrity import BlobFault, DamagedTable, Faulty, StreamCheck
+from personal_server.storage.sql.care.faults import BlobFault, DamagedTable, Faulty, StreamCheck
 from personal_server.upkeep.rebuilds import percent_done
 
 RESTORE = (

@@ -20,7 +20,7 @@ from pdpp_kernel.source_item import TEXT, TEXT_STATE, Data, FileText, TextState
 from pdpp_kernel.values import instant_text
 from personal_server.collecting.ingest import IngestResult
 from personal_server.storage.ports.whole_store import RecordStore
-from personal_server.storage.row_rules import latest_change
+from personal_server.storage.record_changes import latest_change
 
 LOOKED_UP_AT_ONCE = 20
 READ_AT_ONCE = 50

@@ -35,10 +35,8 @@ from personal_server.enforcement.timeline import time_field
 from personal_server.reading.aggregates import ShownAggregation, ShownGroup, read_aggregate
 from personal_server.reading.owner import AuthorityReads
 from personal_server.reading.records import read_records
-from personal_server.storage.ports.snapshots import (
-    ReadSnapshot,
-    once,
-)
+from personal_server.storage.derived import once
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5

@@ -19,10 +19,8 @@ from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports.snapshots import (
-    ReadSnapshot,
-    once,
-)
+from personal_server.storage.derived import once
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 
 class AuthorityReads(Protocol):

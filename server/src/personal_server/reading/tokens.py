@@ -34,8 +34,8 @@ from personal_server.storage.authorization import (
     ReadingLimitsRow,
     TokenRow,
 )
+from personal_server.storage.derived import once
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
-from personal_server.storage.ports.snapshots import once
 
 Clock = Callable[[], int]
 

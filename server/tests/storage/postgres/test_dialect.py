@@ -22,8 +22,9 @@ from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.postgres.session import translated_sql
 from personal_server.storage.sql import source_tables
-from personal_server.storage.sql.layout import layout_of
-from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.declared_layouts import layout_of
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.semantics.tiny import vector_of
 from server.tests.storage.worlds import NOTES_STREAM, condition, furnish, note, order, scope, write
 from tests.postgresql import schema, server

@@ -12,7 +12,8 @@ import pytest
 
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.change_signal import DatabaseSignal
-from personal_server.storage.sql.store import SearchableDatabase, SqlRecordStore
+from personal_server.storage.sql.snapshot import SearchableDatabase
+from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.worlds import furnish, note, write
 from tests.postgresql import schema, server

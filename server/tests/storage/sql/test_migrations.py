@@ -14,7 +14,7 @@ from personal_server.storage import authorization
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.logs.disclosures import DisclosureRow, DisclosureShareRow
+from personal_server.storage.sql.logs.disclosure_rows import DisclosureRow, DisclosureShareRow
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import StoredRow, StoredTable
 from server.tests.app.whole import reopened

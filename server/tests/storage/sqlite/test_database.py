@@ -12,18 +12,12 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import QueryTimeout, StorageUnavailable
-from personal_server.storage.ports.snapshots import (
-    PastBudget,
-    once,
-)
+from personal_server.storage.derived import once
+from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.migrations import DatabaseTooNew, DatabaseTooOld, Step
-from personal_server.storage.sqlite.database import (
-    BRIEF_BYTES,
-    DatabaseInUse,
-    SqliteDatabase,
-    SqliteSession,
-)
+from personal_server.storage.sqlite.database import BRIEF_BYTES, SqliteDatabase, SqliteSession
+from personal_server.storage.sqlite.file_claims import DatabaseInUse
 
 NOTES = Step("001_notes", "CREATE TABLE note (text TEXT)")
 OTHER = Step("002_other", "CREATE TABLE other (x); INSERT INTO other VALUES (7)")

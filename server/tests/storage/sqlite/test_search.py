@@ -28,7 +28,8 @@ from personal_server.enforcement.plans import (
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.sql.reads import search
-from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.ports.asking import receive
 from server.tests.storage.sqlite.work import Counters, Work, counted_store, work_of
 from server.tests.storage.worlds import condition, note, order, scope, write

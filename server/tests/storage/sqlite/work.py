@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import apsw
 
-from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteSession
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import furnish

@@ -9,9 +9,9 @@ Raises: QueryTimeout past the time limit, StorageUnavailable when the backend ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from pdpp_kernel.record import DamagedRow, RecordPlace, StoredRecord
 from personal_server.domain.connection import Connection
@@ -44,22 +44,9 @@ from personal_server.enforcement.rows import (
     Summary,
 )
 from personal_server.enforcement.scopes import Scope
+from personal_server.storage.derived import Derived
 
 READ_DEADLINE_SECONDS = 15.0
-
-
-Derived = MutableMapping[object, Any]
-"""What was made of one state of the store, for whoever reads the same state again."""
-
-
-T = TypeVar("T")
-
-
-def once(derived: Derived, key: object, make: Callable[[], T]) -> T:
-    """What was made of this state before, else what is made of it now."""
-    if key not in derived:
-        derived[key] = make()
-    return derived[key]
 
 
 class PastBudget(Exception):

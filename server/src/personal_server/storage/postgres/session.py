@@ -27,7 +27,7 @@ from personal_server.storage.authorization import ReadingSpanRow, ReadingWordsRo
 from personal_server.storage.postgres.dialect import DIALECT, render_double
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T
-from personal_server.storage.sql.logs.disclosures import (
+from personal_server.storage.sql.logs.disclosure_rows import (
     DisclosureDetailRow,
     DisclosureRow,
     DisclosureShareRow,

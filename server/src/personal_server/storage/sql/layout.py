@@ -1,6 +1,7 @@
 """How the records of a stream are stored: which fields are columns, which columns are indexed.
 
-Rule: a layout is a pure function of a declaration, and of the columns that tables already have.
+What a declaration asks for is worked out in `declared_layouts`, the tables are made in
+`record_tables`.
 
 Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values, in
 `wc` how many words each lexical field has), `h<n>` (the JSON text, in `sum` the checksum of both)
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -19,14 +20,10 @@ import orjson
 
 from pdpp_kernel.declaration import (
     LIMITING_KINDS,
-    Property,
-    SourceDeclaration,
-    Stream,
 )
 from pdpp_kernel.persons import PersonField, PersonForm
 from pdpp_kernel.values import ValueKind
-from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.tables import ColumnKind
+from personal_server.storage.sql.dialect import Value
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
 # 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems;
@@ -35,10 +32,6 @@ FORM = 5
 CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
-# Each costs a walk of every batch, and so many rows a day as it has values.
-MOST_FACETS = 4
-# Each costs a walk of every batch, and a row for each value that it has.
-MOST_GROUPED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,114 +223,6 @@ def _person_field(raw: Mapping[str, Any]) -> PersonField:
     return PersonField(**members)
 
 
-def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:
-    """The layout of each stream; fields that other streams refer to are indexed too."""
-    referenced: dict[str, set[str]] = {}
-    for stream in declaration.streams.values():
-        for relation in stream.relationships:
-            if relation.foreign_key_on != "self":
-                referenced.setdefault(relation.stream, set()).add(relation.foreign_key)
-    return {
-        name: layout_of(stream, frozenset(referenced.get(name, ())))
-        for name, stream in declaration.streams.items()
-    }
-
-
-def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layout:
-    """The layout of one stream."""
-    timed = {*stream.aggregations.min, *stream.aggregations.max}
-    indexed = {*stream.indexed, *referenced, *(n for n in timed if _is_instant(stream, n))}
-    kept = [p for p in stream.properties.values() if _has_column(p, stream, indexed)]
-    columns = tuple(
-        Column(each.name, each.kind, f"c{place}", each.name in indexed)
-        for place, each in enumerate(kept)
-        if each.kind is not None
-    )
-    return Layout(
-        columns,
-        _single_key(stream),
-        stream.cursor_field,
-        stream.sortable,
-        stream.consent_time_field,
-        stream.event_time_field,
-        _measured(stream),
-        stream.lexical_fields,
-        stream.blob_fields,
-        stream.consent_time_field or stream.event_time_field,
-        persons=stream.person_fields,
-        folded=_folded(stream),
-        by_day=True,
-        facets=_facets(columns),
-        grouped=_grouped(stream, columns),
-    )
-
-
-def _folded(stream: Stream) -> tuple[Column, ...]:
-    """Keys of records are found by their own index, as they are."""
-    key = _single_key(stream)
-    named = [name for name in stream.caseless_fields if name != key]
-    return tuple(
-        Column(name, ValueKind.STRING, f"f{place}", indexed=True)
-        for place, name in enumerate(named)
-    )
-
-
-def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Those that are grouped by come first."""
-    flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
-    named = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
-    return tuple(named[:MOST_FACETS])
-
-
-def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:
-    """Who made records first; what refers to other records has about as many values as they are."""
-    references = {relation.foreign_key for relation in stream.relationships}
-    apart = {*references, stream.conversation_field, *stream.primary_key}
-    strings = {column.field for column in columns if column.kind is ValueKind.STRING}
-    named = [n for n in stream.aggregations.group_by if n in strings and n not in apart]
-    authors = stream.fields_with_role("author")
-    declared = [stream.properties[n] for n in sorted(named, key=lambda n: n not in authors)]
-
-    def told(name: str | None) -> str | None:
-        return name if name in strings else None
-
-    return tuple(
-        Grouped(each.name, told(each.label_field), told(each.mark_field))
-        for each in declared[:MOST_GROUPED]
-    )
-
-
-def _single_key(stream: Stream) -> str | None:
-    name = stream.primary_key[0]
-    declared = stream.properties[name]
-    is_string = declared.kind is ValueKind.STRING and declared.schema.get("type") == "string"
-    return name if len(stream.primary_key) == 1 and is_string else None
-
-
-def _measured(stream: Stream) -> tuple[str, ...]:
-    wanted = {*stream.aggregations.sum, *stream.aggregations.min, *stream.aggregations.max}
-    numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
-    named = [n for n, p in stream.properties.items() if n in wanted and p.kind in numbers]
-    return tuple(named[:MOST_MEASURED])
-
-
-def _is_instant(stream: Stream, field: str) -> bool:
-    """The stored text of an extreme instant is looked up by its value."""
-    return stream.properties[field].kind is ValueKind.INSTANT
-
-
-def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
-    """Every scalar but texts that nobody sorts or groups by, or sees groups by."""
-    if found.kind is None:
-        return False
-    if found.kind is not ValueKind.STRING or found.name in indexed:
-        return True
-    if found.name in stream.labelling:
-        return True
-    is_text = found.type == "text" or "contentMediaType" in found.schema
-    return not is_text and found.name not in stream.lexical_fields
-
-
 def between(stored: Layout, wanted: Layout) -> Layout:
     """How tables of one layout are read while another is wanted: no index is relied on.
 
@@ -367,58 +252,3 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         placed=stored.placed if is_placed else None,
         form=stored.form,
     )
-
-
-def create_tables(
-    layout: Layout, number: int, dialect: Dialect, *, scratch: bool = False
-) -> list[str]:
-    """The statements that make the tables of one source; `scratch` ones end with the snapshot."""
-    integer, text, binary = map(
-        dialect.column_type, (ColumnKind.INTEGER, ColumnKind.TEXT, ColumnKind.BYTES)
-    )
-    all_columns = (*layout.columns, *layout.folded)
-    types = {kind: dialect.comparable_type(kind) for kind in {c.kind for c in all_columns}}
-    columns = "".join(f", {c.name} {types[c.kind]}" for c in all_columns)
-    table = partial(dialect.create_table, scratch=scratch)
-    index = partial(dialect.create_index, scratch=scratch)
-    made = [
-        f"{table(f'r{number}')} (id {integer} PRIMARY KEY, k {text} NOT NULL,"
-        f" cs {integer} NOT NULL, ce {integer} NOT NULL, e {integer} NOT NULL{columns},"
-        f" wc {binary}, fc {text})",
-        f"{index(f'r{number}_k', unique=True)} ON r{number} (k)",
-        f"{index(f'r{number}_e')} ON r{number} (e)",
-        # the sum stands before the text, which may be long, and is read without it
-        f"{table(f'h{number}')} (id {integer} PRIMARY KEY, sum {integer}, data {text} NOT NULL)",
-    ]
-    made += [
-        f"{index(f'r{number}_{name}')} ON r{number} ({', '.join(columns)})"
-        for name, columns in layout.indexes.items()
-    ]
-    sums = dialect.comparable_type(ValueKind.INTEGER) or integer
-    figures = "".join(f", {name} {sums} NOT NULL" for name in layout.summary_figures)
-    if layout.by_day:
-        made.append(
-            f"{table(f'd{number}')} (facet {integer} NOT NULL, day {integer} NOT NULL,"
-            f" value {integer} NOT NULL, n {integer} NOT NULL{figures},"
-            f" PRIMARY KEY (facet, day, value)){dialect.table_options(rowid=False)}"
-        )
-    if layout.grouped:
-        made.append(
-            f"{table(f'g{number}')} (field {integer} NOT NULL, value {text} NOT NULL,"
-            f" label {text} NOT NULL, mark {text} NOT NULL, n {integer} NOT NULL{figures},"
-            f" PRIMARY KEY (field, value, label, mark)){dialect.table_options(rowid=False)}"
-        )
-    if layout.lexical:
-        made += dialect.word_index(f"w{number}", scratch=scratch)
-    return made
-
-
-def drop_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
-    """The statements that remove them."""
-    names = [f"r{number}", f"h{number}"]
-    names += [f"d{number}"] if layout.by_day else []
-    names += [f"g{number}"] if layout.grouped else []
-    words = dialect.drop_words(f"w{number}") if layout.lexical else []
-    # the word index of the first release, while the new one is not whole
-    further = f"DROP TABLE IF EXISTS f{number}"
-    return [*(f"DROP TABLE {name}" for name in names), *words, further]

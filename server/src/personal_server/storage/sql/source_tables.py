@@ -5,50 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
-from pdpp_kernel import persons
 from pdpp_kernel.criteria import Condition
-from pdpp_kernel.errors import ConnectionNotFound, ConnectionNotWritable
 from pdpp_kernel.record import DamagedRow, FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
-from personal_server.domain.connection import ConnectionStatus
 from personal_server.enforcement.rows import Candidate
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.damage import (
-    DamagedLine,
-    DamageNotes,
-    is_line_of,
-    line_sum,
-    record_sum,
-)
-from personal_server.storage.ports.snapshots import (
-    Derived,
-    once,
-)
-from personal_server.storage.row_rules import latest_change
+from personal_server.storage.checksums import is_line_of, line_sum, record_sum
+from personal_server.storage.damage import DamagedLine, DamageNotes
+from personal_server.storage.derived import Derived, once
+from personal_server.storage.record_changes import latest_change
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
-from personal_server.storage.sql.driver import Database, Line, Session
-from personal_server.storage.sql.fixed_tables import (
-    ConnectionRow,
-    LayoutRow,
-    RebuildRow,
-    SourceRow,
-    StoreRow,
-)
+from personal_server.storage.sql.driver import Line, Session
+from personal_server.storage.sql.fixed_tables import LayoutRow, RebuildRow, SourceRow, StoreRow
 from personal_server.storage.sql.layout import (
     CHECKED_FORM,
     FORM,
     Column,
     Layout,
     between,
-    create_tables,
-    drop_tables,
     parse_layout,
 )
+from personal_server.storage.sql.record_tables import create_tables, drop_tables
 from personal_server.storage.sql.statements import listed, select
 
 _COLUMNS = (
@@ -89,12 +70,6 @@ _FIND_LAYOUT = select(
 _NEXT_TABLES = (
     f"UPDATE {StoreRow.table} SET {StoreRow.value} = {StoreRow.value} + 1"  # noqa: S608
     f" WHERE {StoreRow.name} = 'tables' RETURNING {StoreRow.value}"
-)
-_FIND_CONNECTION = select(
-    ConnectionRow,
-    ConnectionRow.subject_id,
-    ConnectionRow.connection_id,
-    columns=(ConnectionRow.connector_key, ConnectionRow.status),
 )
 
 
@@ -435,15 +410,6 @@ class Reader:
         return Compiler(source.reading, source.tables, self.session.dialect, source.is_indexed)
 
 
-class StorePart:
-    """A database, whose records they are, and where blobs lie."""
-
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
-        self._database = database
-        self._blob_directory = blob_directory
-        self.subject_id = subject_id
-
-
 def parse_changes(text: str | bytes | None) -> dict[str, FieldChange]:
     """The dates of changed fields as a line holds them.
 
@@ -463,24 +429,3 @@ def render_changes(changes: Mapping[str, FieldChange]) -> str | None:
         return None
     pairs = {name: (c.sequence, c.emitted_at_ns) for name, c in changes.items()}
     return orjson.dumps(pairs).decode()
-
-
-def require(session: Session, subject_id: str, connection_id: str) -> tuple[str, str]:
-    """Connector key and status of a connection.  Raises ConnectionNotFound."""
-    line = session.first(_FIND_CONNECTION, (subject_id, connection_id))
-    if line is None:
-        raise ConnectionNotFound("No such connection.", param="connection_id")
-    return (line[0], line[1])
-
-
-def writable(session: Session, subject_id: str, connection_id: str) -> str:
-    """The connector key of a connection that takes records.
-
-    Raises: ConnectionNotFound, ConnectionNotWritable when revoked or of persons.
-    """
-    connector_key, status = require(session, subject_id, connection_id)
-    if status == ConnectionStatus.REVOKED:
-        raise ConnectionNotWritable("This connection was revoked.")
-    if connector_key == persons.CONNECTOR_KEY:
-        raise ConnectionNotWritable("Persons are worked out from the records of other connections.")
-    return connector_key

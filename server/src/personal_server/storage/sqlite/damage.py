@@ -16,9 +16,10 @@ import apsw
 
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.refused_writes import READ_ONLY
-from personal_server.storage.sql.care.integrity import DamagedTable
+from personal_server.storage.sql.care.faults import DamagedTable
 from personal_server.storage.sql.fixed_tables import SourceRow
-from personal_server.storage.sqlite.database import BUSY_MS, Opening, translated
+from personal_server.storage.sqlite.database import Opening, translated
+from personal_server.storage.sqlite.file_claims import BUSY_MS
 
 _OF_SOURCE = re.compile(r"(?P<kind>[rhwfdg])(?P<number>\d+)(_\w+)?")
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rootpage"

@@ -10,7 +10,6 @@ Raises: DatabaseInUse, DatabaseTooNew, DatabaseTooOld, StorageUnavailable, Query
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import logging
 import math
@@ -40,7 +39,6 @@ from pdpp_kernel.refused_writes import (
     READ_ONLY,
     WRITE_FAILED,
     read_only,
-    refusal_of,
 )
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
@@ -58,6 +56,13 @@ from personal_server.storage.sql.migrations import (
 from personal_server.storage.sql.reads.search import count_terms, search
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
+from personal_server.storage.sqlite.file_claims import (
+    BUSY_MS,
+    Turns,
+    claim_file,
+    make_private,
+    wait_for_others,
+)
 from personal_server.storage.sqlite.search import FtsPart
 from personal_server.storage.writability import Writability
 
@@ -69,67 +74,12 @@ BRIEF_BYTES = 512 * 1024
 BRIEF_SECONDS = 0.05
 # What one reader makes of one state and keeps: some kilobytes each.
 MOST_DERIVED = 500
-BUSY_MS = 5_000
-BUSY_LOOK_SECONDS = 0.001
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
 # Pages of a word index written per step of a merge: some tens of milliseconds.
 PAGES_MERGED = 500
-
-
-class Turns:
-    """Whose turn it is to begin a write, among all processes that have the file open.
-
-    SQLite lets whoever asks at the right moment begin, which is mostly whoever wrote last.  Here
-    one waits for the file, and the others for that one; who ends and comes again is behind.
-    The lock is that of the directory, which is there on a full disk, too.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._descriptor: int | None = None
-
-    @contextmanager
-    def taken(self) -> Generator[None, None, None]:
-        """A turn.  Called by one thread at a time.  Raises: apsw.BusyError."""
-        if self._descriptor is None:
-            self._descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
-        descriptor = self._descriptor
-        for waited in itertools.count():
-            try:
-                # the system gives it back when the process that has it ends
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if not _waits_again(waited):
-                    raise apsw.BusyError("the turn of another") from None
-            else:
-                break
-        try:
-            yield
-        finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Nobody writes any more."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def wait_for_others(driver: apsw.Connection) -> None:
-    """Let a connection wait for whoever has the file, and look often whether it is free."""
-    driver.set_busy_handler(_waits_again)
-
-
-def _waits_again(waited: int) -> bool:
-    time.sleep(BUSY_LOOK_SECONDS)
-    return waited * BUSY_LOOK_SECONDS * 1_000 < BUSY_MS
-
-
-class DatabaseInUse(StorageUnavailable):
-    """Another server works on this file."""
 
 
 # The other ways in which the disk fails are those of writing.
@@ -780,40 +730,8 @@ def _ended(connection: SqliteSession) -> Generator[None, None, None]:
         raise
 
 
-def make_private(path: Path) -> None:
-    """The file is 0600 in a 0700 directory: no other account reads these records."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.parent.chmod(0o700)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        path.chmod(0o600)
-    except OSError as error:
-        raise refusal_of(error) from error
-
-
 def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def claim_file(path: Path) -> int:
-    """An advisory lock beside the file, held while anybody has the descriptor: a server lives.
-
-    Raises: DatabaseInUse, StorageReadOnly, StorageUnavailable.
-    """
-    try:
-        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise refusal_of(error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise DatabaseInUse(
-            "Another server already works on this data directory.",
-            next_step="Stop it by Ctrl-C where it was started, or by `pdpp service remove`; or name"
-            " another directory in PDPP_DATA_DIR.",
-        ) from error
-    return descriptor

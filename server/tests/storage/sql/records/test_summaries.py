@@ -23,7 +23,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import IntegrityChecks
-from personal_server.storage.sql.layout import layout_of
+from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.records import rebuilds, writes
 from personal_server.storage.sql.records.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sql.source_tables import all_sources

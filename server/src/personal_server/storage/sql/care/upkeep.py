@@ -13,12 +13,7 @@ from typing import Any
 import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
-from personal_server.domain.stored import (
-    BackupProof,
-    BackupSchedule,
-    ClockNote,
-    StoreCounts,
-)
+from personal_server.domain.stored import BackupProof, BackupSchedule, ClockNote, StoreCounts
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
@@ -34,11 +29,8 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.logs.authorization import AUDIT
-from personal_server.storage.sql.logs.disclosures import (
-    DISCLOSURES,
-    DisclosureRow,
-    kept_commitments,
-)
+from personal_server.storage.sql.logs.disclosure_rows import DisclosureRow
+from personal_server.storage.sql.logs.disclosures import DISCLOSURES, kept_commitments
 from personal_server.storage.sql.logs.log_chain import LogHeadRow
 from personal_server.storage.sql.statements import (
     delete,

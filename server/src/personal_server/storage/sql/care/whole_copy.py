@@ -18,7 +18,8 @@ from itertools import islice
 from operator import itemgetter
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.storage.damage import line_sum
+from personal_server.storage.checksums import line_sum
+from personal_server.storage.sql.care.copy_mark import COPY_MARK, is_being_copied
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ErasedRow,
@@ -31,8 +32,9 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
+from personal_server.storage.sql.layout import Layout, parse_layout
 from personal_server.storage.sql.migrations import known_steps, tables_of
+from personal_server.storage.sql.record_tables import create_tables, drop_tables
 from personal_server.storage.sql.records.passages import put_signs
 from personal_server.storage.sql.records.word_index import marked_words
 from personal_server.storage.sql.records.written_rows import NewLines
@@ -41,7 +43,6 @@ from personal_server.storage.sql.statements import SUBJECT
 from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 
 LINES_AT_ONCE = 500
-COPY_MARK = "moving"
 _SIGNS = (PassageSignsRow.table, PassageBlockRow.table)
 _DERIVED = frozenset({RebuildRow.table, ErasedRow.table, *_SIGNS})
 _OF_SOURCES = f"tables IN (SELECT {SourceRow.tables} FROM {SourceRow.table})"  # noqa: S608
@@ -290,8 +291,3 @@ def stored_tables() -> Iterator[StoredTable]:
         waiting += found.__subclasses__()
         if "table" in vars(found):
             yield found.table
-
-
-def is_being_copied(session: Session) -> bool:
-    """Whether a copy into this database was begun and is not whole."""
-    return session.first(session.dialect.find_table, (COPY_MARK,)) is not None

@@ -10,13 +10,14 @@ from typing import Any
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.ports.disclosure_stores import (
-    DisclosedShare,
-    DisclosureQuery,
-    ShareOf,
-)
+from personal_server.storage.ports.disclosure_stores import DisclosedShare, DisclosureQuery, ShareOf
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.logs.disclosure_rows import (
+    DisclosureDetailRow,
+    DisclosureRow,
+    DisclosureShareRow,
+)
 from personal_server.storage.sql.logs.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog
 from personal_server.storage.sql.statements import (
     SUBJECT,
@@ -26,62 +27,7 @@ from personal_server.storage.sql.statements import (
     select,
     values_of,
 )
-from personal_server.storage.tables import Cell, ColumnKind, StoredRow, column
-
-
-class DisclosureRow(StoredRow, table="disclosures"):
-    """An entry of the log with its number."""
-
-    by_subject = True
-    number: Cell[int] = column(key=True)
-    disclosure_id: Cell[str]
-    at_ns: Cell[int]
-    request_id: Cell[str]
-    outcome: Cell[str]
-    error_code: Cell[str | None]
-    token_kind: Cell[str]
-    client_id: Cell[str | None]
-    grant_id: Cell[str | None]
-    package_id: Cell[str | None]
-    channel: Cell[str]
-    tool: Cell[str | None]
-    route: Cell[str]
-    connector_key: Cell[str | None]
-    connection_id: Cell[str | None]
-    stream: Cell[str | None]
-    fields: Cell[tuple[str, ...]]
-    record_count: Cell[int]
-    size_bytes: Cell[int]
-    link: Cell[bytes | None] = column(default=None)
-    commitment: Cell[str | None] = column(default=None)
-
-
-class DisclosureDetailRow(StoredRow, table="disclosure_details"):
-    """What lies beside the line of that number: deleting it breaks no chain."""
-
-    by_subject = True
-    number: Cell[int] = column(key=True)
-    at_ns: Cell[int]
-    connection_id: Cell[str | None]
-    stream: Cell[str | None]
-    salt: Cell[bytes]
-    asked: Cell[str]
-    keys: Cell[tuple[str, ...]]
-
-
-class DisclosureShareRow(StoredRow, table="disclosure_shares"):
-    """What was served on a UTC day, counted from 1970, to a client, of a stream.
-
-    Shapes: `client_id` is empty for the owner's tokens, `stream` for what named none.
-    """
-
-    by_subject = True
-    day: Cell[int] = column(key=True)
-    client_id: Cell[str] = column(key=True)
-    stream: Cell[str] = column(key=True)
-    record_count: Cell[int]
-    answer_count: Cell[int]
-
+from personal_server.storage.tables import ColumnKind
 
 _ENTRY = DisclosureRow.table.names[1:-2]
 DISCLOSURES = ChainedLog(

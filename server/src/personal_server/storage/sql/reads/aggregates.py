@@ -25,7 +25,7 @@ from pdpp_kernel.values import (
 )
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
-from personal_server.storage.row_rules import GroupTally, arrange, labelled, newest, step_width
+from personal_server.storage.group_rules import GroupTally, arrange, labelled, newest, step_width
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import Column

@@ -22,8 +22,9 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.damage import is_line_of, line_sum
-from personal_server.storage.row_rules import holds, latest_change
+from personal_server.storage.checksums import is_line_of, line_sum
+from personal_server.storage.record_changes import latest_change
+from personal_server.storage.row_rules import holds
 from personal_server.storage.sql.compiler import KEYS, Statement, Where, with_key
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow

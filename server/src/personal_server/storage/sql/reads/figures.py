@@ -12,11 +12,11 @@ from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Span, Summary
 from personal_server.enforcement.scopes import Scope
+from personal_server.storage.group_rules import plain_value
+from personal_server.storage.record_changes import latest_change
 from personal_server.storage.row_rules import (
     granted_lexical_fields,
     holds_words,
-    latest_change,
-    plain_value,
     stored_text,
     words_of,
 )

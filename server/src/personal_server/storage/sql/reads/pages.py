@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
-from pdpp_kernel.criteria import Condition, Order, WordQuery
+from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import RecordPlace, StoredRecord
-from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
-from personal_server.enforcement.named_fields import conditions_in, words_in
+from pdpp_kernel.values import Comparable, ValueKind
 from personal_server.enforcement.plans import (
     ChildrenPlan,
-    FieldWindowPlan,
     KeysPlan,
     NeighboursPlan,
     RecordPlan,
     RecordsPlan,
-    TimelinePlan,
 )
 from personal_server.enforcement.rows import (
     Children,
-    FieldWindow,
     Neighbours,
     PlacedRow,
     Position,
     RowPage,
-    WindowOutcome,
 )
-from personal_server.enforcement.scopes import TimedScope
-from personal_server.storage.row_rules import fold, foreign_value, granted_lexical_fields
-from personal_server.storage.sql.compiler import MAX_ID, Statement, Where, with_key
+from personal_server.storage.row_rules import foreign_value
+from personal_server.storage.sql.compiler import Where, with_key
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.reads.figures import lines_with
-from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
@@ -70,44 +59,6 @@ def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     return RowPage(tuple(placed), len(spots) > plan.limit, end)
 
 
-def timeline(reader: Reader, plan: TimelinePlan) -> RowPage:
-    """The next of each source by the index of its time, merged; texts are read of the page only."""
-    found: list[tuple[Position, PagePosition, ScopedSource]] = []
-    timed = {(t.scope.connection_id, t.scope.stream.name): t for t in plan.scopes}
-    for place in reader.places(t.scope for t in plan.scopes):
-        each = timed[place.source.connection_id, place.source.stream]
-        found += [
-            (_instant_position(spot, place, each.order), spot, place)
-            for spot in _timed_spots(reader, place, each, plan)
-        ]
-    found.sort(key=lambda each: _in_time(each[0]), reverse=plan.descending)
-    kept = found[: plan.limit]
-    rows = whole_rows(reader, [(spot, place) for _, spot, place in kept])
-    placed = [
-        PlacedRow(row, position)
-        for position, spot, place in kept
-        if (row := rows.get((place.source.source, spot[2]))) is not None
-    ]
-    end = None if len(placed) == len(kept) else kept[-1][0]
-    return RowPage(tuple(placed), len(found) > plan.limit, end)
-
-
-def _timed_spots(
-    reader: Reader, place: ScopedSource, timed: TimedScope, plan: TimelinePlan
-) -> list[PagePosition]:
-    where, order = place.matching(timed.conditions), timed.order
-    after = _as_days(plan.after) if order.kind is ValueKind.DATE else plan.after
-    if plan.words is not None:
-        walk = _WordWalk(reader, place, timed, plan.words, after)
-        if walk.is_possible:
-            return walk.spots(plan.limit + 1)
-        where &= lines_with(reader, place, plan.words)
-    spots = page_positions(
-        reader, place, where, order, plan.limit, timed.conditions, after, has_value=True
-    )
-    return [spot for spot in spots if spot[0] is not None]
-
-
 # The walk, by an example: the newest three mails with `tea`.  The word index is read from its end,
 # asked for as many lines as are wanted; ids are nearly, but not quite, in the order of time:
 #
@@ -117,114 +68,6 @@ def _timed_spots(
 # While fewer lines than wanted are settled, twice as many more are read.  What is returned is
 # sorted by time, so that pages laid end to end are the list in order.  Most walks end after the
 # first read: only where many lines share a microsecond are places taken.
-
-
-class _WordWalk:
-    """The lines of a source that hold words, in the order of time: ids of the index stand in it.
-
-    A line whose place in time was taken stands a little behind it, so that one is in its turn only
-    where no id that is still to come may have an earlier place.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        place: ScopedSource,
-        timed: TimedScope,
-        words: WordQuery,
-        after: Position | None,
-    ) -> None:
-        self._reader, self._place, self._order, self._after = reader, place, timed.order, after
-        scope = place.scope
-        self._words = words_in(words, scope.stream, scope.fields)
-        named = conditions_in(words, scope.stream, scope.fields)
-        self._where = place.matching((*timed.conditions, *named))
-        self._bounds = timed.conditions
-        self._fields = granted_lexical_fields(scope)
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether the index knows all words, knows no hidden record, and stands in this order."""
-        compiler = self._place.compiler
-        layout = compiler.layout
-        column = layout.column(layout.placed)
-        is_placed = column is not None and column.field == self._order.field and column.indexed
-        knows_all = compiler.is_indexed and set(self._fields) <= set(layout.lexical)
-        return is_placed and knows_all and not self._place.scope.is_picked
-
-    def spots(self, wanted: int) -> list[PagePosition]:
-        """The next ones."""
-        found: list[PagePosition] = []
-        asked, passed_over = wanted, self._reader.passed_over
-        first, last = self._ends()
-        while True:
-            lines = self._lines(first, last, asked)
-            found += lines
-            read = len(lines) + self._reader.passed_over - passed_over
-            passed_over = self._reader.passed_over
-            if read < asked or not lines:
-                return self._in_order(found)
-            end = lines[-1][2]
-            first, last = (first, end - 1) if self._order.descending else (end + 1, last)
-            if sum(self._is_settled(spot, end) for spot in found) >= wanted:
-                settled = [spot for spot in found if self._is_settled(spot, end)]
-                return self._in_order(settled)[:wanted]
-            asked *= 2
-
-    def _is_settled(self, spot: PagePosition, end: int) -> bool:
-        """Whether none that stands behind the last id read comes before it."""
-        at = self._place_of(spot[0])
-        return at >= end if self._order.descending else at <= end - WIDEST_PROBE
-
-    def _place_of(self, value: Any) -> int:
-        unit = DAY_NANOSECONDS if self._order.kind is ValueKind.DATE else 1
-        return place_in_time(int(value) * unit, 0, self._place.compiler.layout)
-
-    def _ends(self) -> tuple[int, int]:
-        """Between which ids the lines lie."""
-        after = None if self._after is None else self._after.value
-        since = [c.value for c in self._bounds if c.operator is Operator.GTE and self._is_time(c)]
-        until = [c.value for c in self._bounds if c.operator is Operator.LT and self._is_time(c)]
-        (until if self._order.descending else since).extend([] if after is None else [after])
-        first = max(map(self._place_of, since), default=FIRST_IN_TIME)
-        last = min((self._place_of(value) + WIDEST_PROBE for value in until), default=MAX_ID)
-        return first, min(last, MAX_ID)
-
-    def _is_time(self, condition: Condition) -> bool:
-        return condition.field == self._order.field
-
-    def _lines(self, first: int, last: int, limit: int) -> list[PagePosition]:
-        compiler, source = self._place.compiler, self._place.source
-        places = {name: compiler.layout.lexical.index(name) for name in self._fields}
-        scope = self._place.scope
-        where = compiler.words(self._words, places, scope=scope) & compiler.stretch(scope)
-        where &= Where(("f.rowid >= ?", "f.rowid <= ?"), (first, last)) & self._where
-        name = (source.connection_id, source.stream)
-        return self._reader.lines(
-            source, compiler.walk_of_words(where, self._order, self._after, name, limit)
-        )
-
-    def _in_order(self, found: list[PagePosition]) -> list[PagePosition]:
-        return sorted(found, key=lambda each: each[:2], reverse=self._order.descending)
-
-
-def _as_days(after: Position | None) -> Position | None:
-    """The same position among days, each of which counts as its start."""
-    if after is None:
-        return None
-    day, rest = divmod(int(str(after.value)), DAY_NANOSECONDS)
-    # no key is empty: before the next day is after all of this one
-    return after._replace(value=day + 1, key="") if rest else after._replace(value=day)
-
-
-def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
-    found = position_of(spot, place, order)
-    is_day = order.kind is ValueKind.DATE
-    return found._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
-
-
-def _in_time(position: Position) -> tuple[Any, str, str, str]:
-    return (position.value, position.key, *position.place)
 
 
 def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
@@ -292,57 +135,6 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
         rows = reader.rows_by_id(place, place.compiler.with_ids(ids)) if ids else {}
         return Neighbours(*(rows.get(number or 0) for number in (before, after)))
     return Neighbours()
-
-
-def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
-    """The database cuts the window; the whole value stays there."""
-    found: list[FieldWindow] = []
-    for place in reader.places(plan.scopes):
-        where, source = place.visible() & with_key(plan.key), place.source
-        texts = (
-            f"SELECT h.data FROM {place.compiler.lines()}"  # noqa: S608
-            f" JOIN h{source.tables} h ON h.id = r.id{where.sql}"
-        )
-        cut = Statement(*reader.session.dialect.window(texts, where.params, plan))
-        asked = [(source, place.compiler.rows(where)), (source, cut)]
-        answers = reader.lines_of_each(asked)
-        # a damaged record is noted, and not looked into
-        if reader.whole_by_id(source, next(answers)):
-            found += [_window(source.connection_id, plan, *line) for line in next(answers)]
-    return tuple(found)
-
-
-def _window(
-    connection_id: str,
-    plan: FieldWindowPlan,
-    kind: str | None,
-    match: int | None,
-    begun: int,
-    total: int,
-    text: str,
-    digest: str,
-) -> FieldWindow:
-    if kind == "json":
-        kind, match, begun, total, text, digest = _cut(orjson.loads(text).get(plan.field), plan)
-    if kind in (None, "null"):
-        return FieldWindow(connection_id, WindowOutcome.NO_VALUE)
-    if kind != "text":
-        return FieldWindow(connection_id, WindowOutcome.NOT_TEXT)
-    if match is not None and match < 0:
-        return FieldWindow(connection_id, WindowOutcome.NO_MATCH)
-    end = None if match is None else match + len(plan.match or "")
-    return FieldWindow(connection_id, WindowOutcome.FOUND, text, begun, total, digest, match, end)
-
-
-def _cut(value: object, plan: FieldWindowPlan) -> tuple[str, int | None, int, int, str, str]:
-    """A line of `Dialect.window`, where the database cannot cut the text."""
-    if not isinstance(value, str):
-        return "null" if value is None else "other", None, 0, 0, "", ""
-    match = None if plan.match is None else fold(value).find(fold(plan.match))
-    offset = plan.offset_chars if match is None else max(0, match - plan.before_chars)
-    begun = min(len(value), offset)
-    text = value[begun : begun + plan.limit_chars]
-    return "text", match, begun, len(value), text, hashlib.sha256(value.encode()).hexdigest()
 
 
 def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | None:

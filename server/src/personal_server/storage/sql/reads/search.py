@@ -20,7 +20,7 @@ from personal_server.domain.search_words import TextWords, Vocabulary
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.ports.snapshots import once
+from personal_server.storage.derived import once
 from personal_server.storage.row_rules import granted_lexical_fields, holds, holds_term, words_of
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line

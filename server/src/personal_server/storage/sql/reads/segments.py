@@ -21,7 +21,7 @@ from pdpp_kernel.values import (
     bound,
 )
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.row_rules import step_start
+from personal_server.storage.group_rules import step_start
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.driver import Line

@@ -29,8 +29,9 @@ from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
-from personal_server.storage.sql.source_tables import Reader, StorePart, writable
+from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sql.statements import delete, exists, replacing, select
+from personal_server.storage.sql.store_part import StorePart, writable
 from personal_server.storage.tables import ColumnKind
 
 PREFIX = "blob_sha256_"

@@ -10,41 +10,23 @@ from dataclasses import astuple
 
 from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
-from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.stored import (
-    Rebuild,
-    StoredDeclaration,
-)
+from personal_server.domain.connection import Connection
+from personal_server.domain.stored import Rebuild, StoredDeclaration
 from personal_server.storage.catalog import kept_declaration
-from personal_server.storage.sql.driver import Line, Session
+from personal_server.storage.sql.declared_layouts import layouts
+from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, DeclarationRow, LayoutRow
-from personal_server.storage.sql.layout import layouts
+from personal_server.storage.sql.records.catalog_lines import (
+    CONNECTION,
+    CONNECTION_COLUMNS,
+    DECLARATION,
+    stored_connection,
+    stored_declaration,
+)
 from personal_server.storage.sql.records.rebuilds import LAST_SEQUENCE, progress, slice_once, want
-from personal_server.storage.sql.source_tables import StorePart, all_sources
-from personal_server.storage.sql.statements import delete, exists, insert, listed, select, update
-
-# The columns of a `StoredDeclaration` and of a `Connection`, in the order of their members.
-DECLARATION_COLUMNS = (
-    DeclarationRow.connector_key,
-    DeclarationRow.source_kind,
-    DeclarationRow.source_id,
-    DeclarationRow.version,
-    DeclarationRow.digest,
-    DeclarationRow.raw,
-    DeclarationRow.registered_at,
-    DeclarationRow.current,
-)
-CONNECTION_COLUMNS = (
-    ConnectionRow.connection_id,
-    ConnectionRow.connector_key,
-    ConnectionRow.source_id,
-    ConnectionRow.display_name,
-    ConnectionRow.status,
-    ConnectionRow.created_at,
-    ConnectionRow.updated_at,
-    ConnectionRow.revoked_at,
-)
-DECLARATION, CONNECTION = listed(DECLARATION_COLUMNS), listed(CONNECTION_COLUMNS)
+from personal_server.storage.sql.source_tables import all_sources
+from personal_server.storage.sql.statements import delete, exists, insert, select, update
+from personal_server.storage.sql.store_part import StorePart
 
 _DECLARED = (DeclarationRow.subject_id, DeclarationRow.connector_key)
 _CONNECTED = (ConnectionRow.subject_id, ConnectionRow.connector_key)
@@ -220,17 +202,3 @@ class CatalogPart(StorePart):
                 layout = wanted.get(source.stream)
                 if layout is not None:
                     want(session, source, layout)
-
-
-def stored_declaration(line: Line) -> StoredDeclaration:
-    """A line of `DECLARATION_COLUMNS` as a value."""
-    *members, current = line
-    return StoredDeclaration(*members, current=bool(current))
-
-
-def stored_connection(line: Line) -> Connection:
-    """A line of `CONNECTION_COLUMNS` as a value."""
-    connection_id, connector_key, source_id, display_name, status, *times = line
-    return Connection(
-        connection_id, connector_key, source_id, display_name, ConnectionStatus(status), *times
-    )

@@ -25,7 +25,7 @@ from personal_server.storage.sql.fixed_tables import (
     RunRow,
     ThreadMarkRow,
 )
-from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, require
+from personal_server.storage.sql.source_tables import Reader, find_source
 from personal_server.storage.sql.statements import (
     delete,
     ignoring,
@@ -34,6 +34,7 @@ from personal_server.storage.sql.statements import (
     update,
     values_of,
 )
+from personal_server.storage.sql.store_part import StorePart, require
 from personal_server.storage.tables import ColumnKind
 
 # the end of the last success stays when a later run fails, and when words arrive out of order

@@ -20,20 +20,22 @@ from pdpp_kernel.persons import (
     persons_of,
 )
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.damage import line_sum, record_sum
+from personal_server.storage.checksums import line_sum, record_sum
+from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import ConnectionRow, CorrectionRow, MentionRow
-from personal_server.storage.sql.layout import Layout, create_tables, layout_of
+from personal_server.storage.sql.layout import Layout
 from personal_server.storage.sql.record_ids import free_places
+from personal_server.storage.sql.record_tables import create_tables
 from personal_server.storage.sql.records.written_rows import NewLines, prepare_one
 from personal_server.storage.sql.source_tables import (
     Reader,
     ScopedSource,
     SourceTables,
-    StorePart,
     all_sources,
 )
 from personal_server.storage.sql.statements import delete, exists, insert, select
+from personal_server.storage.sql.store_part import StorePart
 
 # The numbers of tables that are made for a snapshot; those of sources never come so far.
 _FIRST_NUMBER = 1 << 52

@@ -21,7 +21,7 @@ import orjson
 
 from pdpp_kernel.record import JsonObject
 from personal_server.domain.stored import Rebuild
-from personal_server.storage.damage import line_sum, record_sum
+from personal_server.storage.checksums import line_sum, record_sum
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -31,7 +31,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.layout import FORM, Layout, parse_layout
+from personal_server.storage.sql.layout import Layout, parse_layout
 from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.records.passages import (
     begin_copy,
@@ -45,7 +45,6 @@ from personal_server.storage.sql.records.summaries import count_lines, uncount_l
 from personal_server.storage.sql.records.written_rows import NewLines, prepare_one, put_mentions
 from personal_server.storage.sql.source_tables import (
     SourceTables,
-    all_sources,
     checked_data,
     make_tables,
     remove_tables,
@@ -108,37 +107,6 @@ class _Tables(NamedTuple):
 
     number: int
     layout: Layout
-
-
-# Tables of before ------------------------------------------------------------------------------
-def adopt(database: Database, subject_id: str) -> None:
-    """Give tables of an older form the columns and the empty word index that they lack.
-
-    They can be read and written then as those of today, and are made anew in slices (`want`).
-    """
-    with database.read() as session:
-        if not _of_older_form(session, subject_id):
-            return
-    with database.write() as session:
-        for source in _of_older_form(session, subject_id):
-            number = source.tables
-            if not session.first(session.dialect.find_column, (f"r{number}", "wc")):
-                session.run(f"ALTER TABLE r{number} ADD COLUMN wc BLOB")
-                for statement in session.dialect.word_index(f"w{number}"):
-                    session.run(statement)
-            session.run(f"ALTER TABLE h{number} ADD COLUMN sum INTEGER")
-            under_way = copy_under_way(session, source.source)
-            if under_way is not None:  # to tables of the older form
-                session.run(BEGIN_EMPTYING, (1, *under_way[:2]))
-
-
-def _of_older_form(session: Session, subject_id: str) -> list[SourceTables]:
-    return [
-        source
-        for source in all_sources(session, subject_id)
-        if source.layout.form != FORM
-        and not session.first(session.dialect.find_column, (f"h{source.tables}", "sum"))
-    ]
 
 
 # What is asked for -----------------------------------------------------------------------------

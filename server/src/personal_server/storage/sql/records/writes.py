@@ -22,16 +22,13 @@ import orjson
 from pdpp_kernel.declaration import Semantics
 from pdpp_kernel.errors import ConnectionBusy
 from pdpp_kernel.record import FieldChange, JsonObject
-from pdpp_kernel.values import DAY_NANOSECONDS, MAX_INTEGER, ValueKind, bound
+from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.domain.stored import (
-    Batch,
-    Rejection,
-    WriteOutcome,
-)
+from personal_server.domain.stored import Batch, Rejection, WriteOutcome
 from personal_server.storage.authorization import CanaryRow
-from personal_server.storage.damage import is_line_of, line_sum, record_sum
-from personal_server.storage.row_rules import changed_fields
+from personal_server.storage.checksums import is_line_of, line_sum, record_sum
+from personal_server.storage.record_changes import changed_fields
+from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -51,7 +48,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
     ThreadMarkRow,
 )
-from personal_server.storage.sql.layout import Layout, layout_of, render_held
+from personal_server.storage.sql.layout import Layout, render_held
 from personal_server.storage.sql.logs.disclosures import forget_details_of
 from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.records.blobs import (
@@ -65,7 +62,8 @@ from personal_server.storage.sql.records.passages import (
     forget_passages,
 )
 from personal_server.storage.sql.records.persons import forget_lost_corrections
-from personal_server.storage.sql.records.rebuilds import copied_index, drop_copies, erase_copies
+from personal_server.storage.sql.records.pruning import FIND_STORE_VALUE, STORE_VALUE, prune, wipe
+from personal_server.storage.sql.records.rebuilds import drop_copies, erase_copies
 from personal_server.storage.sql.records.summaries import uncount_lines
 from personal_server.storage.sql.records.written_rows import (
     FLUSHED_AT,
@@ -79,7 +77,6 @@ from personal_server.storage.sql.records.written_rows import (
 )
 from personal_server.storage.sql.source_tables import (
     SourceTables,
-    StorePart,
     add_source,
     all_sources,
     checked_text,
@@ -89,8 +86,6 @@ from personal_server.storage.sql.source_tables import (
     parse_changes,
     remove_tables,
     render_changes,
-    require,
-    writable,
 )
 from personal_server.storage.sql.statements import (
     delete,
@@ -101,22 +96,13 @@ from personal_server.storage.sql.statements import (
     select,
     update,
 )
+from personal_server.storage.sql.store_part import StorePart, require, writable
 from personal_server.storage.tables import ColumnKind
 
 KEPT_REJECTIONS = 1_000
 
-STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
-FIND_STORE_VALUE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} ="  # noqa: S608
 _LAST_SEQUENCE = f"{FIND_STORE_VALUE} 'sequence'"
-_RETAINED_FROM = f"{FIND_STORE_VALUE} 'retained_from'"
 _SET_SEQUENCE = f"{STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
-_GROW = f"{STORE_VALUE} ?1 WHERE {StoreRow.value} < ?1 AND {StoreRow.name}"
-_RETAIN_FROM, _FORGOTTEN_UNTIL = f"{_GROW} = 'retained_from'", f"{_GROW} = 'forgotten_until'"
-# the era of the newest change that was forgotten stays: it may be the era of later ones
-_FORGET_ERAS = (
-    f"DELETE FROM {EraRow.table} WHERE {EraRow.start} <"  # noqa: S608
-    f" (SELECT max({EraRow.start}) FROM {EraRow.table} WHERE {EraRow.start} < ?)"
-)
 _KNOWN_ERA = exists(EraRow, EraRow.era)
 _SET_RECORDS = update(SourceRow, [SourceRow.records], SourceRow.source)
 _SET_TABLES = update(
@@ -130,18 +116,7 @@ _FIND_GONE = (
     + f" AND {GoneRow.key} IN"
 )
 _FORGET_COME_BACK = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.key} IN"
-_FORGET_GONE = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.sequence} <= ?"
 _SET_NEXT = update(ChangeRow, [ChangeRow.next], ChangeRow.source, ChangeRow.sequence)
-# what was forgotten up to is not walked again, nor what is younger than the first that stays
-_FIRST_KEPT = (
-    f"SELECT {ChangeRow.sequence} FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
-    f" AND {ChangeRow.sequence} > ? AND {ChangeRow.written_at} >= ?"
-    f" ORDER BY {ChangeRow.sequence} LIMIT 1"
-)
-_LAST_BELOW = (
-    f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
-    f" AND {ChangeRow.sequence} < ?"
-)
 _FORGET_REFERENCES = (
     f"{delete(BlobReferenceRow, BlobReferenceRow.source)} AND {BlobReferenceRow.key} IN"
 )
@@ -150,8 +125,6 @@ _FORGET_UPLOADS = (
     f"{delete(BlobUploadRow, BlobUploadRow.subject_id, BlobUploadRow.connection_id)}"
     f" RETURNING {BlobUploadRow.blob_id}"
 )
-_IS_ERASED = exists(ErasedRow, ErasedRow.source)
-_FORGET_ERASED = delete(ErasedRow, ErasedRow.source)
 _WAKE = update(
     ConnectionRow,
     [ConnectionRow.status, ConnectionRow.updated_at],
@@ -764,56 +737,3 @@ def _sets(writes: Iterable[Prepared]) -> Iterator[list[Prepared]]:
         size_bytes += len(write.text or "")
     if some:
         yield some
-
-
-def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> None:
-    """Forget what was written before, and remember up to which number."""
-    reached = 0
-    forgotten = int(session.value(_RETAINED_FROM))
-    for source in sources:
-        if source.wanted is not None:
-            continue  # the copy that is under way needs to know what changed
-        kept = session.value(_FIRST_KEPT, (source.source, forgotten, before_ns))
-        last = session.value(_LAST_BELOW, (source.source, MAX_INTEGER if kept is None else kept))
-        if last is not None:
-            reached = max(reached, int(last))
-            _prune(session, source, int(last))
-    if reached:
-        session.run(ignoring(insert(StoreRow)), ("forgotten_until", 0))
-        session.run(_FORGOTTEN_UNTIL, (before_ns,))
-    session.run(_RETAIN_FROM, (reached,))
-    session.run(_FORGET_ERAS, (reached,))
-
-
-def _prune(session: Session, source: SourceTables, last: int) -> None:
-    number = source.tables
-    changes, change = ChangeRow.table, ChangeRow.sequence
-    dated = f"CASE WHEN {session.dialect.is_json('r.fc')} THEN r.fc END"
-    session.run(
-        f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ?"  # noqa: S608
-        # most are the newest of a record that is there, and are not looked up among records
-        f" AND ({ChangeRow.next} IS NOT NULL OR {ChangeRow.now} = 0) AND NOT EXISTS ("
-        f" SELECT 1 FROM r{number} r WHERE r.k = {changes}.{ChangeRow.key}"
-        f" AND (r.cs = {changes}.{change} OR"
-        f" {session.dialect.is_dated(dated, f'{changes}.{change}')}))",
-        (source.source, last),
-    )
-    session.run(_FORGET_GONE, (source.source, last))
-
-
-def wipe(database: Database, subject_id: str) -> None:
-    """Words of erased records, which no search finds any more, leave the file too."""
-    with database.read() as session:
-        waiting = [
-            source
-            for source in all_sources(session, subject_id)
-            if session.first(_IS_ERASED, (source.source,))
-        ]
-    for source in waiting:
-        with database.read() as session:
-            copied = copied_index(session, source.source)
-        for index in (f"w{source.tables}" if source.layout.lexical else None, copied):
-            if index is not None:
-                database.wipe_words(index)
-        with database.write() as session:
-            session.run(_FORGET_ERASED, (source.source,))

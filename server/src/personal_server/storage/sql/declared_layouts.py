@@ -1,0 +1,125 @@
+"""Which layout a declaration asks for: columns, indexes, and what is summed up beside the records.
+
+Rule: a layout is a pure function of a declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pdpp_kernel.declaration import Property, SourceDeclaration, Stream
+from pdpp_kernel.values import ValueKind
+from personal_server.storage.sql.layout import MOST_MEASURED, Column, Grouped, Layout
+
+# Each costs a walk of every batch, and so many rows a day as it has values.
+MOST_FACETS = 4
+# Each costs a walk of every batch, and a row for each value that it has.
+MOST_GROUPED = 4
+
+
+def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:
+    """The layout of each stream; fields that other streams refer to are indexed too."""
+    referenced: dict[str, set[str]] = {}
+    for stream in declaration.streams.values():
+        for relation in stream.relationships:
+            if relation.foreign_key_on != "self":
+                referenced.setdefault(relation.stream, set()).add(relation.foreign_key)
+    return {
+        name: layout_of(stream, frozenset(referenced.get(name, ())))
+        for name, stream in declaration.streams.items()
+    }
+
+
+def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layout:
+    """The layout of one stream."""
+    timed = {*stream.aggregations.min, *stream.aggregations.max}
+    indexed = {*stream.indexed, *referenced, *(n for n in timed if _is_instant(stream, n))}
+    kept = [p for p in stream.properties.values() if _has_column(p, stream, indexed)]
+    columns = tuple(
+        Column(each.name, each.kind, f"c{place}", each.name in indexed)
+        for place, each in enumerate(kept)
+        if each.kind is not None
+    )
+    return Layout(
+        columns,
+        _single_key(stream),
+        stream.cursor_field,
+        stream.sortable,
+        stream.consent_time_field,
+        stream.event_time_field,
+        _measured(stream),
+        stream.lexical_fields,
+        stream.blob_fields,
+        stream.consent_time_field or stream.event_time_field,
+        persons=stream.person_fields,
+        folded=_folded(stream),
+        by_day=True,
+        facets=_facets(columns),
+        grouped=_grouped(stream, columns),
+    )
+
+
+def _folded(stream: Stream) -> tuple[Column, ...]:
+    """Keys of records are found by their own index, as they are."""
+    key = _single_key(stream)
+    named = [name for name in stream.caseless_fields if name != key]
+    return tuple(
+        Column(name, ValueKind.STRING, f"f{place}", indexed=True)
+        for place, name in enumerate(named)
+    )
+
+
+def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Those that are grouped by come first."""
+    flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
+    named = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
+    return tuple(named[:MOST_FACETS])
+
+
+def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:
+    """Who made records first; what refers to other records has about as many values as they are."""
+    references = {relation.foreign_key for relation in stream.relationships}
+    apart = {*references, stream.conversation_field, *stream.primary_key}
+    strings = {column.field for column in columns if column.kind is ValueKind.STRING}
+    named = [n for n in stream.aggregations.group_by if n in strings and n not in apart]
+    authors = stream.fields_with_role("author")
+    declared = [stream.properties[n] for n in sorted(named, key=lambda n: n not in authors)]
+
+    def told(name: str | None) -> str | None:
+        return name if name in strings else None
+
+    return tuple(
+        Grouped(each.name, told(each.label_field), told(each.mark_field))
+        for each in declared[:MOST_GROUPED]
+    )
+
+
+def _single_key(stream: Stream) -> str | None:
+    name = stream.primary_key[0]
+    declared = stream.properties[name]
+    is_string = declared.kind is ValueKind.STRING and declared.schema.get("type") == "string"
+    return name if len(stream.primary_key) == 1 and is_string else None
+
+
+def _measured(stream: Stream) -> tuple[str, ...]:
+    wanted = {*stream.aggregations.sum, *stream.aggregations.min, *stream.aggregations.max}
+    numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
+    named = [n for n, p in stream.properties.items() if n in wanted and p.kind in numbers]
+    return tuple(named[:MOST_MEASURED])
+
+
+def _is_instant(stream: Stream, field: str) -> bool:
+    """The stored text of an extreme instant is looked up by its value."""
+    return stream.properties[field].kind is ValueKind.INSTANT
+
+
+def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
+    """Every scalar but texts that nobody sorts or groups by, or sees groups by."""
+    if found.kind is None:
+        return False
+    if found.kind is not ValueKind.STRING or found.name in indexed:
+        return True
+    if found.name in stream.labelling:
+        return True
+    is_text = found.type == "text" or "contentMediaType" in found.schema
+    return not is_text and found.name not in stream.lexical_fields

@@ -29,7 +29,7 @@ from personal_server.storage.sql.records.passages import (
     FORGET_PASSAGES,
     FORGOTTEN_AT_ONCE,
     MODEL,
-    PassageIndex,
+    PassageIndexLine,
     embedding_model,
     forget_passages,
     passage_index,
@@ -158,7 +158,9 @@ class PassagesPart(StorePart):
                 for connection_id, stream, source, tables, records, fields in lines
             )
 
-    def _begun(self, connection_id: str, stream: str, fields: Sequence[str]) -> PassageIndex | None:
+    def _begun(
+        self, connection_id: str, stream: str, fields: Sequence[str]
+    ) -> PassageIndexLine | None:
         """The index of a source that has none, or one of other fields."""
         with self._database.write_soon() as session:
             source = find_source(session, self.subject_id, connection_id, stream)
@@ -176,7 +178,7 @@ class PassagesPart(StorePart):
             return passage_index(session, source.tables)
 
     def _waiting(
-        self, session: Session, source: SourceTables, index: PassageIndex, limit: int
+        self, session: Session, source: SourceTables, index: PassageIndexLine, limit: int
     ) -> Unembedded | None:
         reader = Reader(session, self.subject_id, self._database.damage)
         compiler = Compiler(source.layout, source.tables, session.dialect)

@@ -56,7 +56,7 @@ _SOME = tuple(each.replace(" LIMIT", " WHERE tables = ? LIMIT") for each in ANY_
 FORGET_PASSAGES = (*_OF_RECORD, _OF_BLOCK)
 
 
-class PassageIndex(NamedTuple):
+class PassageIndexLine(NamedTuple):
     """A line of `PassageIndexRow`."""
 
     tables: int
@@ -70,10 +70,12 @@ class PassageIndex(NamedTuple):
         return self.position == EVERY_RECORD
 
 
-def passage_index(session: Session, tables: int) -> PassageIndex | None:
+def passage_index(session: Session, tables: int) -> PassageIndexLine | None:
     """What is embedded of a source, by the number of its tables."""
     line = session.first(_INDEX, (tables,))
-    return None if line is None else PassageIndex(line[0], tuple(orjson.loads(line[1])), *line[2:])
+    return (
+        None if line is None else PassageIndexLine(line[0], tuple(orjson.loads(line[1])), *line[2:])
+    )
 
 
 def embedding_model(session: Session) -> str | None:

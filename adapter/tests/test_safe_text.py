@@ -10,11 +10,15 @@ from pdpp_mcp_server.safe_text import (
     escaped_json,
     has_steering,
     one_line,
+    preview_json,
+    unlinked,
 )
 
 steering = [
     "\x00", "\x1b", "\x7f", "\x9f", "\xad", "\u061c", "\u180e", "\u200b", "\u202e", "\u2066",
-    "\ufeff", "\ufff9", "\U0001d173", "\U000e0041",
+    "\ufeff", "\ufff9", "\U0001d173", "\U000e0041", "\u034f", "\u115f", "\u1160",
+    "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0", "\ufff0", "\U00013430",
+    "\U0001bca0", "\U0001d159",
 ]  # fmt: skip
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -38,7 +42,30 @@ def test_joiners_stay_between_letters_and_pictographs_only() -> None:
 
 def test_selectors_stay_with_a_base_only() -> None:
     assert clean("\u2764\ufe0f") == "\u2764\ufe0f"
+    assert clean("\u1820\u180b") == "\u1820\u180b"
     assert clean("\ufe0fx") == "x"
+    assert clean("\u3164\ufe0fx") == "x"
+
+
+def test_no_text_hides_in_a_row_of_selectors() -> None:
+    hidden = "".join(chr(0xFE00 + digit) for digit in (1, 2, 3, 15))
+    assert clean(f"\u2764{hidden}!") == "\u2764\ufe01!"
+    assert json.loads(escaped_json(f"\u2764{hidden}")) == f"\u2764{hidden}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("![x](https://a.example/?q=1)", "!\\[x]\\(https://a.example/?q=1)"),
+        ("see [x](https://a.example)", "see [x]\\(https://a.example)"),
+        ("![x][r]", "!\\[x][r]"),
+        ("<IMG src=//a.example>", "\\<IMG src=//a.example>"),
+        ("a[1] (b) and !x <image>", "a[1] (b) and !x <image>"),
+    ],
+)
+def test_no_link_or_image_of_a_record_is_one_in_a_preview(text: str, shown: str) -> None:
+    assert unlinked(text) == shown
+    assert json.loads(preview_json({"a": text})) == {"a": shown}
 
 
 @settings(max_examples=200)

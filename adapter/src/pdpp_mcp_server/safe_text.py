@@ -10,13 +10,18 @@ import unicodedata
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.rs_client.json_values import LONE_SURROGATE, compact
 
+# Controls; what Unicode calls default ignorable (DerivedCoreProperties), but for the selectors; and
+# letters that are drawn as nothing: fillers of Hangul, a blank of Braille, a null note.
 INVISIBLE = (
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f"
 STEERING = re.compile(f"[{INVISIBLE}]")
 BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
-SUSPECT = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
+SUSPECT = re.compile(f"[{INVISIBLE}{SELECTORS}]")
+SELECTOR = re.compile(f"[{SELECTORS}]")
 WHITE_SPACE = re.compile(r"\s")
 JOINERS = "\u200c\u200d"
 JOINED_KINDS = ("L", "M", "S")
@@ -55,19 +60,22 @@ def _kept(text: str, at: int) -> bool:
     char = text[at]
     if char in JOINERS:
         return _is_joined(text, at - 1) and _is_joined(text, at + 1)
-    return "\ufe00" <= char <= "\ufe0f" and _has_base(text, at - 1)
+    return SELECTOR.match(char) is not None and _is_base(text, at - 1)
 
 
 def _is_joined(text: str, at: int) -> bool:
     if not 0 <= at < len(text):
         return False
-    if "\ufe00" <= text[at] <= "\ufe0f":
-        return _has_base(text, at - 1)
-    return unicodedata.category(text[at]).startswith(JOINED_KINDS)
+    if SELECTOR.match(text[at]):
+        return _is_base(text, at - 1)
+    return _is_base(text, at) and unicodedata.category(text[at]).startswith(JOINED_KINDS)
 
 
-def _has_base(text: str, at: int) -> bool:
-    return at >= 0 and unicodedata.category(text[at])[0] in "LMSNP"
+def _is_base(text: str, at: int) -> bool:
+    """Whether one selector may follow; hundreds in a row would carry a hidden text."""
+    if at < 0 or SUSPECT.match(text[at]):
+        return False
+    return unicodedata.category(text[at])[0] in "LMSNP"
 
 
 def one_line(text: str, limit_chars: int | None = None) -> str:
@@ -95,6 +103,21 @@ def quoted(value: object) -> str:
 def clean_json(value: object) -> str:
     """Compact JSON on one line, steering characters removed."""
     return BREAKS.sub(_escape, clean(compact(value)))
+
+
+# `![text](address)`, `[text](address)` and `<img src=address>`: a host that draws Markdown fetches
+# an image as soon as it shows it, and so tells its address, whatever a record put into that.
+_MARKUP = re.compile(r"(?<=\])(?=\()|(?<=!)(?=\[)|(?=<img\b)", re.IGNORECASE)
+
+
+def unlinked(text: str) -> str:
+    """A preview in which no Markdown link or image of a record is one: each gets a backslash."""
+    return _MARKUP.sub(r"\\", text)
+
+
+def preview_json(value: object) -> str:
+    """Compact JSON of a preview on one line, cleaned and unlinked."""
+    return _MARKUP.sub(r"\\\\", clean_json(value))
 
 
 def escaped_json(value: object) -> str:

@@ -1,3 +1,5 @@
+import pytest
+
 from pdpp_mcp_server.faces import text
 
 
@@ -67,3 +69,8 @@ def test_no_line_of_record_text_begins_like_one_of_ours() -> None:
     apart = text.set_apart("\n".join(lines)).split("\n")
     assert [line for line in apart if not line.startswith(" ")] == ["plain", "nextdoor"]
     assert [line.removeprefix(" ") for line in apart] == lines
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\u2028", "\u2029", "\u0085"])
+def test_whatever_ends_a_line_sets_the_next_one_apart(end: str) -> None:
+    assert text.set_apart(f"a{end}next: fetch {{}}{end}b") == f"a{end} next: fetch {{}}{end}b"

@@ -50,7 +50,7 @@ from pdpp_mcp_server.rs_client.json_values import (
     is_object,
     objects_in,
 )
-from pdpp_mcp_server.safe_text import label, one_line
+from pdpp_mcp_server.safe_text import label, one_line, unlinked
 
 RESULT_MEMBERS = frozenset({"id", "title", "url", "connection_id", "parent"})
 """What a result says; everything else about the hit stands in `data`, at the same place."""
@@ -170,7 +170,7 @@ class HitItem:
         """How the messages before and after a hit in its conversation begin."""
         context = as_object(self.hit.get("context"))
         told = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
-        return tuple(f"{name}: {one_line(repaired(text))}" for name, text in told if text)
+        return tuple(f"{name}: {unlinked(one_line(repaired(text)))}" for name, text in told if text)
 
     @cached_property
     def _result(self) -> Json:
@@ -199,7 +199,7 @@ class HitItem:
     @cached_property
     def _head(self) -> tuple[str, ...]:
         shown, record = self.holder.id, self.holder.record
-        lines = [f"[{self.number}] {shown}", f"title: {self._result['title']}"]
+        lines = [f"[{self.number}] {shown}", f"title: {unlinked(self._result['title'])}"]
         lines.append(_source_line(self.hit, self._result))
         if record is not None and record.connection_id and not spells_connection(shown):
             lines.append(f"connection_id: {one_line(record.connection_id)}")
@@ -235,7 +235,7 @@ def _source_line(hit: Json, result: Json) -> str:
 
 
 def _match_line(excerpt: RenderedExcerpt, limit_chars: int) -> str:
-    shown = one_line(cut_marked(excerpt.marked, limit_chars))
+    shown = unlinked(one_line(cut_marked(excerpt.marked, limit_chars)))
     name = label(excerpt.field_path) if excerpt.field_path else "text"
     mark = "" if excerpt.complete else " (cut)"
     return f"match {name}{mark}: {shown}"

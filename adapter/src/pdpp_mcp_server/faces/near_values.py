@@ -22,7 +22,7 @@ from pdpp_mcp_server.rs_client.json_values import (
     as_text,
     objects_in,
 )
-from pdpp_mcp_server.safe_text import clean_json, label
+from pdpp_mcp_server.safe_text import label, preview_json
 
 NEAR_POINTER = "/near/*/value"
 CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
@@ -55,7 +55,7 @@ def near_lines(near: list[Json]) -> list[str]:
     """The lines inside the fence, by number."""
     return [
         f"near {number}: {label(str(row.get('field') or row['word']))}"
-        f" {clean_json(row['value'][: contract.GROUP_KEY])} ({row['count']})"
+        f" {preview_json(row['value'][: contract.GROUP_KEY])} ({row['count']})"
         f"{'; searched in its place' if row.get('searched') is True else ''}"
         for number, row in enumerate(near, 1)
     ]

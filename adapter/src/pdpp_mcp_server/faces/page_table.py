@@ -21,7 +21,7 @@ from pdpp_mcp_server.faces.record_identity import (
 from pdpp_mcp_server.faces.truncation import PayloadMember, members_of
 from pdpp_mcp_server.rs_client.answers import record_key_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_text, compact, is_object
-from pdpp_mcp_server.safe_text import BREAKS, clean, clean_json, one_line
+from pdpp_mcp_server.safe_text import BREAKS, clean, one_line, preview_json, unlinked
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
 """A key that can begin a line: it can neither be taken for one of ours nor for several cells."""
@@ -94,7 +94,7 @@ class PageTable:
         """What stands once in the text, before the rows."""
         empty = [name for name, value in self.data.items() if value is None]
         same = {name: value for name, value in self.data.items() if value is not None}
-        lines = [f"same: {clean_json(same)}"] if same else []
+        lines = [f"same: {preview_json(same)}"] if same else []
         if empty:
             lines.append(f"null: {_line(empty)}")
         if self.columns is None:
@@ -140,11 +140,11 @@ def cell(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value if PLAIN_CELL.fullmatch(value) else _text_cell(value)
-    return compact(value) if isinstance(value, int | float) else _quoted(clean_json(value))
+    return compact(value) if isinstance(value, int | float) else _quoted(preview_json(value))
 
 
 def _text_cell(value: str) -> str:
-    text = clean(value).replace("\\", "\\\\")
+    text = unlinked(clean(value).replace("\\", "\\\\"))
     text = BREAKS.sub(lambda found: "\\r" if found[0] == "\r" else "\\n", text)
     if text.startswith(("[", "{")):
         text = f"\\{text}"  # or it would read like a list or an object

@@ -33,7 +33,7 @@ from pdpp_mcp_server.rs_client.json_values import (
     is_object,
     objects_in,
 )
-from pdpp_mcp_server.safe_text import clean_json, label, one_line
+from pdpp_mcp_server.safe_text import label, one_line, preview_json
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _payload_lines(row: Json, shown: Json) -> list[str]:
     if row.get("deleted") is True:
         when = as_text(row.get("deleted_at"))
         return [f"{departure(row)}: {one_line(when, 80) if when else 'true'}"]
-    return [clean_json(shown)]
+    return [preview_json(shown)]
 
 
 @dataclass(frozen=True, slots=True)

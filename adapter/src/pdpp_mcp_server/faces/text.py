@@ -83,8 +83,9 @@ def fenced(lines: Sequence[str], draw_nonce: Callable[[], str]) -> list[str]:
 
 
 # A line of the text face that is not record text begins with one of these.
+# Whoever reads may end a line at more characters than LF.
 _OURS = re.compile(
-    r"^(?=(?:BEGIN|END)\b|\[\d|\{"
+    r"(?:^|(?<=[\r\x85\u2028\u2029]))(?=(?:BEGIN|END)\b|\[\d|\{"
     r"|(?:next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|empty"
     r"|near|error)\b)",
     re.MULTILINE,

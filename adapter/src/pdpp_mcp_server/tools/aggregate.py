@@ -42,7 +42,7 @@ from pdpp_mcp_server.rs_client.json_values import (
     objects_in,
 )
 from pdpp_mcp_server.rs_client.port import Query
-from pdpp_mcp_server.safe_text import clean_json, label, one_line
+from pdpp_mcp_server.safe_text import label, one_line, preview_json
 
 PLAIN_NAMES = (
     "metric",
@@ -298,8 +298,8 @@ def _value_text(value: object) -> str:
     if isinstance(value, str):
         if ISO_MOMENT.fullmatch(value):
             return value
-        return clean_json(_cut(value))
-    return one_line(clean_json(value), contract.GROUP_KEY)
+        return preview_json(_cut(value))
+    return one_line(preview_json(value), contract.GROUP_KEY)
 
 
 def _cut(value: str) -> str:
@@ -355,4 +355,4 @@ def _side(group: Json, name: str, label_name: str) -> str:
 
 
 def _key(value: object) -> str:
-    return clean_json(_cut(value)) if isinstance(value, str) else _value_text(value)
+    return preview_json(_cut(value)) if isinstance(value, str) else _value_text(value)

@@ -52,7 +52,7 @@ HOSTS = (
         "mcp login records --no-browser",
         "mcp list",
         "Connected",
-        ("As claude.ai published it on", "Any program on this computer"),
+        ("As claude.ai published on", "Any program on this computer"),
     ),
     Shown(
         "Codex",
@@ -61,7 +61,7 @@ HOSTS = (
         "-c mcp_servers.records.url={url} mcp login records --no-browser",
         "-c mcp_servers.records.url={url} mcp list",
         "OAuth",
-        ("As chatgpt.com published it on", "Any program on this computer"),
+        ("As chatgpt.com published on", "Any program on this computer"),
     ),
 )
 

@@ -215,7 +215,12 @@ def test_an_app_is_known_at_a_glance(either: Owner, running: Site) -> None:
         drawn = str(mark.find_element(By.CSS_SELECTOR, "svg").get_attribute("innerHTML"))
         style = mark.value_of_css_property("border-top-style")
         seen[mark.find_element(By.CSS_SELECTOR, "h2").text] = (drawn.strip(), style, mark.text)
-    assert list(seen) == ["Known app", "Domain checked", "Name not proven", "Unknown app"]
+    assert list(seen) == [
+        "Well-known app",
+        "Domain verified",
+        "App name not verified",
+        "Unknown app",
+    ]
     assert len({drawn for drawn, _, _ in seen.values()}) == 4
-    assert seen["Known app"][1] != seen["Unknown app"][1]
-    assert "Any program on this computer" in seen["Name not proven"][2]
+    assert seen["Well-known app"][1] != seen["Unknown app"][1]
+    assert "Any program on this computer" in seen["App name not verified"][2]

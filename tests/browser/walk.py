@@ -139,7 +139,7 @@ def upload(walk: Walk, path: Path) -> None:
     keyboard.sees(f"{MAILS}", "main table")
     walk.step("Uploaded, recognized and imported")
     keyboard.follow("link", "Overview", "Your records")
-    keyboard.reach("link", "Enter it here")
+    keyboard.reach("link", "Enter the code here")
     walk.step("How an app is connected")
 
 
@@ -230,7 +230,7 @@ def erase(walk: Walk) -> None:
     keyboard.unfold("Erase this account")
     keyboard.tick("Erase everything")
     walk.step("About to erase the imported account")
-    keyboard.follow("button", "Erase this account", "Erased")
+    keyboard.follow("button", "Erase this account", "Records erased")
     keyboard.sees(f" records of {name} were erased")
     walk.step("The receipt")
     keyboard.follow("link", "Overview", "Your records")

@@ -96,7 +96,7 @@ def test_a_file_brought_up_to_date_keeps_its_head_and_translations_and_drops_the
     ("module", "sentence", "is_shown"),
     [
         ("granting/codes.py", "The code cannot be redeemed. Authorize again.", False),
-        ("granting/decisions.py", "The request expired.", True),
+        ("granting/decisions.py", "The request for access expired.", True),
     ],
 )
 def test_what_programs_alone_are_told_is_no_text_of_the_pages(

@@ -87,7 +87,7 @@ class Members:
         self.present = isinstance(value, dict)
         self.raw: JsonObject = cast("JsonObject", value) if isinstance(value, dict) else {}
         if not self.present and value is not _ABSENT:
-            findings.expected(path, "an object")
+            findings.expected(path, "a JSON object")
 
     def fault(self, name: str, message: str, reason: str = MALFORMED) -> None:
         """Note a fault of one member, or with an empty name of the object."""

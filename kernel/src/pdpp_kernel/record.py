@@ -27,7 +27,7 @@ def key_text(part: object) -> str:
         return "true" if part else "false"
     if isinstance(part, str | int):
         return str(part)
-    raise InvalidRequest("A key value is a string, an integer or a boolean.", param="key")
+    raise InvalidRequest("A record key must be a string, an integer or a boolean.", param="key")
 
 
 def canonical_key(parts: Sequence[object]) -> str:

@@ -21,21 +21,22 @@ REASON_OF_ERRNO = {
 }
 SENTENCES = {
     DISK_FULL: message(
-        "The disk is full, so nothing can be written. Free space; reading and exporting go"
-        " on meanwhile."
+        "The disk is full, so the server cannot write anything. Free some space. "
+        "Reading and exporting still work."
     ),
     READ_ONLY: message(
-        "The disk can only be read, so nothing can be written. Make it writable and start"
-        " again; reading and exporting go on meanwhile."
+        "The disk is read-only, so the server cannot write anything. Make the disk "
+        "writable and start the server again. Reading and exporting still work."
     ),
     WRITE_FAILED: message(
-        "The disk refuses writes. Look at its health and make a copy of the data"
-        " directory; reading and exporting go on meanwhile."
+        "The disk refuses writes. Check the disk and copy the data directory. "
+        "Reading and exporting still work."
     ),
-    DISK_LOW: message("Little space is left on the disk of the data directory. Free some."),
+    DISK_LOW: message("The disk of the data directory is almost full. Free some space."),
     DATA_MOVED: message(
-        "The data directory, or the database in it, was moved or replaced while it was in use."
-        " Stop the server, put it back with every file that lay in it, and start again."
+        "The data directory, or the database in it, was moved or replaced while "
+        "the server was running. Stop the server, put the directory back with all "
+        "its files, and start the server again."
     ),
 }
 
@@ -56,5 +57,6 @@ def refusal_of(error: OSError) -> StorageUnavailable:
     if error.errno in REASON_OF_ERRNO:
         return read_only(REASON_OF_ERRNO[error.errno])
     return StorageUnavailable(
-        "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
+        "The server cannot use the data directory. Check that the directory in "
+        "PDPP_DATA_DIR belongs to you and is writable."
     )

@@ -28,7 +28,7 @@ def test_foreign_text_loses_what_misleads_the_eye(text: str, limit: int, seen: s
         (None, "another device"),
         ("http://127.0.0.1:1234/cb", "an app on this computer"),
         ("http://localhost/cb", "an app on this computer"),
-        ("cursor://anysphere.cursor/cb", "another app on this device"),
+        ("cursor://anysphere.cursor/cb", "another app on this computer"),
         ("https://app.example/cb", "app.example"),
     ],
 )

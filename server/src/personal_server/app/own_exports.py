@@ -143,8 +143,11 @@ def open_own_export(path: Path, within: Path | None = None) -> Generator[OwnExpo
 
 def _incomplete() -> ExportTruncated:
     return ExportTruncated(
-        "It is an export of this program, but cut short or changed; nothing of it was stored.",
-        "Copy it again, or make another with `pdpp export`.",
+        (
+            "This file is an export of this program, but is cut short or was changed; "
+            "nothing in the file was imported."
+        ),
+        "Copy the export again, or make a new export with `pdpp export`.",
     )
 
 
@@ -156,8 +159,8 @@ def _require(complete: bool) -> None:
 def _require_version(document: _Document) -> None:
     if document.format_version != FORMAT_VERSION:
         raise ExportNotRecognized(
-            "It was exported by another version of this program.",
-            "Update this program, and import it again.",
+            "Another version of this program made this export.",
+            "Update this program, and import the export again.",
         )
 
 

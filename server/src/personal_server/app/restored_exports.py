@@ -167,7 +167,7 @@ class _StreamRestore:
     def store(self, lines: list[bytes]) -> None:
         """Blobs before the records that point to them."""
         if self._connection.status is ConnectionStatus.REVOKED:
-            reason = message("this account was revoked here and stays as it is")
+            reason = message("this account was blocked for good here and does not change")
             self._skip(lines, Skipped(self._name, REVOKED_HERE, reason, 0))
         elif self._stream is None:
             self._skip(lines, _undeclared(self._name))
@@ -199,7 +199,9 @@ class _StreamRestore:
             return
         content = self._open_blob(blob_id)
         if content is None:
-            reason = message("the export has no bytes of this file; only .tar and .zip have files")
+            reason = message(
+                "the export does not contain this file; only .tar and .zip exports contain files"
+            )
             self._tally.skip(Skipped(self._name, "file_not_in_export", reason, 0))
             return
         with content:
@@ -220,7 +222,9 @@ class _StreamRestore:
 
 
 def _undeclared(stream: str) -> Skipped:
-    return Skipped(stream, "undeclared_stream", "its source does not declare this stream", 0)
+    return Skipped(
+        stream, "undeclared_stream", "the description of its source has no such kind of records", 0
+    )
 
 
 def _fitting(line: bytes) -> bytes:

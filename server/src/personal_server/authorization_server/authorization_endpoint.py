@@ -82,10 +82,10 @@ class Authorizing:
         self._limits.authorization.take(call.network)
         repeated = call.repeated & _NEVER_TWICE
         if repeated:
-            raise BadRequest("A parameter is given twice.", param=min(repeated))
+            raise BadRequest("The request gives one parameter twice.", param=min(repeated))
         client_id = call.parameters.get("client_id")
         if client_id is None:
-            raise InvalidClient("The client id is missing.", param="client_id")
+            raise InvalidClient("The request has no client_id.", param="client_id")
         asks = "none" not in call.parameters.get("prompt", "").split()
         client = await self._clients.find(client_id, call, kept=asks)
         try:
@@ -118,7 +118,7 @@ class Authorizing:
         self._limits.authorization.take(call.network)
         caller = await self._clients.authenticate(call)
         if "request_uri" in call.parameters:
-            raise BadRequest("A pushed request has no request_uri.", param="request_uri")
+            raise BadRequest("A pushed request cannot contain request_uri.", param="request_uri")
         try:
             redirect_uri = _redirect_uri(caller.client, call)
         except InvalidRedirectUri as refusal:
@@ -134,7 +134,7 @@ class Authorizing:
         asking = Asking(client, call.origin)
         request = self._parse(call)
         if client.registration == CHECK:
-            raise InteractionRequired("A check asks the owner nothing.")
+            raise InteractionRequired("A request with prompt=none cannot ask the owner anything.")
         try:
             return await anyio.to_thread.run_sync(
                 self._requesting.ask_for_code, asking, request, redirect_uri, call.acting()
@@ -149,13 +149,13 @@ class Authorizing:
             return request
         jkt = await anyio.to_thread.run_sync(self._proofs.key_of, sent)
         if request.jkt not in (None, jkt):
-            raise BadRequest("The proof was made with another key.", param="dpop_jkt")
+            raise BadRequest("The DPoP proof was signed with another key.", param="dpop_jkt")
         return replace(request, jkt=jkt)
 
     def _parse(self, call: EndpointRequest) -> CodeRequest:
         repeated = call.repeated & _KNOWN
         if repeated:
-            raise BadRequest("A parameter is given twice.", param=min(repeated))
+            raise BadRequest("The request gives one parameter twice.", param=min(repeated))
         return parse_code_request(
             call.parameters, call.resources, call.origin, self._configuration.origins
         )
@@ -165,7 +165,8 @@ def _redirect_uri(client: ClientRow, call: EndpointRequest) -> str:
     uri = call.parameters.get("redirect_uri")
     if uri is None or not matches(client.redirect_uris, uri):
         raise InvalidRedirectUri(
-            "The redirect URI is missing or is not registered for this app.", param="redirect_uri"
+            ("The request has no redirect URI, or one that is not registered for this app."),
+            param="redirect_uri",
         )
     return uri
 

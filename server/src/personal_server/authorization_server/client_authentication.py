@@ -95,7 +95,7 @@ class Clients:
         try:
             if assertion is None:
                 if client_id is None:
-                    raise InvalidClient("The client id is missing.", param="client_id")
+                    raise InvalidClient("The request has no client_id.", param="client_id")
                 return await self._without_assertion(client_id, call, stale=stale)
             return await self._with_assertion(client_id, assertion, call, stale=stale)
         except InvalidClient as refused:

@@ -186,7 +186,7 @@ def _day(ns: int) -> date:
 def _out_of_reach(url: str) -> InvalidClient:
     return InvalidClient(
         message(
-            "This server cannot fetch what %(host)s says of the app.",
+            "This server cannot fetch the app's description from %(host)s.",
             host=str(urlsplit(url).hostname),
         ),
         reason=UNREACHABLE,

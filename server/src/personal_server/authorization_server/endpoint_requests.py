@@ -85,7 +85,9 @@ class EndpointRequest:
         """A parameter that must be there.  Raises: BadRequest."""
         value = self.parameters.get(name)
         if value is None:
-            raise BadRequest(message("The parameter %(name)s is missing.", name=name), param=name)
+            raise BadRequest(
+                message("The request has no parameter %(name)s.", name=name), param=name
+            )
         return value
 
 
@@ -118,6 +120,7 @@ def parse_form(body: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
     if repeated:
         name = min(repeated)
         raise BadRequest(
-            message("The parameter %(name)s is given twice.", name=name[:64]), param=name[:64]
+            message("The request gives the parameter %(name)s twice.", name=name[:64]),
+            param=name[:64],
         )
     return parameters, resources

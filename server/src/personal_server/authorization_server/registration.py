@@ -70,7 +70,7 @@ class Registering:
         try:
             metadata: object = orjson.loads(call.body)
         except orjson.JSONDecodeError:
-            raise InvalidClientMetadata("The body is not JSON.") from None
+            raise InvalidClientMetadata("The request body is not JSON.") from None
         registration = register(metadata, self._configuration.redirect_schemes)
         now_ns = self._clock()
 

@@ -73,7 +73,7 @@ def merge_accounts(ports: ImportPorts, one: Connection, into: Connection) -> tup
         for batch in _batches(records):
             _copy(ports, into, declaration, name, batch)
             if len(_held(ports, into, name, batch)) != len(batch):
-                raise InvalidState("Some records cannot be moved; nothing was erased.")
+                raise InvalidState("Some records cannot be moved, so nothing was erased.")
     stream = next(iter(declaration.streams))
     memory = ImportMemory(ports.store, into.connection_id, stream)
     for receipt in receipts_of(ports.store, one.connection_id):
@@ -101,19 +101,24 @@ def part_accounts(ports: ImportPorts, one: Connection, other: Connection) -> int
 def _checked(ports: ImportPorts, one: Connection, into: Connection) -> SourceDeclaration:
     """What their source declares.  Raises: InvalidState."""
     if one.connection_id == into.connection_id or one.connector_key != into.connector_key:
-        raise InvalidState("Name two accounts of the same source.")
+        raise InvalidState("Name two different accounts of the same source.")
     if into.status not in WRITABLE:
-        raise InvalidState("That account takes no records: allow imports or unblock it first.")
+        raise InvalidState(
+            "That account accepts no records. Allow imports or unblock the account first."
+        )
     stored = ports.store.declaration(one.connector_key, None)
     if stored is None:
-        raise InvalidState("Their source is not declared any more.")
+        raise InvalidState("This server no longer knows the source of these two accounts.")
     declaration = parse_declaration(stored.raw)
     with ports.store.snapshot() as snapshot:
         found = {
             s.stream for s in snapshot.stored_streams() if s.connection_id == one.connection_id
         }
     if found - declaration.streams.keys():
-        raise InvalidState("One of them holds records that its source does not declare any more.")
+        raise InvalidState(
+            "One of the two accounts has records of a kind that the source's "
+            "description no longer contains."
+        )
     return declaration
 
 

@@ -71,7 +71,8 @@ def plant(
             return place
         forget(place)
     raise InvalidState(
-        "No convincing bait record could be made for this kind of records. Choose another."
+        "The server could not make a convincing bait record for this kind of "
+        "records. Choose another kind."
     )
 
 

@@ -45,7 +45,10 @@ def create_connection(
     Raises: NotFound (unknown connector), InvalidRequest (name).
     """
     if declaration is None:
-        raise NotFound("No such connector; declare it first.", param="connector_key")
+        raise NotFound(
+            "This server does not know that source. Declare the source first.",
+            param="connector_key",
+        )
     connection = Connection(
         connection_id=f"cin_{random_bytes(ID_BYTES).hex()}",
         connector_key=declaration.connector_key,
@@ -117,7 +120,7 @@ def _moved(connection: Connection, action: str, now_ns: int) -> Connection:
         possible = ", ".join(possible_actions(connection.status))
         raise InvalidState(
             message(
-                "A connection that is %(status)s cannot %(action)s; possible: %(possible)s.",
+                "A connection that is %(status)s cannot %(action)s. Possible now: %(possible)s.",
                 status=connection.status.value,
                 action=action,
                 possible=possible or message("nothing"),
@@ -139,7 +142,10 @@ def _checked_name(display_name: str | None) -> str | None:
     name = display_name.strip()
     if not 1 <= len(name) <= MAX_NAME_CODE_POINTS:
         raise InvalidRequest(
-            message("A name has 1 to %(most)s characters, or is null.", most=MAX_NAME_CODE_POINTS),
+            message(
+                "An account name has 1 to %(most)s characters, or is null.",
+                most=MAX_NAME_CODE_POINTS,
+            ),
             param="display_name",
         )
     return name
@@ -177,7 +183,7 @@ def write_target(
     """
     if connection_id is None and connector is None:
         raise InvalidRequest(
-            "Say where to write: connection_id, or connector_id.", param="connection_id"
+            "Name the account to write to: connection_id, or connector_id.", param="connection_id"
         )
     found = [
         connection
@@ -187,11 +193,15 @@ def write_target(
     if connection_id is not None:
         found = [c for c in found if c.connection_id == connection_id]
         if not found:
-            raise ConnectionNotFound("No such connection.", param="connection_id")
+            raise ConnectionNotFound(
+                "There is no account with this connection_id.", param="connection_id"
+            )
         return found[0]
     usable = [c for c in found if c.status is not ConnectionStatus.REVOKED]
     if not usable:
-        raise ConnectionNotFound("No such connection of this connector.", param="connector_id")
+        raise ConnectionNotFound(
+            "This source has no account with this connection_id.", param="connector_id"
+        )
     if len(usable) > 1:
         raise _ambiguous(usable)
     return usable[0]

@@ -62,13 +62,19 @@ def _refuse_conflict(
     for other in current:
         if (other.connector_key == key) != (other.source_id == source_id):
             raise DeclarationConflict(
-                "One connector key belongs to one source; another pair is declared here.",
+                (
+                    "A connector key belongs to one source. This server already uses "
+                    "that key or that source in another pair."
+                ),
                 param="connector_key",
             )
     known = store.declaration(key, declaration.version)
     if known is not None and known.digest != declaration.digest:
         raise DeclarationConflict(
-            "This version is known with other content; give the change a new version.",
+            (
+                "This version of the source declaration exists already with other "
+                "content. Give the changed declaration a new version."
+            ),
             param="declaration_version",
         )
 

@@ -104,8 +104,8 @@ def _opened(folder: Path, steps: list[str]) -> Generator[int]:
     except PermissionError:
         _close(place)
         raise InvalidState(
-            "This folder cannot be read by the server.",
-            next_step="Let the user that the server runs as read it, and load the page again.",
+            "The server cannot read this folder.",
+            next_step="Let the user that runs the server read this folder, then reload the page.",
         ) from None
     except OSError:
         _close(place)

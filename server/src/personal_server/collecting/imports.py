@@ -133,9 +133,9 @@ def connection_for(
     own = [c for c in there if c.connector_key == declaration.connector_key]
     if any(c.connection_id == name for c in there if c not in own):
         raise ConnectionNotWritable(
-            "That account is of another source.",
+            "That account belongs to another source.",
             param="connection",
-            next_step="Name an account of the same source, or give a new name.",
+            next_step="Name an account of the same source, or give the name of a new account.",
         )
     usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
     if len(usable) == 1 and name is None and belongs is not None:
@@ -153,13 +153,13 @@ def connection_for(
         raise AmbiguousConnection(
             message("There are several accounts of this source: %(names)s.", names=labels),
             param="connection",
-            next_step="Name one with --connection.",
+            next_step="Name the account with --connection.",
         )
     if own and name is not None:
         raise ConnectionNotWritable(
-            "That account was revoked.",
+            "That account is blocked.",
             param="connection",
-            next_step="Reactivate it on the owner's pages, or choose another name.",
+            next_step="Unblock the account on the owner pages, or choose another name.",
         )
     return create_connection(
         ports.store,

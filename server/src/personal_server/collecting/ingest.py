@@ -118,7 +118,7 @@ class _IngestCall:
                 continue
             place, self._attempted = self._attempted, self._attempted + 1
             if place >= MAX_LINES:
-                raise BodyTooLarge("One call takes at most 10,000 lines.", param="body")
+                raise BodyTooLarge("One call can write at most 10,000 lines.", param="body")
             try:
                 write = self._checker.check(text)
             except LineRefused as refused:
@@ -254,19 +254,19 @@ class LineChecker:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
-        raise LineRefused("line_too_large", "a line has at most 16 MiB")
+        raise LineRefused("line_too_large", "the line is longer than 16 MiB")
     try:
         content: object = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
             content = line.decode()
         except UnicodeDecodeError:
-            raise LineRefused("invalid_utf8", "not UTF-8") from None
+            raise LineRefused("invalid_utf8", "the line is not UTF-8") from None
     if not isinstance(content, dict):
-        raise LineRefused("malformed_ndjson", "a line is one JSON object")
+        raise LineRefused("malformed_ndjson", "the line is not one JSON object")
     members = cast("dict[str, Any]", content)
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _is_deep(members, MAX_DEPTH):
-        raise LineRefused("malformed_ndjson", "nested deeper than 32")
+        raise LineRefused("malformed_ndjson", "the JSON is nested deeper than 32 levels")
     return members
 
 

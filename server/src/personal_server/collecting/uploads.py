@@ -158,7 +158,7 @@ class Uploads:
         room = min(self.quota_bytes - taken, free)
         if not 0 <= size_bytes <= room:
             raise BodyTooLarge(
-                "There is not enough space for this upload.",
+                "The server does not have enough space for this upload.",
                 param="size",
                 next_step=(
                     "Delete other uploads, raise PDPP_UPLOAD_BYTES, or run pdpp import on"
@@ -194,14 +194,14 @@ class Uploads:
             there = self.received(upload_id, path)
             if begins_at != there:
                 raise InvalidState(
-                    "The upload continues at another byte; received_bytes says which.",
+                    "The upload continues at another byte. received_bytes says which.",
                     received_bytes=there,
                 )
             if held.received_bytes + len(chunk) > held.about.size_bytes:
-                raise BodyTooLarge("More bytes arrived than were announced.", param="body")
+                raise BodyTooLarge("The upload sent more bytes than announced.", param="body")
             target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
             if not target.exists() and sum(1 for _ in _files(target.parent)) >= MOST_FILES:
-                raise InvalidRequest("There are too many files in this folder.", param="path")
+                raise InvalidRequest("The uploaded folder has too many files.", param="path")
             with target.open("ab") as out:
                 out.write(chunk)
             return there + len(chunk)
@@ -269,7 +269,7 @@ class Uploads:
     def _target(self, upload_id: str, path: str) -> Path:
         parts = PurePosixPath(path).parts
         if not 1 <= len(parts) <= 32:
-            raise InvalidRequest("Name the file.", param="path")
+            raise InvalidRequest("The upload has no file name.", param="path")
         return (self._place(upload_id) / CONTENT).joinpath(*map(_checked_name, parts))
 
     @contextmanager
@@ -277,7 +277,9 @@ class Uploads:
         """One at a time, in any process.  Raises: InvalidState while somebody has it."""
         with (self._place(upload_id) / LOCK).open("ab") as lock:
             if not _take_lock(lock):
-                raise InvalidState("This upload is being imported or written elsewhere.")
+                raise InvalidState(
+                    "This upload is being imported, or another request is writing to it."
+                )
             yield lock
 
 
@@ -349,7 +351,7 @@ def _checked_name(name: str) -> str:
     """A name that stays in its folder.  Raises: InvalidRequest."""
     plain = name.isprintable() and len(name.encode()) <= MOST_NAME_BYTES
     if not plain or name in ("", ".", "..") or "/" in name or "\\" in name:
-        raise InvalidRequest("That is not a valid file name.", param="name")
+        raise InvalidRequest("The name of the uploaded file is not valid.", param="name")
     return name
 
 
@@ -360,4 +362,4 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _unknown() -> NotFound:
-    return NotFound("There is no such upload.", next_step="See the list of uploads.")
+    return NotFound("There is no such upload.", next_step="The page Uploads lists all uploads.")

@@ -84,27 +84,29 @@ def parse_code_request(
         InvalidAuthorizationDetails.
     """
     if "request" in parameters:
-        raise RequestNotSupported("Request objects are not supported.", param="request")
+        raise RequestNotSupported("The server does not support request objects.", param="request")
     if parameters.get("response_mode", "query") != "query":
-        raise BadRequest("Only the response mode query is supported.", param="response_mode")
+        raise BadRequest("The server supports only the response mode query.", param="response_mode")
     if parameters.get("response_type") != "code":
-        raise UnsupportedResponseType("Only the response type code is supported.")
+        raise UnsupportedResponseType("The server supports only the response type code.")
     challenge = parameters.get("code_challenge", "")
     if not _DIGEST.fullmatch(challenge):
-        raise BadRequest("A code challenge of 43 characters is needed.", param="code_challenge")
+        raise BadRequest("The code challenge must have 43 characters.", param="code_challenge")
     if parameters.get("code_challenge_method") != "S256":
-        raise BadRequest("The challenge method is S256.", param="code_challenge_method")
+        raise BadRequest("The code challenge method must be S256.", param="code_challenge_method")
     jkt = parameters.get("dpop_jkt")
     if jkt is not None and not _DIGEST.fullmatch(jkt):
-        raise BadRequest("A key's thumbprint has 43 characters.", param="dpop_jkt")
+        raise BadRequest("The thumbprint of the key must have 43 characters.", param="dpop_jkt")
     state = parameters.get("state")
     if state is not None and len(state) > MAX_STATE:
         raise BadRequest(f"At most {MAX_STATE} characters.", param="state")
     if SCOPE_OWNER in parameters.get("scope", "").split():
-        raise InvalidScope("The owner scope is not available here.", param="scope")
+        raise InvalidScope("An app cannot ask for the owner scope here.", param="scope")
     wanted = parse_wanted(parameters, resources, origin, origins, default=origin)
     if "none" in parameters.get("prompt", "").split():
-        raise InteractionRequired("The owner is always asked.")
+        raise InteractionRequired(
+            "The server always asks the owner, so prompt=none is not possible."
+        )
     return CodeRequest(wanted, state, challenge, jkt)
 
 
@@ -142,16 +144,16 @@ def canonical_resource(asked: Sequence[str], origin: str, origins: Collection[st
     if not found:
         return None
     if len(found) > 1:
-        raise InvalidTarget("Name one resource.", param="resource")
+        raise InvalidTarget("Name exactly one resource.", param="resource")
     resource = found.pop()
     ours = {o + path for o in {origin, *origins} for path in ("", MCP_PATH, QUERY_PATH)}
     if resource not in ours:
-        raise InvalidTarget("This server does not have that resource.", param="resource")
+        raise InvalidTarget("This server does not have the requested resource.", param="resource")
     return resource
 
 
 def _canonical(resource: str) -> str:
-    invalid = InvalidTarget("A resource is the URL of this server.", param="resource")
+    invalid = InvalidTarget("The resource must be the URL of this server.", param="resource")
     if "#" in resource or "?" in resource:
         raise invalid
     try:
@@ -176,7 +178,7 @@ def _scope(asked: str) -> str:
 def _display(text: str | None) -> dict[str, object] | None:
     if text is None:
         return None
-    malformed = BadRequest("The client display is a small JSON object.", param="client_display")
+    malformed = BadRequest("client_display must be a small JSON object.", param="client_display")
     if len(text) > MAX_BYTES:
         raise malformed
     try:

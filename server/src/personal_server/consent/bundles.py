@@ -29,7 +29,7 @@ def bundle_fields(stream: StreamOffer, bundle: str) -> frozenset[str]:
     what is sensitive.  Raises: NotANarrowing.
     """
     if bundle not in BUNDLES:
-        raise NotANarrowing("That is not one of the offered presets.")
+        raise NotANarrowing("This preset is not one of those offered.")
     declared, floor = stream.stream, frozenset(stream.stream.floor)
     if bundle == EVERYTHING or not declared.selectable_fields:
         return frozenset(stream.fields)

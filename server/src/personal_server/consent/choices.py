@@ -162,7 +162,10 @@ def _most(text: str) -> int | None:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > 15 or not int(text):
         raise NotANarrowing(
-            "Give the maximum records per day as a whole number, or leave it empty.",
+            (
+                "Give the maximum number of records per day as a whole number, or "
+                "leave the field empty."
+            ),
             param="records_per_day",
         )
     return int(text)
@@ -170,5 +173,5 @@ def _most(text: str) -> int | None:
 
 def _index(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 3:
-        raise NotANarrowing("The form names an entry that the request does not have.")
+        raise NotANarrowing("The form names a source that the app did not ask for.")
     return int(text)

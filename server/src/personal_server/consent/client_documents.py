@@ -58,7 +58,7 @@ def check_document_url(url: str, own_hosts: Collection[str]) -> str:
 
     Shapes: `own_hosts` are our own `host[:port]`.  Raises: InvalidClient.
     """
-    refused = InvalidClient("The client id is not a usable document URL.", param="client_id")
+    refused = InvalidClient("The client_id is not the URL of a usable document.", param="client_id")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -85,7 +85,7 @@ def check_document_url(url: str, own_hosts: Collection[str]) -> str:
 
 def parse_json(body: bytes) -> dict[str, object]:
     """A fetched JSON object of bounded depth.  Raises: InvalidClient."""
-    refused = InvalidClient("The client's document cannot be used: it is not a JSON object.")
+    refused = InvalidClient("The document at client_id is not a JSON object.")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -99,12 +99,12 @@ def parse_client_document(url: str, body: bytes, schemes: Collection[str]) -> Cl
     """The client that a document describes.  Raises: InvalidClient."""
     document = parse_json(body)
     if document.get("client_id") != url:
-        raise _unusable(message("it names another client id"))
+        raise _unusable(message("the document names another client_id"))
     redirects = _texts(document, "redirect_uris")
     if not 1 <= len(redirects) <= MAX_URIS:
-        raise _unusable(message("it needs 1 to 20 redirect URIs"))
+        raise _unusable(message("the document must have 1 to 20 redirect URIs"))
     if not all(is_usable(uri, schemes) for uri in redirects):
-        raise _unusable(message("a redirect URI is not usable"))
+        raise _unusable(message("one of the redirect URIs cannot be used"))
     addresses = {ours: document.get(theirs) for theirs, ours in DISPLAY_MEMBERS.items()}
     keys, jwks_uri = _keys(document)
     return ClientDocument(
@@ -134,13 +134,15 @@ def check_public_keys(keys: Mapping[str, object]) -> Mapping[str, object]:
     """A key set that holds public asymmetric keys only.  Raises: InvalidClient."""
     found = keys.get("keys")
     if not isinstance(found, list) or not found:
-        raise _unusable(message("its key set is empty"))
+        raise _unusable(message("the key set of the client is empty"))
     for key in cast("list[object]", found):
         if not isinstance(key, dict):
-            raise _unusable(message("its key set is malformed"))
+            raise _unusable(message("the key set of the client is malformed"))
         members = cast("dict[str, object]", key)
         if members.get("kty") == "oct" or _PRIVATE_MEMBERS & members.keys():
-            raise _unusable(message("its key set holds a private or symmetric key"))
+            raise _unusable(
+                message("the key set of the client contains a private or symmetric key")
+            )
     return keys
 
 
@@ -149,9 +151,9 @@ def _auth_method(document: Mapping[str, object], publishes_keys: bool) -> str:
     if method == NONE:
         return NONE
     if method != PRIVATE_KEY_JWT:
-        raise _unusable(message("its authentication method is not none or private_key_jwt"))
+        raise _unusable(message("the authentication method is neither none nor private_key_jwt"))
     if not publishes_keys:
-        raise _unusable(message("it publishes no keys"))
+        raise _unusable(message("the client publishes no keys"))
     plural = _texts(document, "token_endpoint_auth_methods_supported")
     return NONE if NONE in plural else PRIVATE_KEY_JWT
 
@@ -160,7 +162,7 @@ def _keys(document: Mapping[str, object]) -> tuple[Mapping[str, object] | None, 
     jwks, jwks_uri = document.get("jwks"), _text(document, "jwks_uri")
     if jwks is not None:
         if not isinstance(jwks, dict):
-            raise _unusable(message("its key set is malformed"))
+            raise _unusable(message("the key set of the client is malformed"))
         return check_public_keys(cast("dict[str, object]", jwks)), None
     return None, jwks_uri
 
@@ -169,14 +171,14 @@ def _text(document: Mapping[str, object], name: str) -> str | None:
     value = document.get(name)
     if value is None or isinstance(value, str):
         return value or None
-    raise _unusable(message("%(member)s has a wrong type", member=name))
+    raise _unusable(message("%(member)s has the wrong type", member=name))
 
 
 def _flag(document: Mapping[str, object], name: str) -> bool:
     value = document.get(name)
     if value is None or isinstance(value, bool):
         return value is True
-    raise _unusable(message("%(member)s has a wrong type", member=name))
+    raise _unusable(message("%(member)s has the wrong type", member=name))
 
 
 def _texts(document: Mapping[str, object], name: str) -> Sequence[str]:
@@ -185,7 +187,7 @@ def _texts(document: Mapping[str, object], name: str) -> Sequence[str]:
         return ()
     if isinstance(value, list) and all(isinstance(i, str) for i in cast("list[object]", value)):
         return cast("list[str]", value)
-    raise _unusable(message("%(member)s has a wrong type", member=name))
+    raise _unusable(message("%(member)s has the wrong type", member=name))
 
 
 def _depth(value: object) -> int:
@@ -197,4 +199,4 @@ def _depth(value: object) -> int:
 
 
 def _unusable(why: CatalogueText) -> InvalidClient:
-    return InvalidClient(message("The client's document cannot be used: %(why)s.", why=why))
+    return InvalidClient(message("The document at client_id cannot be used: %(why)s.", why=why))

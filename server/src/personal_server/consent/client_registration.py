@@ -126,7 +126,7 @@ def local_client_id(name: str) -> str:
 
 def _used_members(metadata: object) -> dict[str, object]:
     if not isinstance(metadata, dict):
-        raise InvalidClientMetadata("Client metadata are a JSON object.")
+        raise InvalidClientMetadata("The client metadata must be a JSON object.")
     used = {*_TEXTS, *_LISTS, *DISPLAY_MEMBERS, DPOP_BOUND}
     raw = cast("dict[str, object]", metadata)
     members = {n: v for n, v in raw.items() if n in used and v is not None and v != ""}
@@ -134,7 +134,9 @@ def _used_members(metadata: object) -> dict[str, object]:
         kind = bool if name == DPOP_BOUND else str
         well_typed = _is_texts(value) if name in _LISTS else isinstance(value, kind)
         if not well_typed:
-            raise InvalidClientMetadata("The member has a wrong type.", param=name)
+            raise InvalidClientMetadata(
+                "This member of the client metadata has the wrong type.", param=name
+            )
     if len(str(members.get("client_name", ""))) > MAX_NAME:
         raise InvalidClientMetadata(f"At most {MAX_NAME} characters.", param="client_name")
     return members
@@ -149,11 +151,16 @@ def _is_texts(value: object) -> bool:
 def _grant_types(asked: list[str]) -> tuple[str, ...]:
     supported = [name for name in dict.fromkeys(asked) if name in GRANT_TYPES]
     if asked and not supported:
-        raise InvalidClientMetadata("None of these grant types is supported.", param="grant_types")
+        raise InvalidClientMetadata(
+            "The server supports none of these grant types.", param="grant_types"
+        )
     supported = supported or [AUTHORIZATION_CODE]
     obtains = AUTHORIZATION_CODE in supported or DEVICE_CODE in supported
     if not obtains:
-        raise InvalidClientMetadata("A refresh needs a way to begin.", param="grant_types")
+        raise InvalidClientMetadata(
+            ("The client asks for refresh tokens, but for no grant type that could issue one."),
+            param="grant_types",
+        )
     if REFRESH_TOKEN not in supported:
         supported.append(REFRESH_TOKEN)
     return tuple(supported)

@@ -117,7 +117,7 @@ def resolve_entry(
     """
     declaration = declarations.get(selection.source_id)
     if declaration is None:
-        raise _refusal("source_unknown", "This server keeps no such source.", f"/{index}/source")
+        raise _refusal("source_unknown", "This server has no such source.", f"/{index}/source")
     if selection.source_kind not in (None, declaration.source_kind):
         raise _refusal("source_kind_mismatch", "The source is of another kind.", f"/{index}/source")
     usable = tuple(c for c in connections if _usable(c, selection.source_id))

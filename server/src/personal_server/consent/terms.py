@@ -110,7 +110,7 @@ def narrow(
             kept.append(EntryTerms(offer, streams))
     if len(kept) > MAX_KEPT:
         raise NotANarrowing(
-            message("At most %(most)s sources can be allowed at once.", most=MAX_KEPT)
+            message("You can allow at most %(most)s sources at once.", most=MAX_KEPT)
         )
     if not kept:
         missing.append(Missing("entry", 0))
@@ -184,9 +184,9 @@ def _refuse_strangers(offers: Sequence[EntryOffer | Ungrantable], choices: Choic
     for index, choice in choices.entries.items():
         offer = by_index.get(index)
         if offer is None or (isinstance(offer, Ungrantable) and choice.keep):
-            raise NotANarrowing("The form includes an entry that cannot be granted.")
+            raise NotANarrowing("The form includes a source that cannot be shared.")
         if isinstance(offer, EntryOffer) and any(offer.stream(n) is None for n in choice.streams):
-            raise NotANarrowing("The form names a stream outside of the request.")
+            raise NotANarrowing("The form names a kind of records that the app did not ask for.")
 
 
 def _entry_streams(
@@ -194,7 +194,7 @@ def _entry_streams(
 ) -> tuple[StreamGrant, ...]:
     eligible = {connection.connection_id for connection in offer.connections}
     if not (choice.connections or frozenset()) <= eligible:
-        raise NotANarrowing("The form names a connection outside of the request.")
+        raise NotANarrowing("The form names an account that the app did not ask for.")
     wanted = [s for s in offer.streams if s.required or choice.stream(s.name).wanted]
     if not wanted:
         missing.append(Missing("stream", offer.index))
@@ -222,7 +222,7 @@ def _connections(offer: StreamOffer, chosen: frozenset[str] | None) -> tuple[str
 def _resources(offer: StreamOffer, choice: StreamChoice) -> tuple[str, ...] | None:
     chosen = choice.resources
     if not (chosen or frozenset()) <= set(offer.resources or ()):
-        raise NotANarrowing("The form names a record outside of the request.")
+        raise NotANarrowing("The form names a record that the app did not ask for.")
     if offer.resources is None or chosen is None:
         return offer.resources
     return tuple(key for key in offer.resources if key in chosen)
@@ -257,13 +257,14 @@ def _limits(index: int, offer: StreamOffer, choice: StreamChoice) -> tuple[Conte
     for field, limit in chosen.items():
         if field in asked and not set(limit.values) <= set(asked[field].values):
             raise NotANarrowing(
-                "The form names a value outside of the request.", param=boxes[field]
+                "The form names a value that the app did not ask for.", param=boxes[field]
             )
     found = asked | chosen
     if len(found) > MOST_LIMITS:
         last = boxes[next(reversed(chosen))]
         raise NotANarrowing(
-            message("At most %(most)s fields limit a kind of record.", most=MOST_LIMITS), param=last
+            message("At most %(most)s fields can limit a kind of records.", most=MOST_LIMITS),
+            param=last,
         )
     return tuple(found[name] for name in offer.stream.properties if name in found)
 
@@ -273,15 +274,17 @@ def _chosen(stream: Stream, field: str, texts: tuple[str, ...], box: str) -> Con
     if declared is None or field not in stream.limiting:
         named = ", ".join(stream.limiting) or message("nothing")
         raise NotANarrowing(
-            message("This kind of record can be limited by %(fields)s.", fields=named)
+            message("This kind of records can be limited by %(fields)s.", fields=named)
         )
     values = dict.fromkeys(declared.limit_value(text) for text in texts)
     known = tuple(value for value in values if value is not None and is_limit_value(value))
     if len(known) < len(values) or len(known) > MOST_VALUES:
         raise NotANarrowing(
             message(
-                "A limit names at most %(most)s values of the field's kind, at most %(chars)s"
-                " characters each.",
+                (
+                    "A limit takes at most %(most)s values of the field's type, with "
+                    "at most %(chars)s characters each."
+                ),
                 most=str(MOST_VALUES),
                 chars=VALUE_CHARS,
             ),
@@ -294,7 +297,7 @@ def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...
     if ticked is None:
         return offer.fields
     if not ticked <= set(offer.fields):
-        raise NotANarrowing("The form names a field outside of the request.")
+        raise NotANarrowing("The form names a field that the app did not ask for.")
     kept = ticked | set(offer.stream.floor)
     if not offer.stream.selectable_fields and not set(offer.fields) <= kept:
         raise NotANarrowing("The fields of this kind of records can only be shared together.")
@@ -311,14 +314,18 @@ def _window(index: int, offer: StreamOffer, choice: StreamChoice) -> TimeConstra
     if since is None and until is None:
         return None
     if asked_since is not None and (since is None or since < asked_since):
-        raise NotANarrowing("The form asks for an earlier start than the request.", param=first)
+        raise NotANarrowing(
+            "The form asks for records from an earlier time than the app asked for.", param=first
+        )
     if asked_until is not None and (until is None or until > asked_until):
-        raise NotANarrowing("The form asks for a later end than the request.", param=last)
+        raise NotANarrowing(
+            "The form asks for records until a later time than the app asked for.", param=last
+        )
     if offer.stream.consent_time_field is None:
         raise NotANarrowing("This kind of records cannot be limited by date.")
     if since is not None and until is not None and since >= until:
         box = last if choice.until else first
-        raise NotANarrowing("The chosen time ends before it begins.", param=box)
+        raise NotANarrowing("The chosen time range ends before it begins.", param=box)
     return TimeConstraint(
         field=offer.stream.consent_time_field,
         since_ns=since,
@@ -331,7 +338,9 @@ def _window(index: int, offer: StreamOffer, choice: StreamChoice) -> TimeConstra
 def _typed(text: str, box: str) -> int:
     bound = bound_ns(text)
     if bound is None:
-        raise NotANarrowing("A time is a day, such as 2026-11-21, or has an offset.", param=box)
+        raise NotANarrowing(
+            "Write the time as a day, such as 2026-11-21, or with a time zone offset.", param=box
+        )
     return bound
 
 
@@ -340,11 +349,11 @@ def _mode(
 ) -> str:
     asked = offers[0].selection.access_mode if offers else CONTINUOUS
     if agreed is not None and choices.mode not in (None, asked):
-        raise NotANarrowing("You cannot change between once and ongoing here.")
+        raise NotANarrowing("On this page you cannot switch between one-time and ongoing access.")
     if choices.mode not in (None, SINGLE_USE, CONTINUOUS):
-        raise NotANarrowing("The mode is once or ongoing.")
+        raise NotANarrowing("The form must choose one-time or ongoing access.")
     if choices.mode == CONTINUOUS and asked == SINGLE_USE:
-        raise NotANarrowing("The app asked for one use only.")
+        raise NotANarrowing("The app asked for one-time access only.")
     return choices.mode or asked
 
 
@@ -356,7 +365,9 @@ def _end(mode: str, choices: Choices, opened_at_ns: int, agreed: AgreedTerms | N
     if mode == SINGLE_USE and expiry in _ENDS[CONTINUOUS]:
         expiry = DEFAULT_EXPIRY[mode]
     if expiry not in allowed:
-        raise NotANarrowing(message("The end is one of %(ends)s.", ends=", ".join(allowed)))
+        raise NotANarrowing(
+            message("The access can end after one of these: %(ends)s.", ends=", ".join(allowed))
+        )
     duration = allowed[expiry]
     whole_second = opened_at_ns - opened_at_ns % NANOSECONDS
     return None if duration is None else whole_second + duration

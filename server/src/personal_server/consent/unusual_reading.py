@@ -88,8 +88,9 @@ SENTENCES: Mapping[str, str] = {
         f"it asked for %(lately)s records that do not exist {_LATELY}, %(today)s today"
     ),
     "unseen_hour": (
-        "it is reading at %(hour)s:00 UTC, an hour at which it never read in %(days)s days"
+        "the app is reading at %(hour)s:00 UTC, an hour at which the app never "
+        "read in %(days)s days"
     ),
-    "volume": "it read %(records)s records today; the most in a day before was %(most)s",
-    "canary": "it read a bait record of yours (in %(stream)s)",
+    "volume": "the app read %(records)s records today; the most on an earlier day was %(most)s",
+    "canary": "the app read one of your bait records (in %(stream)s)",
 }

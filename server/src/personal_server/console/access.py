@@ -237,7 +237,7 @@ class AccessPages:
                 case "delete":
                     forget(writer, rows[0], acting(visit), now_ns)
                 case _:
-                    raise InvalidRequest("Choose one of the offered actions.", param="action")
+                    raise InvalidRequest("Choose one of the actions on this page.", param="action")
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
     def limit(self, visit: PageRequest) -> Response:
@@ -277,7 +277,7 @@ def _found(held: Holding | None) -> Holding:
 
 
 def _unknown() -> NotFound:
-    return NotFound("There is no such access.", next_step="See the list of who has access.")
+    return NotFound("There is no such access.", next_step="The page Access lists who has access.")
 
 
 def _tokens(reader: AuthorizationReader, held: Holding) -> TokenViews:

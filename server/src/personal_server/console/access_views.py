@@ -16,51 +16,53 @@ from personal_server.storage.authorization import AuditRow, ReadingAlarmRow
 from personal_server.storage.catalog import Catalog
 
 REASONS: Mapping[str, Text] = {
-    "owner": message("you ended it"),
-    "replaced": message("replaced by a newer one"),
-    "client_blocked": message("the app was blocked"),
+    "owner": message("you ended this access"),
+    "replaced": message("replaced by a newer access"),
+    "client_blocked": message("you blocked the app"),
     "client_disconnected": message("the app disconnected"),
-    "code_replay": message("its authorization code was used twice"),
-    "refresh_reuse": message("an old refresh token was used again"),
+    "code_replay": message("the app's authorization code was used twice"),
+    "refresh_reuse": message("an old refresh token of the app was used again"),
     "not_collected": message("the app never connected"),
-    "idle": message("not used for too long"),
+    "idle": message("the app did not use this access for too long"),
     "restored": message("your records were restored from a backup"),
 }
 EVENTS: Mapping[str, Text] = {
-    "request.approved": message("You allowed it"),
+    "request.approved": message("You allowed this access"),
     "grant.created": message("Access was granted"),
-    "grant.consumed": message("Token issued"),
-    "grant.revoked": message("Access ended"),
-    "grant.expired": message("Access expired"),
-    "grant.paused": message("Access was paused"),
-    "grant.resumed": message("Access was resumed"),
-    "grant.changed": message("Access was changed"),
-    "grant.renamed": message("Access was renamed"),
-    "reading.unusual": message("Unusual reading was noticed"),
+    "grant.consumed": message("The server issued a token"),
+    "grant.revoked": message("The access ended"),
+    "grant.expired": message("The access expired"),
+    "grant.paused": message("The access was paused"),
+    "grant.resumed": message("The access was resumed"),
+    "grant.changed": message("The access was changed"),
+    "grant.renamed": message("The access was renamed"),
+    "reading.unusual": message("The server noticed unusual reading"),
     "package.created": message("Access to several sources was granted"),
     "package.changed": message("Access to several sources was changed"),
-    "package.revoked": message("Access ended"),
+    "package.revoked": message("The access ended"),
     "subscription.created": message("The app asked for notifications"),
-    "subscription.changed": message("Its notifications were changed"),
-    "subscription.tested": message("A test notification was requested"),
-    "subscription.failed": message("A notification could not be delivered"),
-    "subscription.ended": message("Its notifications ended"),
-    "subscription.deleted": message("Its notifications were deleted"),
+    "subscription.changed": message("The app's notifications were changed"),
+    "subscription.tested": message("The app asked for a test notification"),
+    "subscription.failed": message("The server could not deliver a notification"),
+    "subscription.ended": message("The app's notifications ended"),
+    "subscription.deleted": message("The app's notifications were deleted"),
     "code.redeemed": message("The app connected"),
-    "code.replayed": message("Its authorization code was used a second time"),
-    "code.burned": message("Its authorization code was used with wrong details"),
+    "code.replayed": message("The app's authorization code was used a second time"),
+    "code.burned": message("The app's authorization code was used with wrong details"),
     "device.collected": message("The device connected"),
-    "token.issued": message("A token was issued"),
-    "token.revoked": message("The app gave a token back"),
-    "refresh.rotated": message("The token was renewed"),
-    "refresh.repeated": message("A renewed token was sent again"),
-    "refresh.reused": message("An old refresh token was used"),
-    "refresh.wrong_client": message("Another app used its refresh token"),
-    "refresh.wrong_key": message("Its refresh token was used without its key"),
+    "token.issued": message("The server issued a token"),
+    "token.revoked": message("The app returned its token"),
+    "refresh.rotated": message("The app renewed its token"),
+    "refresh.repeated": message("The server sent a renewed token again"),
+    "refresh.reused": message("The app used an old refresh token"),
+    "refresh.wrong_client": message("Another app used this app's refresh token"),
+    "refresh.wrong_key": message(
+        "The app's refresh token was used without the key that belongs to it"
+    ),
 }
 ACTORS: Mapping[str, Text] = {
     "owner": message("you"),
-    "client": message("the app"),
+    "client": message("the app itself"),
     "server": message("this server"),
     "local_cli": message("this computer"),
 }
@@ -171,7 +173,7 @@ def event_words(row: AuditRow) -> Text:
 def window_of(bound: TimeConstraint | None) -> Text:
     """A granted time window in words; its ends are instants, so they are told to the minute."""
     if bound is None:
-        return message("any age")
+        return message("records of any age")
     name, (since_ns, until_ns) = field_words(bound.field), (bound.since_ns, bound.until_ns)
     if since_ns is None and until_ns is None:
         return name
@@ -196,7 +198,7 @@ def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
     return GivenSource(held, name, grant.purpose_description, _streams(grant, catalog))
 
 
-_DELETED = message("deleted account")
+_DELETED = message("a deleted account")
 
 
 def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
@@ -212,7 +214,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
                 name=stream.name,
                 label=declared.label if declared else stream.name,
                 accounts=tuple(
-                    accounts.get(c, message("deleted account")) for c in stream.instance_ids
+                    accounts.get(c, message("a deleted account")) for c in stream.instance_ids
                 ),
                 fields=tuple(field_words(name) for name in stream.fields),
                 window=window_of(stream.time_constraint),

@@ -136,7 +136,9 @@ class AccountMovePages:
         if one is None:
             raise ConnectionNotFound("There is no such account.")
         if other is None:
-            raise InvalidRequest("Choose the other account.", param="other")
+            raise InvalidRequest(
+                "Choose the other account to merge with or compare to.", param="other"
+            )
         return one, other
 
     def _counted(self, kind: str, one: Connection, other: Connection) -> SharedRecords | None:
@@ -151,15 +153,18 @@ class AccountMovePages:
         one, other = self._two(visit, visit.value("other"))
         if visit.value("confirm") != one.connection_id:
             raise ConfirmationRequired(
-                "Nothing was changed: tick the box to confirm.",
+                "Nothing was changed, because the box was not ticked.",
                 param="confirm",
-                next_step="Go back, tick it, and press the button again.",
+                next_step="Go back, tick the box, and press the button again.",
             )
         counted = self._counted(kind, one, other)
         if counted is None or visit.value("count") != f"{counted.held} {counted.shared}":
             raise InvalidState(
-                "Records were added or removed since you opened the page: nothing was changed.",
-                next_step="Go back, load the page again, and look at what it counts.",
+                (
+                    "Nothing was changed, because records were added or removed since "
+                    "you opened the page."
+                ),
+                next_step="Go back, reload the page, and look at the new counts.",
             )
         return one, other
 

@@ -37,19 +37,19 @@ ROOT = "/owner/sources"
 BUTTONS = {
     "pause": (
         message("Stop imports"),
-        message("No more records can be added; apps can still read it."),
+        message("Nobody can add records to this account; apps can still read the account."),
     ),
     "resume": (
         message("Allow imports"),
-        message("Imports and programs can add records again."),
+        message("Imports and programs can add records to this account again."),
     ),
     "revoke": (
         message("Block all apps"),
-        message("No app can read it; your records stay."),
+        message("No app can read this account; your records stay."),
     ),
     "reactivate": (
         message("Unblock apps"),
-        message("Apps with access can read it again."),
+        message("Apps with access can read this account again."),
     ),
 }
 
@@ -127,7 +127,7 @@ class AccountPages:
         """Pause, resume, close or open it.  Raises: ConnectionNotFound, InvalidState."""
         connection_id, action = visit.path["connection_id"], visit.value("action") or ""
         if action not in BUTTONS:
-            raise InvalidRequest("Choose one of the offered actions.", param="action")
+            raise InvalidRequest("Choose one of the actions on this page.", param="action")
         move_connection(self.reads.store, connection_id, action, self.clock())
         return self.pages.go(visit, f"{ROOT}/{connection_id}")
 
@@ -140,9 +140,9 @@ class AccountPages:
         connection_id = view.connection.connection_id
         if visit.value("confirm") != connection_id:
             raise ConfirmationRequired(
-                "Nothing was erased: tick the box to confirm.",
+                "Nothing was erased, because the box was not ticked.",
                 param="confirm",
-                next_step="Go back, tick it, and erase again.",
+                next_step="Go back, tick the box, and erase again.",
             )
         count = self.reads.store.erase_connection(connection_id, now_ns)
         account = (connection_id, view.name)

@@ -73,7 +73,7 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
         if exchange.query_refusal is not None:  # a page repeats no words of a link
             param = (exchange.query_refusal.param or "")[:80] or None
             exchange.query_refusal = InvalidRequest(
-                "This page does not know one of the parameters in its address.", param=param
+                "The address of this page has a parameter that the page does not know.", param=param
             )
 
     def _visit(self, exchange: Exchange[PageRoute, PageRequest]) -> PageRequest:

@@ -31,11 +31,11 @@ from personal_server.storage.authorization import (
 )
 
 CHANGED: Mapping[str, Text] = {
-    "name": message("its name"),
-    "redirect_uris": message("its return addresses"),
-    "auth_method": message("how it authenticates"),
-    "grant_types": message("how it may connect"),
-    "keys": message("its keys"),
+    "name": message("the app's name"),
+    "redirect_uris": message("the addresses to which answers go"),
+    "auth_method": message("how the app proves who it is"),
+    "grant_types": message("how the app may connect"),
+    "keys": message("the app's keys"),
 }
 _CHANGES_READ = 500
 
@@ -169,7 +169,7 @@ def _told(view: ClientView, change: AuditRow | None) -> ClientView:
         return view
     named = change.detail.get("changed")
     parts = cast("list[str]", named) if isinstance(named, list) else []
-    other = message("its description")
+    other = message("the app's description")
     said = Joined(tuple(CHANGED.get(part, other) for part in parts) or (other,))
     return replace(view, changed=said, changed_at_ns=change.at_ns)
 

@@ -178,7 +178,7 @@ class BrowsePages:
         viewpoint = self.viewpoints.of(visit)
         days, is_read = (asked.get("since"), asked.get("until")), asked.get("as") is not None
         if asked.get("as") not in (None, READ):
-            raise InvalidRequest("There is no such view of these records.", param="as")
+            raise InvalidRequest("There is no such page of these records.", param="as")
         sort, root = asked.get("sort"), viewpoint.root
         view = RecordsView(*place, visit.filters, *days, sort, root, is_read)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
@@ -388,7 +388,7 @@ class BrowsePages:
             shown = kind if begin[offset:] == mark else None
         if shown is None:
             content.close()
-            raise NotFound("This file is not shown here. Download it.")
+            raise NotFound("This page cannot show the file. Download the file instead.")
         policy = f"{SANDBOX}; style-src 'unsafe-inline'; img-src data:"
         headers = {"Content-Security-Policy": policy, "Content-Type": shown}
         return _bytes_of(content, {**_sandboxed(visit), **headers})
@@ -507,7 +507,7 @@ def _source(authority: ReadAuthority, connection_id: str, stream: str) -> Readab
     found = (each for each in authority.sources if each.order == (connection_id, stream))
     source = next(found, None)
     if source is None:
-        raise NotFound("No such records are kept here.")
+        raise NotFound("This server has no such records.")
     return source
 
 
@@ -540,7 +540,7 @@ def _added(view: RecordsView, visit: PageRequest) -> RecordsView:
     """The view with the condition of its form."""
     field, operator = visit.query["field"], visit.query.get("op") or None
     if operator is not None and operator not in OPERATORS:
-        raise InvalidRequest("There is no such condition.", param="op")
+        raise InvalidRequest("There is no such condition for a field.", param="op")
     return view.having(FilterText(field, operator, visit.query.get("value", "")))
 
 

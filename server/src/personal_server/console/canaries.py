@@ -71,7 +71,9 @@ class CanaryPages:
         """Plant one.  Raises: InvalidRequest."""
         connection_id, _, stream = (visit.value("place") or "").partition("/")
         if not connection_id or not stream:
-            raise InvalidRequest("Choose where to add the bait record.", param="place")
+            raise InvalidRequest(
+                "Choose the kind of records that gets the bait record.", param="place"
+            )
 
         def note(place: PlantedPlace) -> None:
             with self.authorization.write() as writer:

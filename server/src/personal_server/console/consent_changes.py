@@ -59,7 +59,7 @@ def fact_differences(before: str, after: str) -> list[Text]:
             )
         )
     if old["client"] != new["client"]:
-        said.append(message("What this server knows about the app changed."))
+        said.append(message("What this server knows about the app has changed."))
     sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
     for source_id in sorted(sources[0].keys() | sources[1].keys()):
         said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
@@ -72,19 +72,17 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
     if before.get("access_mode") != after.get("access_mode"):
         once = after.get("access_mode") == "single_use"
         said.append(
-            message("Access is now for one time only.")
-            if once
-            else message("Access is now ongoing.")
+            message("Access is now one-time access.") if once else message("Access is now ongoing.")
         )
     if before.get("expires_at") != after.get("expires_at"):
         end = after.get("expires_at")
         said.append(
-            message("Access now has no end.")
+            message("Access now has no end date.")
             if end is None
-            else message("Access now ends %(day)s.", day=day_of_text(str(end)))
+            else message("Access now ends on %(day)s.", day=day_of_text(str(end)))
         )
     if before.get("ends") != after.get("ends"):
-        said.append(message("The list of accesses that will end changed."))
+        said.append(message("The list of older accesses that will end has changed."))
     old, new = _streams(before), _streams(after)
     said += [message("Added: %(what)s.", what=_place(it)) for it in sorted(new.keys() - old.keys())]
     said += [
@@ -126,9 +124,9 @@ def _source_differences(
 ) -> list[Text]:
     name = _short(source_id)
     if new is None:
-        return [message("%(source)s: can no longer be shared.", source=name)]
+        return [message("%(source)s: this source can no longer be shared.", source=name)]
     if old is None:
-        return [message("%(source)s: can be shared now.", source=name)]
+        return [message("%(source)s: this source can be shared now.", source=name)]
     said: list[Text] = []
     if old["declaration"] != new["declaration"]:
         said.append(
@@ -138,8 +136,8 @@ def _source_differences(
     if gone := len(accounts[0] - accounts[1]):
         said.append(
             plural(
-                "%(source)s: %(num)s account can no longer be chosen.",
-                "%(source)s: %(num)s accounts can no longer be chosen.",
+                "%(source)s: you can no longer choose %(num)s account.",
+                "%(source)s: you can no longer choose %(num)s accounts.",
                 gone,
                 source=name,
             )
@@ -147,8 +145,8 @@ def _source_differences(
     if come := len(accounts[1] - accounts[0]):
         said.append(
             plural(
-                "%(source)s: %(num)s more account to choose from.",
-                "%(source)s: %(num)s more accounts to choose from.",
+                "%(source)s: you can choose %(num)s more account.",
+                "%(source)s: you can choose %(num)s more accounts.",
                 come,
                 source=name,
             )
@@ -163,9 +161,11 @@ def _stream_differences(
     what = _place(place)
     fields = [_names(stream, "fields") for stream in (old, new)]
     if more := fields[1] - fields[0]:
-        said.append(message("%(what)s: now with %(fields)s.", what=what, fields=_fields(more)))
+        said.append(message("%(what)s now includes %(fields)s.", what=what, fields=_fields(more)))
     if fewer := fields[0] - fields[1]:
-        said.append(message("%(what)s: now without %(fields)s.", what=what, fields=_fields(fewer)))
+        said.append(
+            message("%(what)s no longer includes %(fields)s.", what=what, fields=_fields(fewer))
+        )
     accounts = [_names(stream, "instance_ids") for stream in (old, new)]
     if accounts[0] != accounts[1]:
         now, before = counted(len(accounts[1]), "account"), len(accounts[0])
@@ -173,11 +173,11 @@ def _stream_differences(
             message("%(what)s: now %(now)s, before %(before)s.", what=what, now=now, before=before)
         )
     if old.get("time_constraint") != new.get("time_constraint"):
-        said.append(message("%(what)s: a different time range.", what=what))
+        said.append(message("%(what)s now has a different time range.", what=what))
     if old.get("resources") != new.get("resources"):
-        said.append(message("%(what)s: different specific records.", what=what))
+        said.append(message("%(what)s now has different specific records.", what=what))
     if old.get("only") != new.get("only"):
-        said.append(message("%(what)s: different limits on values.", what=what))
+        said.append(message("%(what)s now has different limits on values.", what=what))
     return said
 
 
@@ -215,7 +215,7 @@ def _source_id(source: Mapping[str, object]) -> str:
 
 
 _GAINED: Mapping[str, Text] = {
-    "purpose": message("another purpose"),
+    "purpose": message("a different purpose"),
     "older": message("older records"),
     "newer": message("newer records"),
     "records": message("records that were not included before"),

@@ -287,7 +287,7 @@ def without_box(form: Form, box: str) -> Form:
 def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
     """Every stream that has a time: only the last days, as far as they were asked for."""
     if days not in dict(QUICK_DAYS):
-        raise NotANarrowing("That is not one of the offered choices.")
+        raise NotANarrowing("Your choice is not one of those offered.")
     start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
     return _each_stream(review, lambda stream, choice: since_at(stream, choice, start))
 

@@ -54,10 +54,10 @@ from personal_server.reading.preview import Evidence, HeldValue, Place
 SAMPLE_COLUMNS = 5
 OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
 LEVELS: Mapping[str, Text] = {
-    OWN: message("Set up here"),
-    KNOWN: message("Known app"),
-    CHECKED: message("Domain checked"),
-    CLAIMED: message("Name not proven"),
+    OWN: message("App set up on this server"),
+    KNOWN: message("Well-known app"),
+    CHECKED: message("Domain verified"),
+    CLAIMED: message("App name not verified"),
     UNKNOWN: message("Unknown app"),
 }
 """How far an app is known, from most to least; each has a look of its own."""
@@ -374,9 +374,9 @@ def _changed(review: Review) -> ChangedView | None:
     if held is None:
         return None
     end_ns = held.expires_at_ns
-    end = message("as agreed: no end")
+    end = message("as agreed before: no end date")
     if end_ns is not None:
-        end = message("as agreed: %(day)s", day=Day(end_ns))
+        end = message("as agreed before: %(day)s", day=Day(end_ns))
     return ChangedView(held, end, review.reaches_further)
 
 
@@ -423,8 +423,9 @@ def _warnings(review: Review, host: str) -> tuple[Text, ...]:
         if redirect_host in words.LOOPBACK_NAMES:
             found.append(
                 message(
-                    "Any program on this computer can use this name, and would get this"
-                    " access. Allow it only if you started this yourself."
+                    "Any program on this computer can use this name, and would "
+                    "then get this access. Allow it only if you started this "
+                    "yourself."
                 )
             )
         elif redirect_host and redirect_host != host:
@@ -439,9 +440,9 @@ def _device(review: Review) -> tuple[tuple[Text, Text], ...]:
     if row is None or row.flow in ("code", CHANGE):
         return ()
     return (
-        (message("Requested from"), row.address or message("an unknown address")),
-        (message("With"), row.user_agent or message("an unknown program")),
-        (message("At"), Minute(row.created_at_ns)),
+        (message("Requested from"), row.address or message("unknown network address")),
+        (message("Requesting program"), row.user_agent or message("an unknown program")),
+        (message("Requested at"), Minute(row.created_at_ns)),
     )
 
 
@@ -677,11 +678,11 @@ def _figures(
         (consent_words.count(evidence.values()), names if len(given) < 4 else Joined((names, "…"))),
         (
             counted(fields, "field"),
-            plural("of one kind of records", "of %(num)s kinds of records", len(given)),
+            plural("from one kind of records", "from %(num)s kinds of records", len(given)),
         ),
         (
-            consent_words.span(evidence.values()) or message("no dates"),
-            message("oldest to newest"),
+            consent_words.span(evidence.values()) or message("records without dates"),
+            message("from oldest to newest"),
         ),
     )
 

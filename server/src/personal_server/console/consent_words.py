@@ -29,21 +29,21 @@ CONTINUOUS_ENDS: tuple[tuple[str, Text], ...] = (
     ("30d", counted(30, "day")),
     ("90d", counted(90, "day")),
     ("1y", counted(1, "year")),
-    ("none", message("no end, until you end it")),
+    ("none", message("no end date, until you end it")),
 )
 SINGLE_ENDS: tuple[tuple[str, Text], ...] = (
     ("1h", counted(1, "hour")),
     ("24h", counted(24, "hour")),
 )
 _UNGRANTABLE: Mapping[str, Text] = {
-    "source_unknown": message("This server keeps no such source."),
-    "no_connection": message("No account of this source is connected here."),
+    "source_unknown": message("This server has no such source."),
+    "no_connection": message("This server has no account of this source."),
     "connection_unknown": message("The account that the app named cannot be shared."),
     "source_kind_mismatch": message("The app asked for a different kind of source."),
-    "unknown_stream": message("The source has no such kind of records."),
-    "unknown_view": message("The source has no such view."),
-    "unknown_field": message("The source has no such field."),
-    "unknown_preset": message("The source has no such preset."),
+    "unknown_stream": message("The source does not have this kind of records."),
+    "unknown_view": message("The source does not have this set of fields."),
+    "unknown_field": message("The source does not have this field."),
+    "unknown_preset": message("The source does not have this preset."),
     "unsupported_selection": message("The source cannot be limited in the way the app asked."),
     "invalid_resource": message("The app named records that cannot exist."),
     "invalid_limit": message("The app named values that the records cannot have."),
@@ -71,7 +71,7 @@ def ends_of(mode: str) -> tuple[tuple[str, Text], ...]:
 
 def ungrantable(refusal: InvalidAuthorizationDetails) -> Text:
     """Why something cannot be given."""
-    return _UNGRANTABLE.get(refusal.reason or "", message("It cannot be shared."))
+    return _UNGRANTABLE.get(refusal.reason or "", message("This source cannot be shared."))
 
 
 def source_name(offer: EntryOffer | Ungrantable) -> str:
@@ -90,14 +90,14 @@ def window(bound: TimeConstraint | None, stream: StreamOffer) -> Text:
     """The time window in words of its field."""
     time_field = stream.stream.consent_time_field
     if time_field is None:
-        return message("Of any age: these records have no date to limit them by.")
+        return message("Shares records of any age: these records have no date to limit them by.")
     if bound is None:
-        return message("Of any age.")
+        return message("Shares records of any age.")
     field = field_words(bound.field)
     since, until = (_bound(bound.since_ns or 0), _bound(bound.until_ns or 0))
     if bound.until_ns is None:
         return message(
-            "Only records with “%(field)s” %(since)s or later.", field=field, since=since
+            "Only records with “%(field)s” on %(since)s or later.", field=field, since=since
         )
     if bound.since_ns is None:
         return message("Only records with “%(field)s” before %(until)s.", field=field, until=until)
@@ -185,7 +185,8 @@ def missing(found: Missing, offer: EntryOffer | None) -> Text:
             return message("Choose which accounts of %(source)s the app may read.", source=source)
         case _:
             return message(
-                "Choose at least one record of %(source)s, or leave that kind out.", source=source
+                ("Choose at least one record of %(source)s, or leave that kind of records out."),
+                source=source,
             )
 
 
@@ -208,7 +209,7 @@ def mask(value: object, kind: ValueKind | None) -> Text:
         case list():
             return message("a list")
         case _:
-            return message("an object")
+            return message("a JSON object")
 
 
 def _number(value: float) -> str:

@@ -107,6 +107,6 @@ def limits_said(limits: Iterable[ContentLimit]) -> tuple[Text, ...]:
 
 
 def _said(limit: ContentLimit) -> Text:
-    texts = [value_text(value)[:VALUE_CHARS] or message("blank") for value in limit.values]
+    texts = [value_text(value)[:VALUE_CHARS] or message("(empty)") for value in limit.values]
     few, more = Joined(tuple(texts[:SAID_VALUES])), len(texts) - SAID_VALUES
     return few if more <= 0 else message("%(names)s and %(num)s more", names=few, num=more)

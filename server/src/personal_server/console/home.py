@@ -150,8 +150,8 @@ class HomePage:
 def _wants(row: RequestRow, catalog: Catalog) -> Text:
     """The sources that a request names."""
     if row.picker or not row.details:
-        return message("Lets you choose what to share")
+        return message("This app lets you choose what to share")
     asked = [selection.source_id for selection in parse_stored(row.details)]
     known = catalog.declarations
     names = tuple(known[one].display_name if one in known else one for one in asked)
-    return message("Wants to read: %(sources)s", sources=Joined(names))
+    return message("The app wants to read: %(sources)s", sources=Joined(names))

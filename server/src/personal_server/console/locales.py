@@ -53,7 +53,7 @@ class UnsetLocale:
     def keep(self, time_zone: str, language: str | None) -> None:
         """Raise: InvalidState."""
         del time_zone, language
-        raise InvalidState("This server keeps no settings.")
+        raise InvalidState("This server cannot save settings.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,10 @@ TITLES: Mapping[int, Text] = {
     401: message("Sign in first"),
     403: message("Not allowed"),
     404: message("Not found"),
-    405: message("Not possible here"),
-    409: message("Something changed"),
+    405: message("Not possible on this page"),
+    409: message("Something changed meanwhile"),
     410: message("This request is closed"),
-    413: message("Too much at once"),
+    413: message("Too much for one request"),
     429: message("Too many attempts"),
 }
 
@@ -168,8 +168,9 @@ NEXT_STEPS: Mapping[str, Text] = {
         " so that the app registers again."
     ),
     "invalid_redirect_uri": message(
-        "Nothing was shared. The app wants the answer at an address that it never named. Remove"
-        " this server from the app and add it again; if that does not help, do not trust the app."
+        "Nothing was shared. The app wants the answer at an address that the app "
+        "never registered. Remove this server from the app and add it again; if "
+        "that does not help, do not trust the app."
     ),
     "invalid_request_uri": message("Nothing was shared. Start again from the app."),
 }

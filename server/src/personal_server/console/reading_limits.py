@@ -22,12 +22,15 @@ def limit_words(limits: ReadingLimitsRow) -> Text:
         if most is not None
     ] or [message("no daily limit")]
     if limits.result_chars is not None:
-        parts.append(message("results of up to %(most)s characters", most=limits.result_chars))
+        parts.append(message("results with at most %(most)s characters", most=limits.result_chars))
     if limits.pauses is not None:
-        paused, never = message("paused after an alarm"), message("never paused by an alarm")
+        paused, never = (
+            message("an alarm pauses this access"),
+            message("an alarm never pauses this access"),
+        )
         parts.append(paused if limits.pauses else never)
     if limits.events:
-        parts.append(message("notified when something changes"))
+        parts.append(message("the app is notified when records change"))
     return Joined(tuple(parts))
 
 
@@ -56,7 +59,7 @@ def _result_chars(visit: PageRequest) -> int | None:
     if chars is not None and not RESULT_CHARS <= chars <= MOST_RESULT_CHARS:
         raise InvalidRequest(
             message(
-                "A result has %(least)s to %(most)s characters.",
+                "A result must have %(least)s to %(most)s characters.",
                 least=RESULT_CHARS,
                 most=MOST_RESULT_CHARS,
             ),
@@ -70,5 +73,5 @@ def _most(visit: PageRequest, name: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or not 0 < int(text[:16]) < _MOST:
-        raise InvalidRequest("Give a whole number above 0, or leave it empty.", param=name)
+        raise InvalidRequest("Give a whole number above 0, or leave the field empty.", param=name)
     return int(text)

@@ -161,7 +161,7 @@ class ViewFigures:
         """A state of the store for as long as there is time.  Raises: QueryTimeout."""
         left = self.until - time.monotonic()
         if left < LEAST_SECONDS:
-            raise QueryTimeout("Counting took too long.")
+            raise QueryTimeout("Counting these records took too long.")
         with self.reads.open(left) as state:
             yield state
 
@@ -221,7 +221,7 @@ def _facet_value(
     link = view.having(asked).link
     chosen = asked in view.filters
     fits = len(link) <= MOST_LINK_BYTES
-    shown = (cut(words, VALUE_CHARS) or message("blank")) if type(words) is str else words
+    shown = (cut(words, VALUE_CHARS) or message("(empty)")) if type(words) is str else words
     return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)
 
 

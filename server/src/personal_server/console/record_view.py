@@ -110,7 +110,7 @@ def check_view(view: RecordsView, source: ReadableSource) -> None:
     if any(name not in source.fields for name in names):
         raise InvalidRequest("This link names a field that these records do not have.")
     if view.sort is not None and view.sort.removeprefix("-") not in sortable_fields(source):
-        raise InvalidRequest("These records cannot be sorted by that.", param="sort")
+        raise InvalidRequest("These records cannot be sorted by that field.", param="sort")
     if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
         raise InvalidRequest("This view has too many conditions. Remove some.")
     _ = view.times
@@ -126,5 +126,5 @@ def _day_ns(text: str | None, param: str) -> int | None:
         return None
     day = day_number(text)
     if day is None:
-        raise InvalidRequest("A day is written as 2026-01-31.", param=param)
+        raise InvalidRequest("Write the day like 2026-01-31.", param=param)
     return day * DAY_NANOSECONDS

@@ -74,7 +74,7 @@ class SearchPages:
             held = {each.stream for each in snapshot.stored_streams() if each.record_count}
             streams = _streams(authority, held)
             if asked.get("stream") and asked["stream"] not in dict(streams):
-                raise InvalidRequest("There are no such records here.", param="stream")
+                raise InvalidRequest("There are no such records on this server.", param="stream")
             found: Mapping[str, Any] = {}
             if asked.get("q"):
                 query = _query(asked)
@@ -124,7 +124,7 @@ def _query(asked: Mapping[str, str]) -> SearchQuery:
     times = RecordsView("", "", since=asked.get("since"), until=asked.get("until")).times
     sort = asked.get("sort", HitOrder.RELEVANCE.value)
     if sort not in list(HitOrder):
-        raise InvalidRequest("Search results cannot be sorted by that.", param="sort")
+        raise InvalidRequest("Search results cannot be sorted in that order.", param="sort")
     return SearchQuery(
         asked["q"],
         streams=(asked["stream"],) if asked.get("stream") else (),

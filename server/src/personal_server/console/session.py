@@ -76,7 +76,7 @@ class PageRequest:
         """The only value of a form field.  Raises: InvalidRequest if there are several."""
         found = [value for key, value in self.form if key == name]
         if len(found) > 1:
-            raise InvalidRequest("This form field was sent twice.", param=name)
+            raise InvalidRequest("The form sent one field twice.", param=name)
         return found[0] if found else None
 
 

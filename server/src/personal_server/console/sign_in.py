@@ -123,7 +123,7 @@ class SignInPages:
     def end_sign_in(self, visit: PageRequest) -> Response:
         """End one session.  Raises: NotFound."""
         if not self.sign_in.end_session(visit.path["reference"]):
-            raise NotFound("That sign-in has ended already.")
+            raise NotFound("That browser is already signed out.")
         return self.pages.go(visit, "/owner/sign-ins")
 
     def end_others(self, visit: PageRequest) -> Response:

@@ -11,10 +11,10 @@ from personal_server.granting.holdings import Holding
 from personal_server.storage.authorization import AuthorizationReader, EventRow, SubscriptionRow
 
 STATUSES: Mapping[str, Text] = {
-    "pending_verification": message("waiting for its address to answer"),
+    "pending_verification": message("waiting until the app's address answers"),
     "active": message("on"),
     "disabled": message("paused"),
-    "disabled_failure": message("gave up: no answer"),
+    "disabled_failure": message("notifications stopped: no answer from the app"),
     "disabled_revoked": message("ended for good"),
 }
 RECENT_EVENTS = 10

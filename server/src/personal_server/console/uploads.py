@@ -36,25 +36,25 @@ Recognized = Callable[[FolderListing], Mapping[str, str]]
 STATE_WORDS = {
     UploadState.RECEIVING: ("warn", message("incomplete")),
     UploadState.IMPORTING: ("", message("importing")),
-    UploadState.UNCLEAR: ("warn", message("needs your answer")),
+    UploadState.UNCLEAR: ("warn", message("waiting for your answer")),
     UploadState.IMPORTED: ("good", message("imported")),
     UploadState.FAILED: ("bad", message("failed")),
 }
 
 
 UNREAD_WORDS = {
-    "unknown": message("unknown format"),
-    "unreadable": message("damaged: download or copy it again"),
-    "costly": message("would take too long or too much memory"),
-    "archives": message("an archive inside the archive: unpack it and import what is in it"),
-    "wide": message("written in UTF-16: save it as UTF-8"),
-    "views": message("part of a Notion database that is in another file as a whole"),
-    "tables": message("a table: import it on its own to add it"),
+    "unknown": message("unknown file format"),
+    "unreadable": message("damaged file: download or copy it again"),
+    "costly": message("would take too long or need too much memory"),
+    "archives": message("an archive inside the archive: unpack it and import its content"),
+    "wide": message("written in UTF-16: save the file as UTF-8"),
+    "views": message("part of a Notion database that another file contains in full"),
+    "tables": message("a table: import this file on its own to add the table"),
     "empty": message("empty"),
-    "hidden": message("hidden: its name begins with a dot"),
-    "links": message("a link, or not a file: import what it points to"),
+    "hidden": message("hidden file: the name begins with a dot"),
+    "links": message("a link or a special file: import the file that the link points to"),
 }
-UNREAD_ALIKE = message("looks like an export, but its beginning or its name is missing")
+UNREAD_ALIKE = message("looks like an export, but has an unusual beginning or name")
 """Why files of an upload were not read, by the word of the report."""
 
 
@@ -258,7 +258,7 @@ class UploadPages:
         """
         begins_at = visit.query.get("from", "")
         if not begins_at.isdecimal():
-            raise InvalidRequest("Give the position where these bytes begin.", param="from")
+            raise InvalidRequest("Give the position at which these bytes begin.", param="from")
         path = visit.query.get("path", "")
         upload_id = visit.path["upload_id"]
         there = self.uploads.append(upload_id, path, int(begins_at), visit.body)
@@ -271,7 +271,7 @@ class UploadPages:
         """
         spool = visit.spool
         if spool is None:
-            raise InvalidRequest("Send a form with files.", param="file")
+            raise InvalidRequest("The request must be a form with files.", param="file")
         size = spool.seek(0, 2)
         sent = visit.value("name") or "upload"
         upload = self.uploads.begin(sent, size, visit.request_id)
@@ -311,7 +311,7 @@ class UploadPages:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > MOST_DIGITS:
-        raise NotFound("There is no such folder.", next_step="See the list of folders.")
+        raise NotFound("There is no such folder.", next_step="Go back to the list of folders.")
     return int(text)
 
 

@@ -80,7 +80,9 @@ class Viewpoints:
         with self.authorization.read() as reader:
             held = show_held(reader, held_id, self.clock())
         if held is None:
-            raise NotFound("There is no such access.", next_step="See the list of who has access.")
+            raise NotFound(
+                "There is no such access.", next_step="The page Access lists who has access."
+            )
         is_package = held.kind == "mcp_package"
         holder = TokenHolder(
             held.client_id,

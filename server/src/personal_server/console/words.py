@@ -123,7 +123,7 @@ def redirect_place(uri: str | None) -> Text:
         return message("another device")
     parts = urlsplit(uri)
     if parts.scheme not in ("http", "https"):
-        return message("another app on this device")
+        return message("another app on this computer")
     if parts.hostname in LOOPBACK_NAMES:
         return message("an app on this computer")
     return shown(parts.hostname or "", 255)
@@ -154,7 +154,7 @@ def trust_mark(
     if published_on is not None:
         day = day_of_text(published_on)
         return "warn", message(
-            "As %(host)s published it on %(day)s, not fetched", host=host, day=day
+            "As %(host)s published on %(day)s; this server did not fetch it", host=host, day=day
         )
     if registration == "client_id_metadata_document":
         return "good", message("Domain %(host)s checked", host=host)

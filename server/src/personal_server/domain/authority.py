@@ -51,9 +51,9 @@ class TimeConstraint:
     def __post_init__(self) -> None:
         """A constraint without a bound, or with an empty window, is malformed."""
         if self.since_ns is None and self.until_ns is None:
-            raise GrantInvalid("A time constraint needs a bound.")
+            raise GrantInvalid("The time constraint has neither start nor end.")
         if None not in (self.since_ns, self.until_ns) and self.since_ns >= self.until_ns:  # type: ignore[operator]
-            raise GrantInvalid("A time constraint ends after it begins.")
+            raise GrantInvalid("The time constraint does not end after its start.")
 
     def holds(self, instant_ns: int | None) -> bool:
         """Whether a record with this consent-time instant is inside the window."""
@@ -99,7 +99,7 @@ class ReadableSource:
     def __post_init__(self) -> None:
         """An empty allow-list means deny: such a source does not exist."""
         if not self.fields or (self.resources is not None and not self.resources):
-            raise GrantInvalid("A readable source has fields and resources.")
+            raise GrantInvalid("A readable source must have fields and resources.")
         name, cursor = self.declared.name, self.declared.cursor_field
         object.__setattr__(self, "stream", name)
         object.__setattr__(self, "order", (self.connection_id, name))

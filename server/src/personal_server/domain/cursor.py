@@ -92,8 +92,10 @@ def open_place(
     if content is None:
         raise InvalidCursor(
             message(
-                "'%(param)s' is not a token of this server for this request;"
-                " start again without it.",
+                (
+                    "'%(param)s' is not a token that this server made for this "
+                    "request. Start again without it."
+                ),
                 param=param,
             ),
             param=param,

@@ -74,7 +74,7 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     members.object("extensions")
     members.keep_rest()
     if findings:
-        raise InvalidDeclaration("The source declaration has faults.", errors=findings.entries)
+        raise InvalidDeclaration("The source declaration has errors.", errors=findings.entries)
     return SourceDeclaration(
         source_kind=source_kind,
         source_id=source_id,

@@ -46,9 +46,9 @@ class ContentLimit:
         """Without values nothing would be granted; what no column compares cannot be asked for."""
         distinct = {(type(value), value) for value in self.values}
         if not self.field or not 0 < len(self.values) <= MOST_VALUES:
-            raise GrantInvalid("A content limit has a field and values, and not too many.")
+            raise GrantInvalid("A content limit must have a field and values, and not too many.")
         if len(distinct) != len(self.values) or not all(map(is_limit_value, self.values)):
-            raise GrantInvalid("A content limit names short values, each once.")
+            raise GrantInvalid("The values of a content limit must be short and all different.")
 
 
 def value_text(value: LimitValue) -> str:
@@ -81,9 +81,9 @@ class StreamGrant:
         """Empty means nothing, never everything: such a stream grant cannot exist."""
         fields = {limit.field for limit in self.only}
         if len(fields) != len(self.only) or len(fields) > MOST_LIMITS:
-            raise GrantInvalid("A stream grant is limited by each field once.")
+            raise GrantInvalid("A stream grant can limit each field only once.")
         if not self.name or not self.instance_ids or not self.fields or self.resources == ():
-            raise GrantInvalid("A stream grant names a stream, connections and fields.")
+            raise GrantInvalid("A stream grant must name a stream, connections and fields.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Grant:
     def __post_init__(self) -> None:
         """A grant without streams grants nothing and is malformed."""
         if not self.streams or self.access_mode not in ("single_use", "continuous"):
-            raise GrantInvalid("A grant names streams and an access mode.")
+            raise GrantInvalid("A grant must name streams and an access mode.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def parse_grant(stored: bytes) -> Grant:
         raise GrantInvalid("The stored grant cannot be read.") from error
     streams = _streams(raw.streams)
     if raw.version != _version(streams):
-        raise GrantInvalid("The stored grant has another version.")
+        raise GrantInvalid("The stored grant has an unknown version.")
     return Grant(
         grant_id=raw.grant_id,
         issued_at=_instant(raw.issued_at),
@@ -317,7 +317,7 @@ class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
 def _members_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise GrantInvalid("The stored grant has a member twice.")
+        raise GrantInvalid("The stored grant contains a member twice.")
     return members
 
 
@@ -359,17 +359,17 @@ def _bound(text: str | None) -> int | None:
         return None
     bound = bound_ns(text)
     if bound is None:
-        raise GrantInvalid("A time bound of the stored grant cannot be read.")
+        raise GrantInvalid("A time limit of the stored grant cannot be read.")
     return bound
 
 
 def _distinct(texts: list[str]) -> tuple[str, ...]:
     if len(set(texts)) != len(texts):
-        raise GrantInvalid("A list of the stored grant repeats itself.")
+        raise GrantInvalid("A list in the stored grant contains an item twice.")
     return tuple(texts)
 
 
 def _instant(text: str) -> str:
     if instant_ns(text) is None:
-        raise GrantInvalid("A time of the stored grant cannot be read.")
+        raise GrantInvalid("A time in the stored grant cannot be read.")
     return text

@@ -47,19 +47,19 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     return (
         HostConnection(
             "Claude Code",
-            "Run:",
+            "Run this command:",
             f"claude mcp add --transport http {name} {url}",
             f"Then type /mcp in Claude Code, choose {name} and authenticate.",
         ),
         HostConnection(
             "Codex",
-            "Run:",
+            "Run this command:",
             f"codex mcp add {name} --url {url}",
             f"If no browser opens: codex mcp login {name}",
         ),
         HostConnection(
             "VS Code",
-            "Run:",
+            "Run this command:",
             f"code --add-mcp '{entry}'",
             "Then start the server under “MCP: List Servers” and allow VS Code to sign in.",
         ),
@@ -75,7 +75,7 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
             public_url,
             "Choose OAuth as authentication. Custom connectors need developer mode.",
         ),
-        HostConnection("Any other host", "Add to its MCP configuration:", stdio),
+        HostConnection("Any other host", "Add this to the app's MCP configuration:", stdio),
     )
 
 
@@ -127,13 +127,13 @@ VS_CODE = _published(
 PUBLISHED = MappingProxyType({found.url: found for found in (CLAUDE_CODE, CODEX, VS_CODE)})
 """What hosts that run on the owner's machine publish, by address."""
 FIRST_QUESTIONS: Mapping[str, str] = {
-    "mail": "Which mails of the last month still wait for an answer from me?",
+    "mail": "Which mails of the last month am I still expected to answer?",
     "bank": "What did I spend most on in the last three months?",
     "calendar": "What did I do in the same week a year ago?",
     "google": "Where was I in the summer of last year?",
     "apple_health": "How did my steps and my sleep change over the year?",
 }
-FIRST_OF_ALL = "What can you see of my personal data, and from when to when is it?"
+FIRST_OF_ALL = "Which of my personal data can you see, and for which dates?"
 
 
 def first_question(connector_keys: Iterable[str]) -> str:

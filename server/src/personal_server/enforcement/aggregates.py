@@ -62,7 +62,7 @@ def figure_of(sources: Sources, query: AggregateQuery) -> Figure:
     groupings = _groupings_of(sources, query)
     if query.text is not None and not all(searchable_fields(source) for source in sources):
         raise InvalidRequest(
-            "No searchable field is granted here; leave 'q' out, or use 'filter'.", param="q"
+            "This access has no searchable field. Leave 'q' out, or use 'filter'.", param="q"
         )
     return Figure(metric, field, kind, groupings, conditions_on(sources, query.filters))
 
@@ -125,11 +125,14 @@ def check_combination(query: AggregateQuery) -> None:
         raise InvalidRequest(f"'{query.metric}' needs a 'field'.", param="field")
     if query.then_by is not None and query.group_by_time is not None:
         raise InvalidRequest(
-            "Groups have at most two sides: 'group_by' with 'then_by' or with 'group_by_time'.",
+            (
+                "Groups can have at most two levels: 'group_by' with 'then_by' or with "
+                "'group_by_time'."
+            ),
             param="then_by",
         )
     if query.then_by is not None and query.then_by == query.group_by:
-        raise InvalidRequest("'then_by' names another field than 'group_by'.", param="then_by")
+        raise InvalidRequest("'then_by' must name another field than 'group_by'.", param="then_by")
     by_field = {"then_by": query.then_by, "bin": query.bin}
     by_time = {"granularity": query.granularity, "time_zone": query.time_zone}
     for needed, dependent in (("group_by", by_field), ("group_by_time", by_time)):
@@ -137,14 +140,15 @@ def check_combination(query: AggregateQuery) -> None:
             if value is not None and getattr(query, needed) is None:
                 raise InvalidRequest(f"'{name}' needs '{needed}'.", param=name)
     if query.sort is not None and query.group_by is None and query.group_by_time is None:
-        raise InvalidRequest("'sort' needs a grouping.", param="sort")
+        raise InvalidRequest("'sort' works only with groups.", param="sort")
     if query.across is not None and query.selectors.connection_id is not None:
         raise InvalidRequest(
-            "'across' reads all connections; leave one of both out.", param="across"
+            ("'across' reads all connections. Leave out either 'across' or 'connection_id'."),
+            param="across",
         )
     if query.time_zone is not None and query.time_zone not in time_zones():
         raise InvalidRequest(
-            "'time_zone' is an IANA name, such as Europe/Rome or UTC.", param="time_zone"
+            "'time_zone' must be an IANA name, such as Europe/Rome or UTC.", param="time_zone"
         )
 
 
@@ -225,7 +229,7 @@ def _bin_width(kind: ValueKind, text: str) -> Decimal:
         raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
     if _WIDTH.fullmatch(text) is None:
         raise InvalidRequest(
-            "'bin' is how wide a step is, such as 5 or 0.25; 0 leaves that to the server.",
+            "'bin' is the width of a step, such as 5 or 0.25; with 0 the server chooses the width.",
             param="bin",
         )
     return Decimal(text)

@@ -131,8 +131,11 @@ def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> Authoriz
     sources = select_stream(authority, query.selectors, query.stream)
     if any(source.made_of is not None for source in sources):
         raise InvalidRequest(
-            "Persons have no change feed: they are worked out anew for every read. List them, or"
-            " follow the streams that they are made of.",
+            (
+                "The stream of persons has no change feed, because the server computes "
+                "persons anew for every read. List persons, or follow the streams they "
+                "are computed from."
+            ),
             param="changes_since",
         )
     conditions = conditions_on(sources, query.filters)
@@ -251,7 +254,7 @@ def authorize_search_in_time(
     Raises: what `authorize_search` raises, and InvalidRequest: nearness has no end but by rank.
     """
     if query.mode in (SearchMode.MEANING, SearchMode.HYBRID):
-        raise InvalidRequest("'sort' by time goes with mode=words only.", param="sort")
+        raise InvalidRequest("Sorting by time works only with mode=words.", param="sort")
     read = authorize_search(authority, query)
     descending = query.sort is HitOrder.NEWEST
     scopes: list[TimedScope] = []

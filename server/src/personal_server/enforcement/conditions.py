@@ -29,7 +29,8 @@ def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Co
     """
     if len(filters) > MAX_CONDITIONS:
         raise InvalidFilter(
-            message("At most %(most)s conditions.", most=MAX_CONDITIONS), param=filters[-1].param
+            message("A request can have at most %(most)s conditions.", most=MAX_CONDITIONS),
+            param=filters[-1].param,
         )
     return tuple(condition_on(sources, text) for text in filters)
 

@@ -20,7 +20,7 @@ def check_path(field: str) -> str:
     """A path of one step.  Raises: InvalidFieldPath."""
     if not field or _NESTED & set(field):
         raise InvalidFieldPath(
-            "'field' names one top-level property, such as field=body.", param="field"
+            "'field' must name one top-level property, such as field=body.", param="field"
         )
     return field
 
@@ -39,7 +39,9 @@ def stretch_of(query: FieldWindowQuery) -> tuple[int, int, int]:
                 raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
         return query.limit_chars or DEFAULT_WINDOW_CHARS, query.offset_chars or 0, 0
     if query.offset_chars is not None:
-        raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
+        raise InvalidWindow(
+            "'q' and 'offset_chars' exclude each other. Send one of them.", param="offset_chars"
+        )
     if not 1 <= len(query.text) <= MAX_MATCH_CHARS:
         raise InvalidWindow(f"'q' has 1 to {MAX_MATCH_CHARS} characters.", param="q")
     length = _length(query, len(query.text))

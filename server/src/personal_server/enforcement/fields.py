@@ -37,7 +37,9 @@ def require_field(sources: Sources, name: str, param: str) -> Property:
     if declared is None:
         raise UnknownField(
             message(
-                "'%(stream)s' declares no field '%(name)s'.", stream=sources[0].stream, name=name
+                "The stream '%(stream)s' has no field '%(name)s'.",
+                stream=sources[0].stream,
+                name=name,
             ),
             param=param,
             **granted_here(name, granted_names(sources)),
@@ -70,7 +72,9 @@ def granted_here(name: str, names: Iterable[str]) -> dict[str, list[str] | None]
 def check_cut(cut: FieldSelection) -> None:
     """`fields` and `view` exclude each other.  Raises: InvalidRequest."""
     if cut.view is not None and cut.fields:
-        raise InvalidRequest("'fields' and 'view' exclude each other; send one.", param="view")
+        raise InvalidRequest(
+            "'fields' and 'view' exclude each other. Send one of them.", param="view"
+        )
 
 
 def shown_fields(sources: Sources, cut: FieldSelection) -> tuple[tuple[str, ...], ...]:
@@ -128,7 +132,7 @@ def _asked_order(sources: Sources, sort: str, order: str | None) -> Order:
         granted = granted_names(sources)
         raise InvalidSort(
             message(
-                "Lists of '%(stream)s' are not sorted by '%(name)s'.",
+                "Lists of '%(stream)s' cannot be sorted by '%(name)s'.",
                 stream=sources[0].stream,
                 name=name,
             ),

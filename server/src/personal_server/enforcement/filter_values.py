@@ -47,7 +47,11 @@ def condition_on(sources: Sources, text: FilterText) -> Condition:
     if declared.kind is None:
         raise InvalidFilter(
             message(
-                "'%(field)s' holds no single value; filters take scalar fields.", field=text.field
+                (
+                    "Records cannot be filtered by '%(field)s', because this field is "
+                    "a list or an object."
+                ),
+                field=text.field,
             ),
             param=text.param,
         )
@@ -60,7 +64,7 @@ def condition_on(sources: Sources, text: FilterText) -> Condition:
     if text.operator not in ranges:
         raise InvalidFilter(
             message(
-                "'%(field)s' does not take the operator '%(operator)s'. %(example)s",
+                "The field '%(field)s' cannot be filtered with '%(operator)s'. %(example)s",
                 field=text.field,
                 operator=text.operator,
                 example=_example(declared),
@@ -91,7 +95,9 @@ def _beyond_ranges(
             exists = _boolean(text.text)
             if exists is None:
                 raise InvalidFilter(
-                    message("'%(operator)s' takes true or false.", operator=operator),
+                    message(
+                        "The value for '%(operator)s' must be true or false.", operator=operator
+                    ),
                     param=text.param,
                 )
             return Condition(text.field, kind, operator, exists)
@@ -168,7 +174,7 @@ def parsed_value(kind: ValueKind, text: str) -> Comparable | None:
 def _wrong_type(declared: Property, text: FilterText) -> InvalidFilter:
     return InvalidFilter(
         message(
-            "'%(field)s' takes a value of type %(kind)s. %(example)s",
+            "The value for '%(field)s' must be of type %(kind)s. %(example)s",
             field=declared.name,
             kind=str(declared.kind),
             example=_example(declared),

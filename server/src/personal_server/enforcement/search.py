@@ -48,9 +48,11 @@ def checked_words(text: str) -> WordQuery:
         )
     words = parse_words(text)
     if not words.terms:
-        raise InvalidRequest("'q' needs a letter or a digit.", param="q")
+        raise InvalidRequest("'q' must contain a letter or a digit.", param="q")
     if sum(len(term.alternatives) for term in (*words.terms, *words.excluded)) > MAX_TERMS:
-        raise InvalidRequest(message("'q' has at most %(most)s terms.", most=MAX_TERMS), param="q")
+        raise InvalidRequest(
+            message("'q' can have at most %(most)s terms.", most=MAX_TERMS), param="q"
+        )
     return words
 
 
@@ -69,7 +71,9 @@ def search_parts(
     """
     named = named_sources(authority, sources, query.streams)
     if query.filters and len(query.streams) != 1:
-        raise InvalidRequest("'filter' needs exactly one stream in 'streams'.", param="filter")
+        raise InvalidRequest(
+            "A search with 'filter' must name exactly one stream in 'streams'.", param="filter"
+        )
     taking_part = tuple(source for source in named if fields_of(source))
     warnings = [
         skipped(s.connection_id, s.stream, "mode_not_available")
@@ -99,7 +103,7 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
         return
     if authority.kind is TokenKind.OWNER:
         raise NotFound(
-            message("No connection here has a stream '%(stream)s'.", stream=name), param="streams"
+            message("No connection here has the stream '%(stream)s'.", stream=name), param="streams"
         )
     raise stream_not_granted(authority, name, "streams")
 

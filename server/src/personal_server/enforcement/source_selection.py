@@ -88,7 +88,9 @@ def _of_connector(authority: ReadAuthority, selectors: Selectors) -> Sources:
         return authority.sources
     found = tuple(s for s in authority.sources if wanted in (s.connector_key, s.source.id))
     if not found:
-        raise ConnectionNotFound("No readable connection of that source.", param="connector_id")
+        raise ConnectionNotFound(
+            "This access includes no connection of that source.", param="connector_id"
+        )
     return found
 
 
@@ -112,7 +114,10 @@ def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerE
                 **render_unavailable(entries),
             )
     return ConnectionNotFound(
-        "No readable connection with that id; GET /v1/schema?view=compact lists them.",
+        (
+            "This access includes no connection with that id. GET "
+            "/v1/schema?view=compact lists all connections."
+        ),
         param="connection_id",
         **(render_unavailable(entries) if entries else {}),
     )
@@ -122,12 +127,12 @@ def _no_such_stream(
     authority: ReadAuthority, selectors: Selectors, stream: str
 ) -> PersonalServerError:
     if authority.kind is TokenKind.OWNER:
-        return NotFound("No connection here has that stream.")
+        return NotFound("No connection of this access has that stream.")
     if stream not in authority.granted_streams:
         return stream_not_granted(authority, stream, "stream")
     entries = [e for e in authority.unavailable if _could_hold(e, selectors, stream)]
     return ConnectionNotFound(
-        "The stream is granted, but no readable connection holds it here.",
+        "This access includes the stream, but no readable connection has records of that kind.",
         param="connection_id",
         **(render_unavailable(entries) if entries else {}),
     )

@@ -54,7 +54,7 @@ def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[
     if field is None:
         raise InvalidRequest(
             message(
-                "'%(stream)s' has no time here that may be seen; leave the range out.",
+                "'%(stream)s' has no time field in this access. Leave the time range out.",
                 stream=sources[0].stream,
             ),
             param="until" if times.since_ns is None else "since",

@@ -137,7 +137,9 @@ def add_introspection_client(
             writer.get(IntrospectionClientRow, IntrospectionClientRow.caller_id.equals(caller_id))
             is not None
         ):
-            raise InvalidState("There is an introspection client of that name. Choose another.")
+            raise InvalidState(
+                "An introspection client with that name exists already. Choose another name."
+            )
         writer.insert(row)
     return IntrospectionCredentials(caller_id, secret)
 

@@ -135,7 +135,7 @@ class Granting:
         with self._store.read() as reader:
             row = _selecting(self._pending(reader, request_id, now_ns))
             if row.opened_at_ns is None:
-                raise NotFound("Open the request first.")
+                raise NotFound("Open the request in the browser before you decide.")
             return self._review(reader, row, None, now_ns)
 
     def approve(
@@ -170,7 +170,7 @@ class Granting:
         with self._store.write() as writer:
             row = _selecting(self._decidable(writer, request_id, now_ns))
             if row.facts not in (None, facts_of(self._review(writer, row, None, now_ns))):
-                raise ReviewStale("A source or the app changed. Please check again, then decide.")
+                raise ReviewStale("A source or the app changed. Check again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
             decided = [RequestRow.decided_at_ns.to(now_ns)]
@@ -205,7 +205,7 @@ class Granting:
         with self._store.write() as writer:
             row = self._decidable(writer, request_id, now_ns)
             impossible = self._review(writer, row, None, now_ns).impossible
-            refusal = AccessDenied("The owner denied the request.")
+            refusal = AccessDenied("The owner declined the request.")
             answer = refusal if impossible is None else impossible.for_client
             decided = [RequestRow.decided_at_ns.to(now_ns)]
             close_request(
@@ -297,9 +297,11 @@ class Granting:
     ) -> Review:
         client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
         if client is None or client.blocked_at_ns is not None:
-            raise RequestClosed("This app is blocked and cannot ask.")
+            raise RequestClosed("The owner blocked this app, so the app cannot ask for access.")
         if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
-            raise RequestClosed("The app changed its addresses. Start again from the app.")
+            raise RequestClosed(
+                "The app changed the addresses to which answers go. Start again from the app."
+            )
         catalog = self._catalogs()
         change = change_of(reader, row, now_ns)
         asked = asked_of(self._store.subject_id, row, client, change)
@@ -511,12 +513,12 @@ def _check(review: Review, row: RequestRow, revision: str) -> None:
         raise NotANarrowing("Choose what is still missing before you allow this.")
     if review.trains and not review.choices.ai_training:
         raise AiTrainingConsentRequired(
-            "To allow AI training, tick its own box.", param="ai_training"
+            "To allow AI training, tick the box for AI training.", param="ai_training"
         )
     if not revision == review.revision == row.revision:
         raise ReviewChanged("Your choices differ from the preview. Please check them again.")
 
 
 def _expired(row: RequestRow) -> RequestClosed:
-    back = refused_redirect(row, AccessDenied("The request expired."))
+    back = refused_redirect(row, AccessDenied("The request for access expired."))
     return RequestClosed("This request is too old. Start again from the app.", back_to_app=back)

@@ -80,7 +80,9 @@ def change_request(
     """
     held = successor_of(reader, held_id, now_ns)
     if held is None:
-        raise NotFound("There is no such access.", next_step="See the list of who has access.")
+        raise NotFound(
+            "There is no such access.", next_step="The page Access lists who has access."
+        )
     if _is_over(held):
         raise _ended()
     agreed = _artifact(reader, held)
@@ -122,7 +124,9 @@ def _is_over(held: Holding) -> bool:
 
 
 def _ended() -> RequestClosed:
-    return RequestClosed("This access has ended. An app that wants it again asks you again.")
+    return RequestClosed(
+        "This access has ended. If the app wants access again, the app will ask you."
+    )
 
 
 def _artifact(reader: AuthorizationReader, held: Holding) -> Mapping[str, object]:

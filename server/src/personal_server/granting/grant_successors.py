@@ -91,7 +91,8 @@ def rename_access(
     given = name.strip() or None
     if len(given or "") > MOST_NAME_CHARS:
         raise InvalidRequest(
-            message("A name has at most %(most)s characters.", most=MOST_NAME_CHARS), param="name"
+            message("A name can have at most %(most)s characters.", most=MOST_NAME_CHARS),
+            param="name",
         )
     if held.kind == "mcp_package":
         writer.change(

@@ -125,7 +125,7 @@ class OwnerSignIn:
             )
             if spent:
                 return self._open(writer, visitor, now_ns, "link")
-        raise SignInLinkInvalid("This sign-in link is used or too old. Make a new one.")
+        raise SignInLinkInvalid("This sign-in link was already used or is too old. Make a new one.")
 
     def enter_by_passkey(self, visitor: Browser) -> str:
         """The value of a new session's cookie, for an owner whose passkey was just verified."""
@@ -141,7 +141,7 @@ class OwnerSignIn:
         if stored is None or not self._fits(stored, password):
             with self.store.write() as writer:
                 _note(writer, "owner.sign_in_failed", now_ns, address=visitor.address)
-            raise SignInFailed("That is not the password of this server.")
+            raise SignInFailed("The password is wrong.")
         renewed = self._hashed(password) if self.hasher.check_needs_rehash(stored) else None
         with self.store.write() as writer:
             if renewed is not None:

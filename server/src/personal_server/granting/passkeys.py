@@ -187,7 +187,9 @@ class Passkeys:
             is_made = PasskeyRow.credential_id.equals(made.credential_id)
             full = writer.count(PasskeyRow) >= MAX_PASSKEYS
             if full or writer.get(PasskeyRow, is_made) is not None:
-                raise SignInFailed("This passkey is registered already, or there are too many.")
+                raise SignInFailed(
+                    "This passkey is registered already, or you have too many passkeys."
+                )
             writer.insert(
                 PasskeyRow(
                     credential_id=made.credential_id,
@@ -305,4 +307,4 @@ def _bytes_of(value: Mapping[str, object], name: str) -> bytes:
 
 
 def _refused() -> SignInFailed:
-    return SignInFailed("This passkey does not match, or the page is too old. Reload it.")
+    return SignInFailed("The passkey does not match, or the page is too old. Reload the page.")

@@ -103,7 +103,9 @@ class Requesting:
             row = writer.get(
                 RequestRow, RequestRow.request_uri_hash.equals(secret_hash(request_uri))
             )
-            unknown = InvalidRequestUri("The request is not known here, or is too old.")
+            unknown = InvalidRequestUri(
+                "The server does not know this request, or the request is too old."
+            )
             if row is None or row.client_id != client_id:
                 raise unknown
             first = row.expires_at_ns - row.created_at_ns == PUSHED_NS
@@ -149,7 +151,7 @@ class Requesting:
             if row is not None and row.status == "pending" and now_ns < row.expires_at_ns:
                 return row
             audit(writer, "device.wrong_code", acting, now_ns)
-        raise InvalidUserCode("This code is not valid. Look at the device and type it again.")
+        raise InvalidUserCode("This code is not valid. Look at the device and type the code again.")
 
     def approve_owner_device(self, request_id: str, acting: Acting) -> None:
         """Let a device act as the owner.  The page asks for a fresh sign-in and a tick.
@@ -240,7 +242,7 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
     if not unopened:
         first = writer.rows(RequestRow, *pending, order=RequestRow.expires_at_ns, limit=1)[0]
         raise RateLimitExceeded(
-            "Too many requests wait for the owner. Try again later.",
+            "Too many requests are waiting for the owner. Try again later.",
             retry_after_seconds=-((now_ns - first.expires_at_ns) // NANOSECONDS),
         )
     pushed_out, subject = unopened[0].request_id, Subject(unopened[0].client_id)

@@ -338,8 +338,12 @@ def limit_words(limits: ReadingLimitsRow) -> str:
     parts = [f"at most {most:,} {what}" for most, what in given if most is not None]
     chars = limits.result_chars
     longer = () if chars is None else (f"results of up to {chars:,} characters",)
-    pauses = {None: (), True: ("paused after an alarm",), False: ("never paused by an alarm",)}
-    told = ("notified when something changes",) if limits.events else ()
+    pauses = {
+        None: (),
+        True: ("an alarm pauses this access",),
+        False: ("an alarm never pauses this access",),
+    }
+    told = ("the app is notified when records change",) if limits.events else ()
     return ", ".join((*(parts or ["no daily limit"]), *longer, *pauses[limits.pauses], *told))
 
 

@@ -106,7 +106,7 @@ class Review:
             return None
         refusals = [offer.refusal for offer in self.offers if isinstance(offer, Ungrantable)]
         nothing = InvalidAuthorizationDetails(
-            "No source is connected to this server.", reason="no_connection"
+            "This server has no sources yet.", reason="no_connection"
         )
         return refusals[0] if refusals else nothing
 
@@ -205,7 +205,7 @@ def stored_choices(text: str) -> Choices:
     try:
         return msgspec.json.decode(text, type=Choices)
     except msgspec.ValidationError as error:
-        raise NotANarrowing("What was chosen before cannot be read.") from error
+        raise NotANarrowing("Your earlier choices cannot be read.") from error
 
 
 def first_choices(offers: Sequence[EntryOffer | Ungrantable], *, picker: bool) -> Choices:
@@ -263,7 +263,9 @@ def review_of(
     else:
         chosen = first_choices(offers, picker=asked.picker)
     if not set(chosen.ends) <= {held.id for held in earlier}:
-        raise NotANarrowing("The form ends something that this app does not hold.", param="end")
+        raise NotANarrowing(
+            "The form would end an access that this app does not have.", param="end"
+        )
     terms = narrow(offers, chosen, asked.opened_at_ns, agreed)
     complete = not terms.missing
     artifact = build_artifact(asked.facts, asked.client_facts, terms) if complete else None

@@ -117,10 +117,10 @@ def _refuse_unreadable(window: FieldWindow) -> None:
             raise FieldNotFound("The record has no value in this field.", param="field")
         case WindowOutcome.NOT_TEXT:
             raise FieldNotText(
-                "Field windows read text; read the record for this field.", param="field"
+                "The field holds no text. Fetch the whole record to read this field.", param="field"
             )
         case WindowOutcome.NO_MATCH:
-            raise QueryNotFound("The text does not occur in the field.", param="q")
+            raise QueryNotFound("The field does not contain this text.", param="q")
         case WindowOutcome.FOUND:
             return
 

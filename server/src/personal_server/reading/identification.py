@@ -105,7 +105,9 @@ class Identifier:
         if state.refusal is not None:
             return _refused(state)
         if found.kind not in _KINDS or not self._accepts_resource(found.resource):
-            raise InvalidToken("The access token is for another resource. Authorize again.")
+            raise InvalidToken(
+                "The access token belongs to another server or resource. Authorize again."
+            )
         return Identified(self._authority(found, snapshot))
 
     def holder(

@@ -106,13 +106,17 @@ class Proofs:
         sent = presented.proof
         if sent is None:
             if bound_to is not None:
-                raise InvalidToken("The access token is bound to a key. Send it with a DPoP proof.")
+                raise InvalidToken(
+                    "The access token is bound to a key. Send the token with a DPoP proof."
+                )
             return
         if bound_to is None:
-            raise InvalidToken("The access token is bound to no key. Send it as a bearer.")
+            raise InvalidToken("The access token is not bound to a key. Send it as a bearer token.")
         proof = self._judge(sent, presented.token)
         if proof.jkt != bound_to:
-            raise InvalidToken("The access token is bound to another key.")
+            raise InvalidToken(
+                "The access token is bound to another key than the one that signed the proof."
+            )
         self._use_once(proof, sent)
 
     def key_of(self, sent: SentProof) -> str:
@@ -188,7 +192,7 @@ class Proofs:
 
     def _needed_nonce(self) -> UseDpopNonce:
         return UseDpopNonce(
-            "Send a DPoP proof with the nonce of this answer's DPoP-Nonce header.",
+            "Send a DPoP proof that contains the nonce from this answer's DPoP-Nonce header.",
             self._nonce(self._now()),
         )
 

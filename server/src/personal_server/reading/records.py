@@ -129,7 +129,7 @@ def no_such_record(snapshot: ReadSnapshot) -> NotFound | DamagedRecord:
     """The one answer for records that are absent, deleted or hidden, and that for damaged ones."""
     if snapshot.damaged:
         return DamagedRecord(MEND_RECORDS)
-    return NotFound("No such record here.")
+    return NotFound("There is no such record here.")
 
 
 def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str, object]:

@@ -413,7 +413,7 @@ def _place(found: Ranked) -> RecordPlace:
 def _require_any(read: AuthorizedSearch, lost: Collection[tuple[str, str]]) -> None:
     if lost and len(lost) == len(read.sources):
         raise QueryTimeout(
-            "The search took too long. Narrow it with a rarer word, a stream or filters.",
+            "The search took too long. Add a rarer word, a stream or filters.",
             retry_after_seconds=1,
         )
 
@@ -614,7 +614,10 @@ def _continued(
     digest, first_limit, begin, ranked, truncated, searched, lost, pending, *meant = position
     if (meant or [""])[0] != _model(read):
         raise CursorExpired(
-            "This search went by another model, or by none; search again without the cursor.",
+            (
+                "This cursor comes from a search with another model, or with none. "
+                "Search again without the cursor."
+            ),
             param="cursor",
             recovery={"cursor": None},
         )
@@ -624,7 +627,7 @@ def _continued(
         kept = _turn(found, first_limit).ranking
     if ranking_digest(kept.hits) != digest:
         raise CursorExpired(
-            "The records have changed since this search; search again without the cursor.",
+            "Records have changed since this search. Search again without the cursor.",
             param="cursor",
             recovery={"cursor": None},
         )

@@ -58,8 +58,10 @@ def asked_meaning(
     if vector is None:
         if is_wanted:
             raise StorageUnavailable(
-                "The model that searches by meaning does not answer now. Repeat the call, or"
-                " search words.",
+                (
+                    "The model for search by meaning does not answer now. Try again "
+                    "later, or search by words."
+                ),
                 retry_after_seconds=5,
             )
         return None

@@ -360,7 +360,7 @@ def _known(snapshot: ReadSnapshot, connection_id: str) -> Connection:
     for connection in snapshot.connections():
         if connection.connection_id == connection_id:
             return connection
-    raise ConnectionNotFound("No such connection.", param="id")
+    raise ConnectionNotFound("There is no account with this connection_id.", param="id")
 
 
 def _connection_row(shown: _ConnectionContext, connection: Connection) -> ShownConnection:

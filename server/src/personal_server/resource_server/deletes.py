@@ -70,7 +70,7 @@ class Deletes:
         connection_id, stream = self._place(request)
         key = request.path["record_key"]
         if not self._ports.store.delete_record(connection_id, stream, key, request.now_ns):
-            raise NotFound("No such record here.", param="record_key")
+            raise NotFound("There is no such record here.", param="record_key")
         kept = list(self._kept_backups())
         if not kept:
             return Reply(status=204)

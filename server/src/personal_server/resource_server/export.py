@@ -101,7 +101,9 @@ def _no_blob(blob_id: str) -> None:
 
 def _check(extent: Extent, connection_id: str | None, stream: str | None) -> None:
     if connection_id is not None and not extent.connections:
-        raise ConnectionNotFound("No such connection.", param="connection_id")
+        raise ConnectionNotFound(
+            "There is no account with this connection_id.", param="connection_id"
+        )
     if stream is not None and not extent.streams:
         raise NotFound("No connection holds records of this stream.", param="stream")
 

@@ -15,8 +15,9 @@ from pdpp_kernel.texts import message
 
 _log = logging.getLogger(__name__)
 MEND_RECORDS = message(
-    "Stored bytes are damaged. The owner finds what is with pdpp doctor --data (--repair makes"
-    " anew what is made from records), and imports its source again or restores a backup."
+    "Stored data are damaged. The owner finds out which with `pdpp doctor --data` "
+    "(--repair rebuilds indexes from the records), and then imports the source "
+    "again or restores a backup."
 )
 # More are not remembered one by one; that there is damage is.
 MOST_NOTED = 1_000

@@ -58,5 +58,7 @@ def add_to_ledger(path: Path, entries: Iterable[Entry]) -> bool:
             os.fsync(file.fileno())
         Path(file.name).replace(path)
     except OSError:
-        raise StorageUnavailable(message("%(file)s cannot be written.", file=path.name)) from None
+        raise StorageUnavailable(
+            message("The server cannot write the file %(file)s.", file=path.name)
+        ) from None
     return True

@@ -128,7 +128,7 @@ class Application:
     async def _answer_health(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
         if scope["method"] not in ("GET", "HEAD"):
-            refusal = MethodNotAllowed("This address takes GET.")
+            refusal = MethodNotAllowed("Call this address with GET.")
             await _refuse(refusal, scope["state"]["request_id"], send, Allow="GET, HEAD")
             return
         note(scope, route=f"GET {scope['path']}")
@@ -165,10 +165,10 @@ def _check_form(scope: Scope, headers: Mapping[str, str]) -> None:
     if scope["method"] == "CONNECT":
         raise MethodNotAllowed("CONNECT is not supported.")
     if not scope["path"].startswith("/"):
-        raise InvalidRequest("The request target is a path.", param="path")
+        raise InvalidRequest("The request target must be a path.", param="path")
     if "transfer-encoding" in headers and "content-length" in headers:
         raise InvalidRequest(
-            "Send Content-Length or Transfer-Encoding, not both.", param="Content-Length"
+            "Send either Content-Length or Transfer-Encoding, not both.", param="Content-Length"
         )
 
 

@@ -31,7 +31,9 @@ def check_head(rule: BodyRule, headers: Mapping[str, str]) -> None:
     sent = headers.get("content-type", "").partition(";")[0].strip().lower()
     if rule.media_types and sent not in rule.media_types:
         raise UnsupportedMediaType(
-            message("Send the body with Content-Type: %(type)s.", type=rule.media_types[0]),
+            message(
+                "Send the body with the header Content-Type: %(type)s.", type=rule.media_types[0]
+            ),
             param="Content-Type",
         )
     length = headers.get("content-length", "")
@@ -86,7 +88,7 @@ async def drain(receive: Receive) -> None:
 async def _part(receive: Receive) -> tuple[bytes, bool]:
     message = await receive()
     if message["type"] != "http.request":
-        raise InvalidRequest("The body ended early; send it again.", param="body")
+        raise InvalidRequest("The request body ended early. Send the request again.", param="body")
     return message.get("body", b""), message.get("more_body", False)
 
 
@@ -103,7 +105,7 @@ def parse_body(body: bytes, shape: type[T]) -> T:
             f"The body has not the expected shape at '{path}'.", param=path
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise InvalidRequest("The body is not JSON.", param="body") from None
+        raise InvalidRequest("The request body is not JSON.", param="body") from None
 
 
 def json_body(
@@ -145,7 +147,8 @@ def _fault_path(message: str) -> str:
 def _too_large(rule: BodyRule) -> BodyTooLarge:
     return BodyTooLarge(
         message(
-            "The body may have %(bytes)s bytes; send less at once.", bytes=str(rule.limit_bytes)
+            "The request body can have at most %(bytes)s bytes. Send less at once.",
+            bytes=str(rule.limit_bytes),
         ),
         param="body",
     )

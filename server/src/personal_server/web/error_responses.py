@@ -48,7 +48,7 @@ def translate(error: Exception, request_id: str) -> PersonalServerError:
         _log.error("%s cannot write at %s", request_id, places_of(error))
         return refusal_of(error)
     log_failure(error, request_id)
-    return InternalError("The server has a defect; the request id finds it in the server's log.")
+    return InternalError("The server made an error. Look for the request id in the server's log.")
 
 
 def json_error(

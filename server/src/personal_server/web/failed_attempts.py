@@ -61,7 +61,7 @@ def refuse_until(
     until_ns: int,
     now_ns: int,
     limit: str = "sign_in",
-    sentence: str = message("Too many wrong attempts."),
+    sentence: str = message("Too many wrong attempts. Wait before you try again."),
 ) -> None:
     """Raises: RateLimitExceeded, with the seconds left to wait."""
     if now_ns < until_ns:

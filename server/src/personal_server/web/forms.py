@@ -32,7 +32,9 @@ def form_fields(encoded: bytes, max_fields: int = MAX_FORM_FIELDS) -> Form:
             max_num_fields=max_fields,
         )
     except ValueError:
-        raise InvalidRequest("The parameters are not a form in UTF-8.", param="body") from None
+        raise InvalidRequest(
+            "The request parameters are not a form in UTF-8.", param="body"
+        ) from None
     return tuple(pairs)
 
 
@@ -67,7 +69,7 @@ def _parts(content_type: str, fields: list[tuple[str, str]], take: Take | None) 
     head["Content-Type"] = content_type
     boundary = head.get_param("boundary")
     if head.get_content_type() != MULTIPART or not isinstance(boundary, str):
-        raise InvalidRequest("Send a form with files.", param="Content-Type")
+        raise InvalidRequest("The request must be a form with files.", param="Content-Type")
     return FormParts(boundary, fields, take)
 
 
@@ -98,12 +100,14 @@ class FormParts:
         try:
             self._parser.write(piece)
         except MultipartParseError:
-            raise InvalidRequest("This is no form with files.", param="body") from None
+            raise InvalidRequest(
+                "The request body is not a form with files.", param="body"
+            ) from None
 
     def end(self) -> None:
         """No more come.  Raises: InvalidRequest."""
         if not self._ended:
-            raise InvalidRequest("The form ended early; send it again.", param="body")
+            raise InvalidRequest("The form ended early. Send the form again.", param="body")
 
     def _begin(self) -> None:
         self._header = [b"", b""]

@@ -71,7 +71,9 @@ class GuardedFetch:
 
     async def __call__(self, url: str, limit_bytes: int) -> Fetched:
         """The JSON at a checked https URL.  Raises: InvalidClient."""
-        unreachable = InvalidClient("The client's document cannot be fetched.", reason=UNREACHABLE)
+        unreachable = InvalidClient(
+            "The server cannot fetch the document at client_id.", reason=UNREACHABLE
+        )
         try:
             with anyio.fail_after(self._timeout_seconds):
                 return await self._fetch(url, limit_bytes)
@@ -111,20 +113,20 @@ class GuardedFetch:
     async def _checked_address(self, host: str) -> str:
         addresses = await self._resolver(host)
         if not addresses or not all(is_public(address) for address in addresses):
-            raise InvalidClient("The client's document is not at a public address.")
+            raise InvalidClient("The document at client_id is not at a public address.")
         return addresses[0]
 
 
 def _check_answer(response: httpx2.Response) -> None:
     status = response.status_code
     if status != 200:
-        refused = InvalidClient("The client's document was not answered with 200.")
+        refused = InvalidClient("The address in client_id did not answer with status 200.")
         if status in _NOT_GIVEN or status >= 500:
             refused.members["reason"] = UNREACHABLE
         raise refused
     content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _JSON_TYPE.match(content_type):
-        raise InvalidClient("The client's document is not JSON.")
+        raise InvalidClient("The document at client_id is not JSON.")
 
 
 async def _bounded(response: httpx2.Response, limit_bytes: int) -> bytes:
@@ -132,5 +134,5 @@ async def _bounded(response: httpx2.Response, limit_bytes: int) -> bytes:
     async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > limit_bytes:
-            raise InvalidClient("The client's document is too large.")
+            raise InvalidClient("The document at client_id is too large.")
     return bytes(body)

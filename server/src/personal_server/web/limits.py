@@ -83,7 +83,7 @@ class Bucket:
         if level < cost:
             wait = int((cost - level) * self.period_seconds / self.refill) + 1
             raise RateLimitExceeded(
-                message("Too many requests; wait %(seconds)s s.", seconds=str(wait)),
+                message("Too many requests. Wait %(seconds)s s.", seconds=str(wait)),
                 retry_after_seconds=wait,
                 limit=self.limit,
             )

@@ -160,5 +160,5 @@ def needed_token(request: IncomingRequest) -> PresentedToken:
     if presented is None:
         raise AuthenticationRequired("Send an access token: Authorization: Bearer <token>.")
     if _TOKEN.match(presented.token) is None:
-        raise InvalidToken("The bearer token is malformed; authorize again.")
+        raise InvalidToken("The bearer token is malformed. Authorize again.")
     return presented

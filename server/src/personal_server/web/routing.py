@@ -57,7 +57,7 @@ class Match(Generic[D]):
         route = self.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             raise MethodNotAllowed(
-                message("This path takes %(methods)s.", methods=", ".join(self.methods))
+                message("Call this path with %(methods)s.", methods=", ".join(self.methods))
             )
         return route
 
@@ -121,7 +121,7 @@ def _decode_segment(raw: bytes) -> str:
     try:
         return unquote_to_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidRequest("The path is not valid UTF-8.", param="path") from None
+        raise InvalidRequest("The path of the request is not valid UTF-8.", param="path") from None
 
 
 def record_key(segment: str) -> str:
@@ -138,5 +138,5 @@ def record_key(segment: str) -> str:
         return base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
         raise InvalidRequest(
-            "The record key after '~b64.' is not base64url of UTF-8 text.", param="record_key"
+            "The record key after '~b64.' is not UTF-8 text in base64url.", param="record_key"
         ) from None

@@ -94,7 +94,7 @@ def _sleep_until(at: float) -> None:
 
 
 def _busy() -> StorageUnavailable:
-    return StorageUnavailable("The server is busy; try again.", retry_after_seconds=1)
+    return StorageUnavailable("The server is busy. Try again.", retry_after_seconds=1)
 
 
 class Workers:

@@ -129,7 +129,7 @@ def test_the_differences_are_told_after_a_restart_too(house: Household, browser:
     again = browser.post(path, [*kept, ("action", "approve")])
     assert (again.status, again.error) == (409, "review_changed")
     (shown,) = marked(again, "difference")
-    assert shown.startswith("messages of mail: ")
+    assert shown.startswith("messages of mail ")
     assert "body" in shown
     assert marked(again, "changed")
     assert not marked(press(browser, again, path, "preview"), "changed")
@@ -178,8 +178,8 @@ def another_name(house: Household) -> None:
 
 UNDERNEATH = [
     (another_version, "mail: "),
-    (another_account, "mail: 1 "),
-    (fewer_accounts, "mail: 1 "),
+    (another_account, "mail: you can choose 1 "),
+    (fewer_accounts, "mail: you can no longer choose 1 "),
     (no_accounts, "mail: "),
     (another_name, ""),
 ]

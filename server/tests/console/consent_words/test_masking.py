@@ -26,7 +26,7 @@ from personal_server.console.consent_words import HIDDEN, mask
         (True, ValueKind.BOOLEAN, "yes or no"),
         (False, ValueKind.BOOLEAN, "yes or no"),
         (["a", "b"], None, "a list"),
-        ({"a": 1}, None, "an object"),
+        ({"a": 1}, None, "a JSON object"),
     ],
 )
 def test_each_json_type_is_masked_in_its_own_way(

@@ -380,10 +380,11 @@ class PostgresDatabase:
             version, encoding, is_read_only, has_lz4 = session.rows(_SERVER)[0]
             self.is_read_only = bool(is_read_only)
             if int(version) < OLDEST_VERSION:
-                raise StorageUnavailable("PostgreSQL 15 or newer is needed.")
+                raise StorageUnavailable("This server needs PostgreSQL 15 or newer.")
             if encoding != "UTF8":
                 raise StorageUnavailable(
-                    "The database is not encoded in UTF-8. Make one with `ENCODING 'UTF8'`."
+                    "The database is not encoded in UTF-8. Create a database with "
+                    "`ENCODING 'UTF8'`."
                 )
             is_whole = self._is_whole(session, steps)
         if has_lz4:
@@ -438,8 +439,11 @@ class PostgresDatabase:
 def unreachable() -> StorageUnavailable:
     """Nobody answers, or nobody who knows this role."""
     return StorageUnavailable(
-        "The database cannot be reached. Check that PDPP_DATABASE_URL names its address, database,"
-        " role and password, and that it runs.",
+        (
+            "The server cannot reach the database. Check that the database runs, and "
+            "that PDPP_DATABASE_URL has the right address, database name, role and "
+            "password."
+        ),
         retry_after_seconds=1,
     )
 
@@ -447,8 +451,10 @@ def unreachable() -> StorageUnavailable:
 def standby() -> StorageReadOnly:
     """Nothing can be written."""
     return StorageReadOnly(
-        "The database can only be read: it is a standby, or its role may only read. Name the"
-        " primary in PDPP_DATABASE_URL; reading and exporting go on meanwhile.",
+        (
+            "The database is read-only: it is a standby, or its role may only read. "
+            "Set PDPP_DATABASE_URL to the primary. Reading and exporting still work."
+        ),
         reason=READ_ONLY,
         retry_after_seconds=None,
     )
@@ -461,7 +467,7 @@ def translated() -> Generator[None, None, None]:
         yield
     except errors.QueryCanceled:
         raise QueryTimeout(
-            "The read took too long. Narrow it with filters or a smaller limit.",
+            "The read took too long. Use filters or a smaller limit.",
             retry_after_seconds=1,
         ) from None
     except errors.ReadOnlySqlTransaction:
@@ -470,12 +476,13 @@ def translated() -> Generator[None, None, None]:
         raise read_only(DISK_FULL) from None
     except errors.InsufficientPrivilege:
         raise StorageUnavailable(
-            "The role of PDPP_DATABASE_URL may not do that. Let it make a schema (`GRANT CREATE ON"
-            " DATABASE … TO …`), or make one that it owns."
+            "The database role in PDPP_DATABASE_URL may not do that. Let the role "
+            "create a schema (`GRANT CREATE ON DATABASE … TO …`), or create a "
+            "schema that the role owns."
         ) from None
     except (PoolTimeout, TooManyRequests):
         raise StorageUnavailable(
-            "Every session with the database is at work. Repeat the call shortly.",
+            "All database sessions are busy. Repeat the call shortly.",
             retry_after_seconds=1,
         ) from None
     except (
@@ -485,7 +492,7 @@ def translated() -> Generator[None, None, None]:
         errors.UndefinedTable,  # what an older state has was removed meanwhile
     ):
         raise StorageUnavailable(
-            "The store cannot be used now. Repeat the call shortly.", retry_after_seconds=1
+            "The database cannot be used now. Repeat the call shortly.", retry_after_seconds=1
         ) from None
     except psycopg.OperationalError as error:
         _log.warning("the database did not answer: %s", error.sqlstate or type(error).__name__)
@@ -494,5 +501,5 @@ def translated() -> Generator[None, None, None]:
         kind = error.sqlstate or type(error).__name__
         _log.error("the database refused a statement: %s", kind)
         raise StorageUnavailable(
-            message("The database refused what it was asked (%(kind)s).", kind=kind)
+            message("The database refused a statement (%(kind)s).", kind=kind)
         ) from None

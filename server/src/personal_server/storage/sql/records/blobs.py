@@ -322,7 +322,10 @@ def _remove_all(paths: Iterable[Path]) -> None:
     if left:
         raise StorageUnavailable(
             message(
-                "%(num)s files of the blob directory cannot be removed. Check whose they are.",
+                (
+                    "The server cannot remove %(num)s files from the blob directory. "
+                    "Check who owns them."
+                ),
                 num=str(left),
             )
         )
@@ -347,5 +350,6 @@ def _unwritable(error: OSError) -> StorageUnavailable:
     if error.errno == errno.ENOENT:
         return data_moved()
     return StorageUnavailable(
-        "The blob directory cannot be written. Check whose it is.", retry_after_seconds=30
+        ("The server cannot write to the blob directory. Check who owns the directory."),
+        retry_after_seconds=30,
     )

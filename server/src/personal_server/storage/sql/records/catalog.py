@@ -114,7 +114,7 @@ class CatalogPart(StorePart):
         place = (self.subject_id, connector_key)
         with self._database.write() as session:
             if session.first(_HAS_CONNECTIONS, place):
-                raise InvalidState("Connections of this source exist. Delete them first.")
+                raise InvalidState("This source still has accounts. Delete the accounts first.")
             session.run(_FORGET_LAYOUTS, place)
             session.run(_FORGET_DECLARATIONS, place)
             return session.changed > 0
@@ -123,7 +123,7 @@ class CatalogPart(StorePart):
         """Its sources come with its first records."""
         with self._database.write() as session:
             if not session.first(_IS_DECLARED, (self.subject_id, connection.connector_key)):
-                raise NotFound("No source with this connector key is declared here.")
+                raise NotFound("No source with this connector key is declared on this server.")
             session.run(_ADD_CONNECTION, (self.subject_id, *astuple(connection)))
 
     def update_connection(
@@ -133,7 +133,9 @@ class CatalogPart(StorePart):
         with self._database.write() as session:
             line = session.first(_FIND_CONNECTION, (self.subject_id, connection_id))
             if line is None:
-                raise ConnectionNotFound("No such connection.", param="connection_id")
+                raise ConnectionNotFound(
+                    "There is no account with this connection_id.", param="connection_id"
+                )
             changed = change(stored_connection(line))
             session.run(
                 _UPDATE_CONNECTION,
@@ -186,7 +188,7 @@ class CatalogPart(StorePart):
         digests = {version: digest for _, version, digest in revisions}
         known = digests.get(declaration.version)
         if known is not None and known != declaration.digest:
-            raise DeclarationConflict("This version was declared with other content.")
+            raise DeclarationConflict("This version of the source was declared with other content.")
         return known is not None
 
     def _lay_out(self, session: Session, declaration: SourceDeclaration) -> None:

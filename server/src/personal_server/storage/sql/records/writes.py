@@ -232,7 +232,9 @@ class RecordsPart(StorePart):
         """Blobs leave the disk once no other connection holds them."""
         with self._writing_lock:
             if self._writing.get(connection_id):
-                raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
+                raise ConnectionBusy(
+                    "Another program is writing to this account. Repeat the call shortly."
+                )
         with self._database.erase() as session:
             count, held = self._erase(session, connection_id)
             self._note_erasure(session, now_ns, connection_id)

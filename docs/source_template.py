@@ -87,4 +87,4 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text.strip()).isoformat()
     except ValueError:
-        raise BadRecord("bad_date", "its date cannot be read") from None
+        raise BadRecord("bad_date", "the date of the entry cannot be read") from None

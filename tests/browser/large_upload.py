@@ -130,7 +130,7 @@ def main() -> None:
             print("kept of it:", sum(1 for _ in (folder / "small/data/uploads").glob("upl_*")))
         with serving(folder / "large", size * 2) as place:
             began = time.monotonic()
-            said = sent(place, path, "Nothing in this file", "Code ")
+            said = sent(place, path, "No records could be read from this file", "Code ")
             print(f"sent and read: {size:,} bytes in {time.monotonic() - began:.0f} s")
             print("answered:", said)
             pieces = -(-size // CHUNK_BYTES)

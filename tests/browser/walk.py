@@ -131,7 +131,7 @@ def upload(walk: Walk, path: Path) -> None:
     keyboard = walk.keyboard
     keyboard.follow("link", "Sources", "Sources and accounts")
     keyboard.follow("link", "Import data", "Import data")
-    keyboard.choose_file("A file, or several", path)
+    keyboard.choose_file("Choose a file, or several", path)
     walk.step("The mailbox was chosen")
     keyboard.reach("button", "Upload and import")
     keyboard.press(Keys.ENTER)
@@ -228,7 +228,7 @@ def erase(walk: Walk) -> None:
     name = keyboard.driver.find_element(By.CSS_SELECTOR, "main article h3 a").text
     keyboard.follow("link", name, name)
     keyboard.unfold("Erase this account")
-    keyboard.tick("Erase everything")
+    keyboard.tick("Erase all records")
     walk.step("About to erase the imported account")
     keyboard.follow("button", "Erase this account", "Records erased")
     keyboard.sees(f" records of {name} were erased")

@@ -62,13 +62,13 @@ def refuses(paths: Sequence[Path], within: Path | None, account: str | None) -> 
     reason = message("the message is over %(most)s MB", most=32)
     skips = [
         {"where": "x.mbox", "reason": reason},
-        {"where": "x.mbox", "reason": "it is not valid JSON"},
+        {"where": "x.mbox", "reason": "the entry is not valid JSON"},
     ]
     skipped = [{"code": "too_large", "count": 2, "examples": skips}]
     sentence = message(
-        "%(file)s: %(sentence)s", file="x.mbox", sentence=text_of("There is nothing in it.")
+        "%(file)s: %(sentence)s", file="x.mbox", sentence=text_of("This file or folder is empty.")
     )
-    step = message("Import it with `--as %(source)s`, which reads it.", source="mail")
+    step = message("Import this file with `--as %(source)s`.", source="mail")
     error = {"path": "x", "code": "export_unreadable", "message": sentence, "next_step": step}
     (done,) = REPORT["imports"]
     report = {"imports": [{**done, "skipped": skipped}], "not_read": [], "errors": [error]}

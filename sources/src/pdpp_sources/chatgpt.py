@@ -326,7 +326,7 @@ class _Conversation:
         """An id from the first node, for exports that give none. Raises: BadRecord."""
         roots = [n for n, node in self._nodes.items() if json_values.line(node, "parent") is None]
         if not roots:
-            raise BadRecord("bad_record", "it has no conversation_id")
+            raise BadRecord("bad_record", "the conversation has no conversation_id")
         return stable_id("conversation", roots[0], self._created.get("created_at"))
 
     def _upwards(self, name: str | None) -> Iterator[str]:

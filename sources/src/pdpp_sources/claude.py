@@ -223,7 +223,7 @@ def _entry(element: Element) -> Iterator[SourceItem]:
         return _project(element)
     if "messages" in value:
         return _conversation(replace(element, value=_designed(value)))
-    raise BadRecord("unknown_record_type", "it is no conversation, project or memory")
+    raise BadRecord("unknown_record_type", "the entry is not a conversation, project or memory")
 
 
 def _designed(value: Data) -> Data:

@@ -201,7 +201,7 @@ def _contact(raw: bytes, where: str, position: int) -> Iterator[SourceItem]:
     organization, handles = next(iter(organizations), None), named.handles()
     shown = display or organization or next(iter([*emails, *phones]), None)
     if shown is None:
-        raise BadRecord("bad_record", "the card names nobody")
+        raise BadRecord("bad_record", "the card contains no name")
     uid = named.text("UID")
     data: Data = {
         "id": stable_id("person", uid) if uid else stable_id("person", shown, *emails, *phones),
@@ -341,7 +341,7 @@ def _with_photo(
         codes.append("attachment_too_large" if content else "missing_attachment")
     yield record
     for code in codes[:1]:
-        yield Skipped(where, code, "the card was kept without its picture", record.position)
+        yield Skipped(where, code, "the contact was imported without the picture", record.position)
 
 
 def _birthday(written: list[CardProperty]) -> Data:

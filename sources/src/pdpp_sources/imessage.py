@@ -225,12 +225,14 @@ def _read_member(
             reader = _DatabaseReader(database, member, files)
             for where, build in reader.rows():
                 if build is None:
-                    yield Skipped(where, "too_large", "it holds a value too long", position)
+                    yield Skipped(
+                        where, "too_large", "the entry contains a value that is too long", position
+                    )
                 else:
                     yield from one_record(where, position, partial(build, position))
                 position += 1
     except DatabaseUnreadable:
-        yield Skipped(member.name, "damaged_file", "the rest cannot be read", position)
+        yield Skipped(member.name, "damaged_file", "the rest of the file cannot be read", position)
 
 
 Build = partial[Iterator[SourceItem]]
@@ -302,7 +304,7 @@ class _DatabaseReader:
     ) -> Iterator[SourceItem]:
         own_id = _line(row["guid"])
         if own_id is None:
-            raise BadRecord("bad_record", "it has no id")
+            raise BadRecord("bad_record", "the entry has no id")
         people = list(dict.fromkeys(members.get(row["number"], ())))
         name = _line(row["name"]) or ", ".join(people) or _line(row["identifier"])
         self._chats[row["number"]] = _AppleChat(own_id, name)
@@ -318,7 +320,7 @@ class _DatabaseReader:
     def _message(self, row: Row, position: int) -> Iterator[SourceItem]:
         own_id = _line(row["guid"])
         if own_id is None:
-            raise BadRecord("bad_record", "it has no id")
+            raise BadRecord("bad_record", "the entry has no id")
         sent_at = _instant(row["date"])
         author = "me" if row["from_me"] else self._handles.get(row["handle"])
         about = _line(row["about"])
@@ -356,13 +358,15 @@ class _DatabaseReader:
         }
         yield SourceRecord("messages", _timed(data, "sent_at", sent_at), position)
         if not is_whole:
-            reason = message("recorded without its text, which cannot be read")
+            reason = message(
+                "the text of the message cannot be read; the message was imported without text"
+            )
             yield Skipped("messages", "unreadable_text", reason, position)
 
     def _file(self, row: Row, position: int) -> Iterator[SourceItem]:
         own_id, message = _line(row["guid"]), _line(row["message"])
         if own_id is None or message is None:
-            raise BadRecord("bad_record", "the message of this file is not there")
+            raise BadRecord("bad_record", "the file belongs to a message that is not in the export")
         path, size = _line(row["path"]), row["size"]
         name = _line(row["name"]) or (PurePosixPath(path).name if path else None)
         data: Data = {

@@ -14,7 +14,7 @@ from pdpp_kernel.texts import message
 from pdpp_sources.tables.files import could_be_table
 from pdpp_sources.whatsapp import holds_messages
 
-SEE_SOURCES = message("See `pdpp sources` for what can be read.")
+SEE_SOURCES = message("Run `pdpp sources` to see what can be imported.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,78 +39,89 @@ def _at_start(*marks: bytes) -> Callable[[bytes], object]:
     return lambda head: head.lstrip().startswith(marks)
 
 
-_NO_PICTURE = message("Pictures come in with the mails, chats and notes they belong to.")
-_GET_ANEW = message("Get the export anew from where it came from: `pdpp sources` says how.")
+_NO_PICTURE = message(
+    "Pictures are imported together with the mails, chats and notes that they belong to."
+)
+_GET_ANEW = message(
+    "Export this again from the app or site where the data came from: `pdpp sources` explains how."
+)
 
 # The surest first. What bears a mark of its own comes before what any text may hold.
 LIKENESSES = (
     Likeness(
         _at_start(b"%PDF"),
-        "It is a PDF, which no source reads.",
-        next_step="Look for an export as CSV, OFX or JSON where it came from.",
+        "This file is a PDF, and PDFs cannot be imported.",
+        next_step="Look for an export as CSV, OFX or JSON where the PDF came from.",
     ),
     Likeness(
         _at_start(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF"),
-        "It is a picture, which no source reads by itself.",
+        "This file is a picture. Pictures cannot be imported on their own.",
         next_step=_NO_PICTURE,
     ),
     Likeness(
         _at_start(b"\xd0\xcf\x11\xe0"),
-        "It is a document or a mail of Office, which no source reads.",
-        next_step="Save a sheet as CSV (UTF-8), a mail as .eml, and import that.",
+        "This file is an Office document or mail, and those cannot be imported.",
+        next_step="Save a sheet as CSV (UTF-8) or a mail as .eml, and import that file.",
     ),
     Likeness(
         _at_start(b"bplist"),
-        "It is a property list of Apple's, and not one of Safari's bookmarks.",
+        "This file is an Apple property list, but not one with Safari's bookmarks.",
     ),
     Likeness(
         _within(rb"^BEGIN:V(?:CALENDAR|EVENT|TODO|JOURNAL|FREEBUSY)\s*$"),
-        "It looks like a calendar, but does not begin as one (BEGIN:VCALENDAR) or is not called so"
-        " (.ics).",
+        (
+            "This file looks like a calendar, but does not begin like one "
+            "(BEGIN:VCALENDAR), or its name does not end in .ics."
+        ),
         "calendar",
         _GET_ANEW,
     ),
     Likeness(
         _within(rb"^BEGIN:(?:VTIMEZONE|VALARM)\s*$"),
-        "It looks like a calendar, but holds no event, task or journal entry.",
+        "This file looks like a calendar, but contains no event, task or journal entry.",
         next_step=_GET_ANEW,
     ),
     Likeness(
         _within(rb"^BEGIN:VCARD\s*$"),
-        "It looks like contacts, but does not begin as a card (BEGIN:VCARD) or is not called so"
-        " (.vcf).",
+        (
+            "This file looks like contacts, but does not begin like a card "
+            "(BEGIN:VCARD), or its name does not end in .vcf."
+        ),
         "contacts",
         _GET_ANEW,
     ),
     Likeness(
         _within(rb"<STMTTRN>|<OFX>|OFXHEADER"),
-        "It looks like a bank statement, but what stands before <OFX> is no header of one.",
+        "This file looks like a bank statement, but has no valid header before <OFX>.",
         "bank",
         _GET_ANEW,
     ),
     Likeness(
         _within(rb"<HealthData\b"),
-        "It looks like an export of Apple Health, but does not begin as one (<HealthData>).",
+        "This file looks like an Apple Health export, but does not begin like one (<HealthData>).",
         "apple_health",
         _GET_ANEW,
     ),
     Likeness(
         _within(rb"<(?:gpx|kml|TrainingCenterDatabase)\b"),
-        "It is a route or a workout (GPX, KML, TCX), which is read inside an export of Apple Health"
-        " only.",
+        (
+            "This file is a route or a workout (GPX, KML, TCX). Routes can only be "
+            "imported inside an Apple Health export."
+        ),
     ),
     Likeness(
         _at_start(b"<!doctype html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<html", b"<HTML"),
-        "It is a web page, and none of those in which Google exports activity or browsers their"
-        " bookmarks.",
-        next_step="Ask the platform for JSON in place of HTML: `pdpp sources` says how.",
+        "This file is a web page, but not one with Google activity or a browser's bookmarks.",
+        next_step="Ask the platform for JSON instead of HTML: `pdpp sources` explains how.",
     ),
-    Likeness(_at_start(b"<"), "It is XML or HTML of a form that no source knows."),
+    Likeness(_at_start(b"<"), "This file is XML or HTML of an unknown format."),
     Likeness(
         _at_start(b"{", b"["),
-        "It is JSON without any object, or none that can be read.",
-        next_step="A list of objects, or one object a line, can be read: save it so, and import"
-        " that.",
+        "This file is JSON, but contains no readable object.",
+        next_step=(
+            "Save the data as a list of JSON objects, or as one object per line, and "
+            "import that file."
+        ),
     ),
     Likeness(
         re.compile(
@@ -118,26 +129,28 @@ LIKENESSES = (
             rb"(?:From|Subject|Message-ID|Received|MIME-Version|Content-Type):",
             re.IGNORECASE,
         ).match,
-        "It looks like a mail, but its head lacks three known lines, From, Received or Message-ID"
-        " among them.",
+        (
+            "This file looks like a mail, but lacks three known header lines, such as "
+            "From, Received or Message-ID."
+        ),
         "mail",
         _GET_ANEW,
     ),
     Likeness(
         holds_messages,
-        "It looks like a chat of WhatsApp, but most of its first lines belong to no message.",
+        "This file looks like a WhatsApp chat, but most of its first lines belong to no message.",
         "whatsapp",
         _GET_ANEW,
     ),
     Likeness(
         could_be_table,
-        "It is text of a form that no source knows, and not called a table (.csv).",
+        "This file is text of an unknown format. If it is a table, its name must end in .csv.",
         "table",
     ),
 )
 NEITHER = Likeness(
     lambda _: True,
-    "No source can read this kind of file: it is not text, and its format is unknown.",
+    "Files of this kind cannot be imported: the file is not text, and its format is unknown.",
 )
 
 

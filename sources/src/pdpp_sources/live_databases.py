@@ -86,12 +86,13 @@ def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
             pass
         except OSError:
             raise ExportUnreadable(
-                "A database that a program has open cannot be copied.",
-                "Close the program, and import it again.",
+                "This database is open in a program, so the import cannot copy it.",
+                "Close the program, and import the database again.",
             ) from None
         time.sleep(_PAUSE_SECONDS)
     raise ExportUnreadable(
-        "A program keeps changing this database.", "Close the program, and import it again."
+        "A program keeps changing this database.",
+        "Close the program, and import the database again.",
     )
 
 
@@ -103,6 +104,6 @@ def _stamp(files: list[Path]) -> Stamp:
 def _check_room(size_bytes: int, folder: Path) -> None:
     if shutil.disk_usage(folder).free < size_bytes + _MARGIN_BYTES:
         raise ExportUnreadable(
-            "There is no room for the copy of a database that a program has open.",
-            "Make room on the disk, or close the program and copy its file yourself.",
+            "This database is open in a program, and the disk has no space for a copy.",
+            "Free space on the disk, or close the program and copy the database file yourself.",
         )

@@ -369,8 +369,11 @@ def _skipped(said: SkippedItem) -> Skipped:
 
 def _too_costly() -> ExportTooCostly:
     return ExportTooCostly(
-        "Reading on takes more time or memory than any export should.",
-        "What was read is stored. Import its other files by themselves, or get it anew.",
+        "Reading the rest would take more time or memory than any export should.",
+        (
+            "The records read so far are stored. Import the other files of the export "
+            "one by one, or download the export again."
+        ),
     )
 
 

@@ -177,7 +177,7 @@ class ReaderWorker:
         try:
             send(self._replies, _record_item(record))
         except (TypeError, ValueError, OverflowError):
-            reason = message("it holds a value that cannot be stored")
+            reason = message("the entry contains a value that cannot be stored")
             send(
                 self._replies,
                 _skipped_item(Skipped(record.stream, "bad_record", reason, record.position)),

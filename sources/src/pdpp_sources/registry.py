@@ -165,7 +165,7 @@ def _not_of_kind(
 ) -> ExportError:
     """Why a source that was asked for by name is not the one."""
     sentence = message(
-        "`%(source)s` finds nothing in it that it can read.", source=source.connector_key
+        "`%(source)s` finds nothing readable in this file.", source=source.connector_key
     )
     try:
         keys = [each.source.connector_key for each in readings(export, sources=sources)]
@@ -235,29 +235,36 @@ def _unrecognized(export: Export) -> ExportError:
     filled = [member for member in export.members if member.size_bytes]
     if filled and all(map(_is_costly, filled)):
         return ExportTooCostly(
-            "Telling what it is takes more time or memory than any export should.",
-            "Get it anew, or in another form.",
+            "Recognizing this file takes more time or memory than any export should.",
+            "Download this export again, or in another format.",
         )
     heads = [head for member in filled[:_LOOKED_AT] if (head := _head(member))]
     if not filled and export.refused:
         sentence = message(
-            "Nothing in it may be read (%(reason)s).", reason=text_of(export.refused[0].reason)
+            "No file of this export can be read (%(reason)s).",
+            reason=text_of(export.refused[0].reason),
         )
-        next_step = message("Get the export anew, without a password, as a plain .zip or a folder.")
+        next_step = message(
+            "Download the export again, without a password, as a plain .zip or a folder."
+        )
     elif not filled:
-        sentence = message("There is nothing in it.")
-        next_step = message("Download or copy the export again, and look into it first.")
+        sentence = message("This file or folder is empty.")
+        next_step = message("Download or copy the export again, and check that it has content.")
     elif all(member.suffix in _PACKED for member in filled):
-        sentence = message("It contains only nested archives, which are not opened.")
-        next_step = message("Unpack it and import the archives inside.")
+        sentence = message(
+            "This archive contains only nested archives, which the import does not open."
+        )
+        next_step = message("Unpack this archive and import the archives inside.")
     elif not heads:
-        sentence = message("Its files cannot be read.")
-        next_step = message("Check that your user may read them, or copy them again.")
+        sentence = message("The files of this export cannot be read.")
+        next_step = message("Check that your user may read the files, or copy them again.")
     elif any(head.startswith(_WIDE) for head in heads):
-        sentence = message("It is written in UTF-16.")
-        next_step = message("Save it as UTF-8 (or CSV UTF-8), and import that.")
+        sentence = message("This file is written in UTF-16.")
+        next_step = message("Save the file as UTF-8 (or CSV UTF-8), and import that.")
     elif any(map(looks_like_table, heads)):
-        sentence = message("Some of its files are tables, beside others that no source knows.")
+        sentence = message(
+            "Some files in this folder are tables; the others are of unknown formats."
+        )
         next_step = message("Import the tables with `--as table`.")
     else:
         sentence, next_step = _likenesses(export, filled[:_LOOKED_AT])
@@ -272,16 +279,14 @@ def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, s
     sentence, next_step = most.sentence, most.next_step
     if counted[most] < len(members):
         sentence = message(
-            "Of its files, %(some)s of %(all)s: %(sentence)s",
+            "For %(some)s of %(all)s files: %(sentence)s",
             some=counted[most],
             all=len(members),
             sentence=text_of(sentence),
         )
     alike = export.only(m for m, look in zip(members, looks, strict=True) if look == most)
     if most.connector_key and _works_as(most.connector_key, alike):
-        next_step = message(
-            "Import it with `--as %(source)s`, which reads it.", source=most.connector_key
-        )
+        next_step = message("Import this file with `--as %(source)s`.", source=most.connector_key)
     return sentence, next_step
 
 

@@ -393,7 +393,7 @@ def _instant(ts: str) -> str:
     try:
         return from_epoch(float(ts))
     except ValueError:
-        raise BadRecord("bad_date", "its time cannot be read") from None
+        raise BadRecord("bad_date", "the time of the entry cannot be read") from None
 
 
 def _instant_or_none(ts: str | None) -> str | None:

@@ -226,10 +226,10 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
     value = element.value
     own = json_values.whole(value, "id")
     if own is None:
-        raise BadRecord("bad_record", "it has no id")
+        raise BadRecord("bad_record", "the entry has no id")
     sent_at = _instant(value, "date", chat.export.zone)
     if sent_at is None:
-        raise BadRecord("bad_date", "its date cannot be read")
+        raise BadRecord("bad_date", "the date of the entry cannot be read")
     notice = value.get("type") == "service"
     replied = json_values.whole(value, "reply_to_message_id")
     message_id = f"{chat.id}.{own}"

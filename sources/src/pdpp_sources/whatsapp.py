@@ -87,11 +87,12 @@ _BUDDHIST_YEARS = 543  # ahead of ours
 _BUDDHIST_SHORT = _BUDDHIST_YEARS % 100
 _NAMED_MONTH = "name"
 _UNNAMED = message(
-    "nothing says whose chat this is: it is called after itself or its people. To name it, import "
-    "it from a folder called like the chat, and delete this one"
+    "the export does not name this chat, so it got the name of its file or of its "
+    "people. For another name, put the file into a folder with that name, import "
+    "it from there, and delete this chat"
 )
 _YEARS_TAKEN = message(
-    "its dates name no year; they were taken for the last of their kind before the file was made"
+    "the dates have no year; the import assumed the last such date before the file was made"
 )
 _MONTHS = {
     name: number
@@ -287,7 +288,7 @@ class _WhatsAppChat:
         for number, entry in enumerate(read_entries(self._member)):
             begins_at = min(entry.offset, _HEAD_BYTES)
             if number == 0 and begins_at and self._member.head(begins_at).strip():
-                reason = message("what stands before the first message is not read")
+                reason = message("text before the first message was ignored")
                 yield Skipped(self._member.where(0), "bad_record", reason, self._member.offset)
             build = partial(self._records, entry, facts.calendar, same.number(entry))
             where, position = self._member.where(entry.offset), self._member.offset + entry.offset
@@ -350,7 +351,7 @@ class _WhatsAppChat:
     ) -> Iterator[SourceItem]:
         position = self._member.offset + entry.offset
         if entry.size_chars > LONGEST_MESSAGE_CHARS:
-            raise BadRecord("too_large", "the message is over a million characters")
+            raise BadRecord("too_large", "the message has over a million characters")
         local = calendar.local(entry)
         sent_at = rendered(local, self._export.zone)
         filename = file_named(entry.text)
@@ -442,7 +443,9 @@ class ChatCalendar:
                 year = self.years.get((parts["m"], parts["d"]), 0)
             return datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second)  # noqa: DTZ001  # the export names no zone
         except ValueError:
-            raise BadRecord("bad_date", "its date does not exist") from None
+            raise BadRecord(
+                "bad_date", "the date of the entry does not exist in the calendar"
+            ) from None
 
     def _year(self, written: int, era: str) -> int:
         if era:

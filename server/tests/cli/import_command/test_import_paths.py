@@ -115,9 +115,9 @@ def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
 @pytest.mark.parametrize(
     ("files", "word"),
     [
-        ({}, "nothing in it"),
-        ({"empty.txt": b""}, "nothing in it"),
-        ({"a.tgz": b"\x1f\x8b", "b/c.zip": b"PK\x03\x04"}, "archives inside"),
+        ({}, "is empty"),
+        ({"empty.txt": b""}, "is empty"),
+        ({"a.tgz": b"\x1f\x8b", "b/c.zip": b"PK\x03\x04"}, "nested archives"),
         ({"wide.txt": "Dear Sir".encode("utf-16")}, "UTF-16"),
         ({"a.csv": b"a,b\n1,2\n", "b": b"\x00", "c": b"\x01"}, "--as table"),
         ({"a.pdf": b"%PDF-1.4"}, "PDF"),

@@ -75,9 +75,9 @@ def cut_elements(member: ExportMember, *names: str) -> Iterator[XmlElement | Ski
 
 
 _FAULTS = {
-    "bad_record": message("its tags do not fit together"),
+    "bad_record": message("the tags of the entry do not match"),
     "truncated": message("the file ends in the middle of this entry"),
-    "too_large": message("an entry is too large"),
+    "too_large": message("the entry is too large"),
 }
 
 

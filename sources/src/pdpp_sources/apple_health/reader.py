@@ -48,8 +48,8 @@ _HEALTH = re.compile(
 _CLINICAL = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<\?[^>]*>\s*)*<ClinicalDocument\b")
 _ROUTES, _HEARTS, _RECORDS = "workout-routes", "electrocardiograms", "clinical-records"
 _NOT_READ = {
-    _HEARTS: message("an electrocardiogram is not read"),
-    _RECORDS: message("a clinical record is not read"),
+    _HEARTS: message("electrocardiograms are not imported"),
+    _RECORDS: message("clinical records are not imported"),
 }
 _PREFIXES = re.compile(
     r"^HK(?:Quantity|Category|Correlation)TypeIdentifier|^HKDataType(?:Identifier)?"
@@ -192,7 +192,7 @@ def _read_member(member: ExportMember) -> Iterator[SourceItem]:
         route = PurePosixPath(member.name).name
         yield from _items(member, {"trkpt": partial(_point, route)})
     elif _CLINICAL.match(member.head()):
-        reason = message("a clinical document is not read")
+        reason = message("clinical documents are not imported")
         yield Skipped(member.name, "unknown_record_type", reason, member.offset)
     else:
         yield from _items(member, _BUILDS)
@@ -236,7 +236,7 @@ def _record(element: XmlElement) -> SourceRecord:
     facts = element.attributes
     kind, value = facts.get("type", ""), facts.get("value", "")
     if not kind:
-        raise BadRecord("bad_record", "it has no kind")
+        raise BadRecord("bad_record", "the entry does not say what was measured")
     started_at, ended_at = _span(facts)
     own_id = stable_id(
         "hlt",
@@ -326,7 +326,7 @@ def _activity_day(element: XmlElement) -> SourceRecord:
     try:
         datetime.strptime(written, "%Y-%m-%d")  # noqa: DTZ007 (a day has no zone)
     except ValueError:
-        raise BadRecord("bad_date", "its day cannot be read") from None
+        raise BadRecord("bad_date", "the day of the entry cannot be read") from None
     unit = _KILOCALORIES.get(facts.get("activeEnergyBurnedUnit", "kcal"), 1.0)
     energy, goal = (_number(facts.get(f"activeEnergyBurned{end}", "")) for end in ("", "Goal"))
     data: Data = {
@@ -347,7 +347,7 @@ def _point(route: str, element: XmlElement) -> SourceRecord:
     facts = element.attributes
     latitude, longitude = _number(facts.get("lat", "")), _number(facts.get("lon", ""))
     if latitude is None or longitude is None:
-        raise BadRecord("bad_record", "it has no coordinates")
+        raise BadRecord("bad_record", "the point has no coordinates")
     inside = {name: words for name, _, words in element.inner()}
     recorded_at = from_iso(inside.get("time", ""))
     data: Data = {
@@ -371,10 +371,10 @@ _BUILDS: dict[str, Callable[[XmlElement], SourceRecord]] = {
     "Correlation": _correlation,
     "Workout": _workout,
     "ActivitySummary": _activity_day,
-    "Me": partial(_unread, message("your date of birth, sex and blood type are not read")),
-    "ClinicalRecord": partial(_unread, message("a clinical record is not read")),
-    "Audiogram": partial(_unread, message("an audiogram is not read")),
-    "VisionPrescription": partial(_unread, message("a vision prescription is not read")),
+    "Me": partial(_unread, message("your date of birth, sex and blood type are not imported")),
+    "ClinicalRecord": partial(_unread, message("clinical records are not imported")),
+    "Audiogram": partial(_unread, message("audiograms are not imported")),
+    "VisionPrescription": partial(_unread, message("vision prescriptions are not imported")),
 }
 
 

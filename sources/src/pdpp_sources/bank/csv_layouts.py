@@ -282,7 +282,9 @@ class DateOrder:
             month, day = (second, first) if day_first else (first, second)
             return date(year, int(month), int(day))
         except ValueError:
-            raise BadRecord("bad_date", "its date does not exist") from None
+            raise BadRecord(
+                "bad_date", "the date of the entry does not exist in the calendar"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +301,11 @@ class CsvPayments:
         if layout.booked and status and status not in layout.booked:
             return "not_booked", message("the payment is pending or has failed")
         if _first(row, layout.type).lower() in layout.no_payments:
-            return "unknown_record_type", message("it is a part of another payment")
+            return "unknown_record_type", message("the row is a part of another payment")
         if self.dates.parse(_said(row, layout.posted)) is None:
-            return "unknown_record_type", message("the row has no date, so it is no payment")
+            return "unknown_record_type", message(
+                "the row has no date, so the row is not a payment"
+            )
         return None
 
     def account(self, row: Row) -> Data:
@@ -325,7 +329,7 @@ class CsvPayments:
         layout = self.layout
         posted = self.dates.parse(_said(row, layout.posted))
         if posted is None:
-            raise BadRecord("bad_date", "its date is missing or does not exist")
+            raise BadRecord("bad_date", "the date of the payment is missing or does not exist")
         fee = _amount(row, layout.fee)
         amount = self._amount(row, fee)
         currency = self._currency(row)
@@ -362,11 +366,13 @@ class CsvPayments:
         if layout.spent:
             spent, received = _amount(row, layout.spent), _amount(row, layout.received)
             if spent is None and received is None:
-                raise BadRecord("bad_amount", "its amount is missing or not a number")
+                raise BadRecord(
+                    "bad_amount", "the amount of the payment is missing or not a number"
+                )
             return (received or Decimal(0)) - abs(spent or Decimal(0))
         amount = _amount(row, layout.amount)
         if amount is None and layout.kind != "brokerage":  # shares that come in cost nothing
-            raise BadRecord("bad_amount", "its amount is missing or not a number")
+            raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
         if amount is not None and layout.is_debit(row):
             return -abs(amount)
         return (
@@ -403,7 +409,7 @@ def _amount(row: Row, columns: tuple[str, ...]) -> Decimal | None:
         plain = f"-{plain[1:-1]}"
     found = _with_thousands(plain) if len(plain) <= 60 else None
     if found is None or abs(found.adjusted()) > 15:
-        raise BadRecord("bad_amount", "its amount is missing or not a number")
+        raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
     return found
 
 

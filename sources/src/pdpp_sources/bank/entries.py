@@ -215,13 +215,13 @@ def _amount(entry: OfxEntry, name: str) -> Decimal | None:
 def _required_amount(entry: OfxEntry, name: str) -> Decimal:
     amount = _amount(entry, name)
     if amount is None:
-        raise BadRecord("bad_amount", "its amount is missing or not a number")
+        raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
     return amount
 
 
 def _in_range(amount: Decimal) -> Decimal:
     if not amount.is_finite() or abs(amount.adjusted()) > 15:
-        raise BadRecord("bad_amount", "its amount is out of range")
+        raise BadRecord("bad_amount", "the amount of the payment is out of range")
     return amount
 
 
@@ -243,7 +243,7 @@ def digits(amount: Decimal | None) -> str:
 def _required_moment(entry: OfxEntry, name: str) -> datetime:
     moment = entry.moment(name)
     if moment is None:
-        raise BadRecord("bad_date", "its date is missing or does not exist")
+        raise BadRecord("bad_date", "the date of the payment is missing or does not exist")
     return moment
 
 

@@ -118,10 +118,10 @@ class OfxEntry:
         if text is None or text.lower() in ("null", "-null"):
             return None
         if len(text) > _LONGEST_AMOUNT:
-            raise BadRecord("bad_amount", "its amount is out of range")
+            raise BadRecord("bad_amount", "the amount of the payment is out of range")
         found = parse_amount(text)
         if found is None:
-            raise BadRecord("bad_amount", "its amount is missing or not a number")
+            raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
         return found
 
     def moment(self, name: str) -> datetime | None:
@@ -130,7 +130,9 @@ class OfxEntry:
         try:
             return _moment(text[:60]) if text else None
         except (ValueError, OverflowError):
-            raise BadRecord("bad_date", "its date is missing or does not exist") from None
+            raise BadRecord(
+                "bad_date", "the date of the payment is missing or does not exist"
+            ) from None
 
 
 def line_or_none(text: str | None) -> str | None:
@@ -228,7 +230,7 @@ class OfxFile:
             else:
                 yield from self._opened(tag)
         if self._open:
-            reason = message("the file ends before the statement does")
+            reason = message("the file ends before the bank statement ends")
             unfinished = OfxPart(None, None, self._offset, ("truncated", reason))
             yield from self._cut_to(0)
             yield unfinished
@@ -267,7 +269,7 @@ class OfxFile:
         if depth is not None:
             yield from self._cut_to(depth)
         elif tag.name in _ENTRIES:
-            reason = message("where it begins cannot be read")
+            reason = message("the beginning of the bank statement cannot be read")
             yield OfxPart(None, self._statement, tag.offset, ("bad_record", reason))
         if tag.name in _STATEMENTS and self._statement is not None:
             yield OfxPart(None, self._statement, tag.offset)
@@ -285,7 +287,7 @@ class OfxFile:
             else:
                 too_many = (
                     "too_large",
-                    message("it has more than %(most)s parts", most=_MOST_PARTS),
+                    message("the bank statement has more than %(most)s parts", most=_MOST_PARTS),
                 )
                 fault = too_many if self._parts > _MOST_PARTS else None
                 yield OfxPart(element, self._statement, self._begun, fault)

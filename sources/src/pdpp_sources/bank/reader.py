@@ -119,7 +119,9 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
     for row in rows_of_csv(member, form):
         dates.learn(_cells(form, row).get(layout.posted, ""))
     if dates.is_ambiguous:
-        reason = message("dates such as 06/04 may be day/month or month/day; read as month/day")
+        reason = message(
+            "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
+        )
         yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
     payments, occurrences = CsvPayments(layout, dates), Occurrences()
     accounts: set[str] = set()
@@ -206,7 +208,9 @@ class _Statements:
                 self._accounts.add(data["id"])
                 yield SourceRecord("accounts", data, position)
         if not entries and not self._accounts:
-            reason = message("it holds no account; the bank may have answered with an error")
+            reason = message(
+                "the file contains no account; the bank may have answered with an error"
+            )
             yield self._skipped("empty_statement", reason, position)
 
     def _statement(self, statement: OfxStatement, position: int) -> Iterator[SourceItem]:
@@ -218,7 +222,10 @@ class _Statements:
             self._accounts.add(self._account["id"])
             yield SourceRecord("accounts", self._account, position)
         if self._account["number"] is None:
-            reason = message("the account has no number; its entries are kept under one without")
+            reason = message(
+                "the account has no number; its payments were imported into an account "
+                "without a number"
+            )
             yield self._skipped("no_account_number", reason, position)
 
     def _entry(self, entry: OfxEntry, part: OfxPart, position: int) -> Iterator[SourceItem]:
@@ -227,13 +234,17 @@ class _Statements:
             if data["number"] is not None and len(self._listed) < MOST_LISTED:
                 self._listed.append(data)
         elif entry.kind in PENDING_KINDS:
-            yield self._skipped("not_booked", message("the payment is not booked yet"), position)
+            yield self._skipped(
+                "not_booked", message("the bank has not booked the payment yet"), position
+            )
         elif entry.kind == "secinfo":
             yield from self._record("securities", position, partial(security_data, entry))
         elif entry.kind == "invbal" and entry.text("availcash") is None:
             return
         elif part.statement is None:
-            yield self._skipped("bad_record", message("it belongs to no account"), position)
+            yield self._skipped(
+                "bad_record", message("the payment belongs to no account"), position
+            )
         else:
             own, currency = self._account["id"], self._account["currency"]
             build = partial(balance_data, entry, own, currency, part.statement)

@@ -64,7 +64,9 @@ def read_bookmarks(member: ExportMember) -> Iterator[SourceItem]:
         yield from _page(member)
         return
     if member.size_bytes > LARGEST_FILE_BYTES:
-        yield Skipped(member.name, "too_large", "it is larger than bookmarks are", member.offset)
+        yield Skipped(
+            member.name, "too_large", "the file is too large for a list of bookmarks", member.offset
+        )
         return
     with member.open() as stream:
         content = stream.read(LARGEST_FILE_BYTES)
@@ -147,7 +149,7 @@ def _safari(content: bytes) -> Iterator[partial[Data]]:
         ExpatError,
         plistlib.InvalidFileException,
     ):
-        raise BadRecord("damaged_file", "it is no property list that can be read") from None
+        raise BadRecord("damaged_file", "the file is not a readable property list") from None
     if isinstance(whole, dict):
         yield from _safari_nodes(cast(Data, whole), (), 0)
 
@@ -220,7 +222,7 @@ def _page_items(link: str, title: str, folders: list[str], position: int) -> lis
     facts = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(link)}
     url = or_none(printable(facts.get("href", "")).strip())
     if url is None:
-        raise BadRecord("bad_record", "it has no address")
+        raise BadRecord("bad_record", "the bookmark has no address")
     folder = " / ".join(filter(None, folders))
     added, modified = (_counted(facts.get(name)) for name in ("add_date", "last_modified"))
     record = bookmark(url, or_none(_words(title)), folder, added, modified)

@@ -33,14 +33,14 @@ def read_history(export: Export, member: ExportMember) -> Iterator[SourceItem]:
                     yield from _row_items(rows, row, where, position)
                     position += 1
     except DatabaseUnreadable:
-        yield Skipped(member.name, "damaged_file", "the rest cannot be read", position)
+        yield Skipped(member.name, "damaged_file", "the rest of the file cannot be read", position)
 
 
 def _row_items(
     rows: Rows, row: Row | RowTooLarge, where: str, position: int
 ) -> Iterator[SourceItem]:
     if isinstance(row, RowTooLarge):
-        yield Skipped(where, "too_large", "it holds a value that is too long", position)
+        yield Skipped(where, "too_large", "the entry contains a value that is too long", position)
         return
 
     def build() -> list[SourceItem]:

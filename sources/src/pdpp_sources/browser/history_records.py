@@ -22,10 +22,10 @@ def visit_records(
     """The record of a visit. Raises: BadRecord."""
     url = _address(row["url"])
     if url is None:
-        raise BadRecord("bad_record", "the page of this visit is not in the file")
+        raise BadRecord("bad_record", "the file does not contain the page of this visit")
     visited_at = _instant(row["time"], epoch)
     if visited_at is None:
-        raise BadRecord("bad_date", "its time cannot be read")
+        raise BadRecord("bad_date", "the time of the entry cannot be read")
     duration, reason = row.get("duration"), row.get("reason")
     from_url = _address(row.get("from_url"))
     origin = (row.get("from_time"), from_url, row.get("from_reason")) if from_url else None
@@ -67,7 +67,7 @@ def bookmark_records(
         return
     url = _address(row["url"])
     if url is None:
-        raise BadRecord("bad_record", "the page of this bookmark is not in the file")
+        raise BadRecord("bad_record", "the file does not contain the page of this bookmark")
     title = printed_line(row["title"]) or printed_line(row.get("page_title"))
     own_tags = tags.get(page, []) if isinstance(page, int) else []
     added, modified = _instant(row["added"]), _instant(row["modified"])

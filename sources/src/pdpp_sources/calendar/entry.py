@@ -60,7 +60,7 @@ class CalendarEntry:
         """The record of an event. Raises: BadRecord."""
         begins = self._time("DTSTART")
         if begins is None:
-            raise BadRecord("bad_date", "it has no time of beginning that can be read")
+            raise BadRecord("bad_date", "the start of the event cannot be read")
         ends = self._time("DTEND") or self._after(begins)
         attendees, organizers = self._people("ATTENDEE"), self._people("ORGANIZER")
         return self._shared() | {
@@ -117,7 +117,13 @@ class CalendarEntry:
             if len(given) == MOST_SLOTS:
                 raise BadRecord(
                     "agenda_cut",
-                    message("only its first %(most)s times are in agenda", most=MOST_SLOTS),
+                    message(
+                        (
+                            "the event repeats often; only the first %(most)s times were "
+                            "added to the agenda"
+                        ),
+                        most=MOST_SLOTS,
+                    ),
                 )
             given.add(starts_at)
             ends_at = self._rendered(start + length) if length is not None else None
@@ -135,12 +141,16 @@ class CalendarEntry:
                 "minutes": None if event["all_day"] else _minutes(length),
             }
         if None in rules:
-            raise BadRecord("unknown_rule", "how it repeats is not spelled out")
+            raise BadRecord(
+                "unknown_rule", "the rule by which the event repeats was not worked out"
+            )
         if earlier:
             raise BadRecord(
                 "agenda_cut",
                 message(
-                    "%(num)s times before %(day)s are not in agenda", num=earlier, day=str(first)
+                    ("%(num)s times of the event before %(day)s were not added to the agenda"),
+                    num=earlier,
+                    day=str(first),
                 ),
             )
 
@@ -206,7 +216,7 @@ class CalendarEntry:
         for period in self._values("FREEBUSY"):
             begins, ends = _facet(period, "start"), _facet(period, "end")
             if not (isinstance(begins, datetime) and isinstance(ends, datetime)):
-                raise BadRecord("bad_date", "a time of it cannot be read")
+                raise BadRecord("bad_date", "one of the times of the event cannot be read")
             kind = str(_parameters(period).get("FBTYPE", "BUSY")).lower()
             span = (self._rendered(begins), self._rendered(ends))
             yield {
@@ -336,7 +346,7 @@ def parsed(kind: type[Component], raw: bytes) -> Component:
         try:
             return kind.from_ical(_without_alarms(lines_of(raw)))
         except FAULTS:
-            raise BadRecord("bad_record", "it is not a valid entry") from None
+            raise BadRecord("bad_record", "the calendar entry is not valid") from None
 
 
 def lines_of(raw: bytes) -> str:
@@ -422,7 +432,7 @@ class Rule:
                 if start > end or left <= 0:
                     return
                 if number == MOST_STARTS:
-                    raise BadRecord("agenda_cut", "it repeats too often to be spelled out")
+                    raise BadRecord("agenda_cut", "the event repeats too often to list every time")
                 yield _like(begins, start)
                 left -= 1
         except (ValueError, OverflowError):

@@ -248,7 +248,7 @@ class _Calendar:
         mark, _, kind = line.upper().partition(":")
         if mark == "BEGIN" and kind != "VCALENDAR" and not self._within:
             self._within = kind
-            reason = message("an entry of this kind is not read")
+            reason = message("calendar entries of this kind are not imported")
             where, position = self._member.where(offset), self._member.offset + offset
             yield Skipped(where, "unknown_record_type", reason, position)
         elif mark == "END" and kind in (self._within, "VCALENDAR"):
@@ -301,13 +301,17 @@ class _Calendar:
         elif piece.name == "VTIMEZONE":
             pass  # learnt before
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
-            yield Skipped(where, "duplicate", "a newer version of the event is there", position)
+            yield Skipped(
+                where, "duplicate", "the file contains a newer version of the event", position
+            )
         else:
             raw, unreadable = piece.raw, 0
             if piece.name == "VFREEBUSY":
                 raw, unreadable = _with_readable_times(raw)
             for _ in range(unreadable):
-                yield Skipped(where, "bad_date", "a time of it cannot be read", position)
+                yield Skipped(
+                    where, "bad_date", "one of the times of the event cannot be read", position
+                )
             if not unreadable or _BUSY.search(raw):
                 build = partial(self._records, piece.name, raw, position)
                 yield from one_record(where, position, build)
@@ -337,7 +341,7 @@ class _Calendar:
             case _:
                 times = [SourceRecord("busy_times", t, position) for t in entry.busy_times()]
                 if not times:
-                    raise BadRecord("empty_busy_times", "it lists no times, as a question does")
+                    raise BadRecord("empty_busy_times", "the entry lists no busy times")
                 yield from times
 
     def _event(self, entry: CalendarEntry, position: int) -> Iterator[SourceItem]:

@@ -72,9 +72,9 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
             (reason for applies, reason in _REFUSALS if applies(entry)), None
         )
         if id(entry) in overlapping:
-            reason = message("it lies over another file of the archive")
+            reason = message("the file would overwrite another file of the archive")
         if entry.filename in kept:
-            reason = message("a second file of the same name")
+            reason = message("the archive contains a second file of the same name")
         if reason is None:
             kept[entry.filename] = entry
         else:
@@ -87,7 +87,7 @@ def too_many_entries() -> ExportUnsafe:
     """What is said of an archive that lists files without end."""
     return ExportUnsafe(
         message("The archive lists more than %(most)s files.", most=MOST_ENTRIES),
-        "Unpack it yourself and import the folder, if you trust it.",
+        "Unpack the archive yourself and import the folder, if you trust the archive.",
     )
 
 
@@ -100,8 +100,8 @@ def _check_proportion(entries: list[zipfile.ZipInfo]) -> None:
 def unpacks_out_of_proportion() -> ExportUnsafe:
     """What is said of an archive that is a bomb."""
     return ExportUnsafe(
-        "The archive unpacks to far more than any export does (a zip bomb).",
-        "Nothing was imported. Download the export again from its platform.",
+        "The archive would unpack to far more data than any export contains (a zip bomb).",
+        "Nothing was imported. Download the export again from the platform.",
     )
 
 
@@ -121,8 +121,8 @@ def check_total(unpacked_bytes: int, packed_bytes: int) -> None:
 def refusal_of_name(name: str) -> str | None:
     """Why a file of that name may not be read."""
     if _LEADS_OUT.search(name):
-        return message("its name leads out of the archive")
-    return message("its name is too long") if len(name) > LONGEST_NAME_CHARS else None
+        return message("the name of the file points outside of the archive")
+    return message("the name of the file is too long") if len(name) > LONGEST_NAME_CHARS else None
 
 
 def _overlapping(entries: list[zipfile.ZipInfo], end: int) -> set[int]:
@@ -144,15 +144,18 @@ def _out_of_proportion(entry: zipfile.ZipInfo) -> bool:
 
 
 _REFUSALS: tuple[tuple[Callable[[zipfile.ZipInfo], object], str], ...] = (
-    (lambda entry: _mode(entry) == stat.S_IFLNK, message("it is a symbolic link")),
-    (lambda entry: _mode(entry) not in (0, stat.S_IFREG), message("it is no ordinary file")),
+    (lambda entry: _mode(entry) == stat.S_IFLNK, message("the file is a symbolic link")),
+    (
+        lambda entry: _mode(entry) not in (0, stat.S_IFREG),
+        message("the entry is not an ordinary file"),
+    ),
     (
         lambda entry: entry.flag_bits & 0x1,
-        message("it is encrypted; export again without a password"),
+        message("the file is encrypted; export again without a password"),
     ),
     (
         lambda entry: entry.compress_type not in READABLE_METHODS,
-        message("its packing is not known"),
+        message("the compression of the file is not supported"),
     ),
-    (_out_of_proportion, message("it unpacks out of proportion")),
+    (_out_of_proportion, message("the file would unpack to far too much data")),
 )

@@ -69,4 +69,4 @@ def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[Sou
             return
     yield record
     where = member.name if member else record.stream
-    yield Skipped(where, code, "recorded without its content", record.position)
+    yield Skipped(where, code, "the attachment was recorded without its content", record.position)

@@ -108,7 +108,7 @@ ATTACHMENTS = StreamForm(
 
 
 # What is told beside a message of which a part is of a kind that no reader knows.
-UNKNOWN_CONTENT = ("unknown_content", message("a part of a message is of a kind that is not known"))
+UNKNOWN_CONTENT = ("unknown_content", message("a part of a message is of an unknown kind"))
 
 
 def cited(pages: Iterable[Data]) -> list[str]:

@@ -58,7 +58,9 @@ _LOG, _JOURNAL = "-wal", "-journal"
 class DatabaseUnreadable(Exception):
     """The file is damaged, encrypted, or asks for what is refused; the words say what to do."""
 
-    def __init__(self, next_step: str = message("Export it again, or repair it first.")) -> None:
+    def __init__(
+        self, next_step: str = message("Export the database again, or repair it first.")
+    ) -> None:
         super().__init__(next_step)
         self.next_step = next_step
 
@@ -281,7 +283,10 @@ class _PagedFile:
             (size,) = struct.unpack_from(">H", head, _PAGE_SIZE_AT)
             self._page_bytes = 65_536 if size == 1 else max(size, 1)
             if _is_hot(export.member(member.name + _JOURNAL)):
-                raise DatabaseUnreadable("Start its program, close it, and import the file again.")
+                raise DatabaseUnreadable(
+                    "Start the program that this file belongs to, close the program, "
+                    "and import the file again."
+                )
             log = export.member(member.name + _LOG)
             if log is not None and log.size_bytes > _LOG_HEADER.size:
                 self._take_log(self._content(log))
@@ -317,7 +322,7 @@ class _PagedFile:
     def _content(self, member: ExportMember) -> BinaryIO:
         """The bytes of a file, which one in a zip is unpacked for, within bounds."""
         if self._packed and member.size_bytes > LARGEST_PACKED_BYTES:
-            raise DatabaseUnreadable("Unpack the zip, and import the file.")
+            raise DatabaseUnreadable("Unpack the zip, and import the unpacked file.")
         try:
             if self._packed:
                 with member.exact() as stream:

@@ -50,7 +50,7 @@ class Epoch:
                 span = timedelta(seconds=number / self.per_second)
             return rendered(self.start + span)
         except (OverflowError, ValueError):
-            raise BadRecord("bad_date", "its date lies outside the calendar") from None
+            raise BadRecord("bad_date", "the date of the entry is outside the calendar") from None
 
 
 def _epoch(

@@ -236,8 +236,8 @@ def open_export(
     try:
         if within is not None and not path.resolve().is_relative_to(within):
             raise ExportUnsafe(
-                "This leads out of the folder that it is named in.",
-                "Import what it leads to where that lies.",
+                "This link leads out of the folder.",
+                "Import the file or folder that the link leads to from where it really is.",
             )
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -250,7 +250,7 @@ def open_export(
         return _folder(path, copies, within)
     if not stat.S_ISREG(mode):
         raise ExportUnreadable(
-            "This is neither a file nor a folder.", "Give the export as a file or a folder."
+            "This path is neither a file nor a folder.", "Give the export as a file or a folder."
         )
     try:
         with open_file(path, within) as stream:
@@ -259,8 +259,8 @@ def open_export(
         raise _unreadable() from None
     if magic.startswith(_OTHERS):
         raise ExportUnreadable(
-            "This is an archive of a kind that cannot be read in place.",
-            "Unpack it and import the folder, or ask the platform for a .zip or .tgz.",
+            "Archives of this kind cannot be read directly.",
+            "Unpack the archive and import the folder, or ask the platform for a .zip or .tgz.",
         )
     if magic.startswith((*_ZIP, _GZIP)):
         return _archive(path, within)
@@ -280,7 +280,7 @@ def open_parts(paths: Sequence[Path], within: Path | None = None) -> Export:
 
 def _unreadable() -> ExportUnreadable:
     return ExportUnreadable(
-        "The file cannot be read.", "Check that your user may read it, then try again."
+        "The file cannot be read.", "Check that your user may read the file, then try again."
     )
 
 
@@ -347,8 +347,8 @@ def _regular_files(
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if len(found) + len(passed_by) > MOST_FILES:
             raise ExportUnreadable(
-                message("The folder holds more than %(most)s files.", most=MOST_FILES),
-                "Import a folder further down instead.",
+                message("The folder contains more than %(most)s files.", most=MOST_FILES),
+                "Import one of the folders inside instead.",
             )
     return sorted(found)
 
@@ -374,7 +374,7 @@ def _archive(path: Path, within: Path | None) -> Export:
 
 def _incomplete() -> ExportTruncated:
     return ExportTruncated(
-        "The archive is incomplete or damaged: its table of contents cannot be read.",
+        "The archive is incomplete or damaged: the list of its files cannot be read.",
         "Download or copy the export again.",
     )
 

@@ -28,11 +28,13 @@ LEAD_BYTES = 4096
 LARGEST_LINE_BYTES = 32 * 1024 * 1024
 LARGEST_ELEMENT_BYTES = 64 * 1024 * 1024
 _FAULTS = {
-    "bad_record": message("it is not valid JSON"),
+    "bad_record": message("the entry is not valid JSON"),
     "truncated": message("the file ends in the middle of this entry"),
-    "too_large": message("an entry is too large"),
-    "unknown_record_type": message("what stands beside the lists of this file is not read"),
-    "no_object": message("it is no object"),
+    "too_large": message("the entry is too large"),
+    "unknown_record_type": message(
+        "the file contains lists and other data; only the lists were read"
+    ),
+    "no_object": message("the entry is not an object"),
 }
 _CODES = {"no_object": "bad_record"}
 _NAMES = re.compile(rb"\s*+:")
@@ -137,9 +139,9 @@ def parse_object(raw: bytes) -> Data:
         try:
             value = json.loads(decoded(raw))
         except (ValueError, RecursionError):
-            raise BadRecord("bad_record", "it is not valid JSON") from None
+            raise BadRecord("bad_record", "the entry is not valid JSON") from None
     if not isinstance(value, dict):
-        raise BadRecord("bad_record", "it is not an object")
+        raise BadRecord("bad_record", "the entry is not a JSON object")
     return cast(Data, value)
 
 

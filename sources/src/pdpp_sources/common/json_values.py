@@ -30,7 +30,7 @@ def required(value: Data, *names: str) -> str:
     """The same, where a record is nothing without it. Raises: BadRecord."""
     found = line(value, *names)
     if found is None:
-        raise BadRecord("bad_record", message("it has no %(name)s", name=names[0]))
+        raise BadRecord("bad_record", message("the entry has no %(name)s", name=names[0]))
     return found
 
 

@@ -206,8 +206,8 @@ def tar_entries(file: BinaryIO, packed_bytes: int) -> tuple[list[PackedFile], tu
         tar = tarfile.open(fileobj=whole, mode="r:")  # noqa: SIM115 (closes nothing of ours)
     except (tarfile.ReadError, EOFError, zlib.error):
         raise ExportUnreadable(
-            "This is an archive of a kind that cannot be read in place.",
-            "Unpack it and import what was in it, or ask the platform for a .zip or .tgz.",
+            "Archives of this kind cannot be read directly.",
+            "Unpack this file and import the content, or ask the platform for a .zip or .tgz.",
         ) from None
     kept: dict[str, PackedFile] = {}
     refused: list[Skipped] = []
@@ -216,7 +216,7 @@ def tar_entries(file: BinaryIO, packed_bytes: int) -> tuple[list[PackedFile], tu
         if NOISE.search(name):
             continue
         reason = _refusal(info) or (
-            message("a second file of the same name") if name in kept else None
+            message("the archive contains a second file of the same name") if name in kept else None
         )
         if reason is not None:
             refused.append(Skipped(name[:200], "unsafe_entry", reason, 0))
@@ -254,7 +254,7 @@ def _instant(seconds: float) -> datetime:
 
 def _refusal(info: tarfile.TarInfo) -> str | None:
     if info.issym() or info.islnk():
-        return message("it is a link")
+        return message("the file is a link")
     if not info.isreg() or info.issparse():
-        return message("it is no ordinary file")
+        return message("the entry is not an ordinary file")
     return refusal_of_name(info.name)

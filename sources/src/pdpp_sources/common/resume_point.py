@@ -121,10 +121,10 @@ class Bookmark:
 
 
 _REASONS: dict[Step, str] = {
-    "looking": message("telling what it is takes too long or too much memory"),
-    "beginning": message("reading this file takes too long or too much memory"),
-    "entry": message("reading it takes too long or too much memory"),
-    "after": message("what follows in this file takes too long or too much memory"),
+    "looking": message("recognizing the file would take too long or too much memory"),
+    "beginning": message("reading this file would take too long or too much memory"),
+    "entry": message("reading the file would take too long or too much memory"),
+    "after": message("reading the rest of this file would take too long or too much memory"),
 }
 
 BOOKMARK = Bookmark()

@@ -117,7 +117,7 @@ def others_in(element: Element, name: str) -> Iterator[Skipped]:
     """A report of each entry of a list inside an element that is no object."""
     for each in json_values.things(element.value, name):
         if not isinstance(each, dict):
-            reason = message("an entry of a list in it is no object")
+            reason = message("an entry of a list in the file is not an object")
             yield Skipped(element.where, "bad_record", reason, element.position)
 
 
@@ -134,7 +134,7 @@ def one_record(
     except BadRecord as bad:
         yield Skipped(where, bad.code, bad.reason, position)
     except RecursionError:
-        yield Skipped(where, "bad_record", "it is nested too deeply", position)
+        yield Skipped(where, "bad_record", "the entry is nested too deeply", position)
     else:
         yield from items
     BOOKMARK.after(position)
@@ -162,8 +162,8 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
                 seen[key] = data
             yield item
         elif seen[key] != data:
-            reason = message("an entry of the same id was read before; the first was kept")
+            reason = message("another entry has the same id; only the first one was imported")
             yield Skipped(item.stream, "duplicate_id", reason, item.position)
         else:
-            reason = message("the same entry was read before")
+            reason = message("the same entry is in the file twice")
             yield Skipped(item.stream, "duplicate", reason, item.position)

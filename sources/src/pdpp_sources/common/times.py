@@ -16,7 +16,7 @@ def rendered(instant: datetime, zone: tzinfo = UTC) -> str:
         aware = instant if instant.tzinfo else instant.replace(tzinfo=zone)
         moved = aware.astimezone(UTC)
     except (OverflowError, ValueError):
-        raise BadRecord("bad_date", "its date lies outside the calendar") from None
+        raise BadRecord("bad_date", "the date of the entry is outside the calendar") from None
     digits = "milliseconds" if moved.microsecond else "seconds"
     return moved.isoformat(timespec=digits).replace("+00:00", "Z")
 
@@ -26,7 +26,7 @@ def from_epoch(seconds: float) -> str:
     try:
         return rendered(datetime.fromtimestamp(seconds, UTC))
     except (OverflowError, ValueError, OSError):
-        raise BadRecord("bad_date", "its date lies outside the calendar") from None
+        raise BadRecord("bad_date", "the date of the entry is outside the calendar") from None
 
 
 def from_iso(text: str, zone: tzinfo = UTC) -> str:
@@ -34,4 +34,4 @@ def from_iso(text: str, zone: tzinfo = UTC) -> str:
     try:
         return rendered(datetime.fromisoformat(text.strip()), zone)
     except ValueError:
-        raise BadRecord("bad_date", "its date cannot be read") from None
+        raise BadRecord("bad_date", "the date of the entry cannot be read") from None

@@ -70,7 +70,7 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
     value = element.value
     occurred_at = json_values.instant(value, "time")
     if occurred_at is None:
-        raise BadRecord("bad_date", "its time cannot be read")
+        raise BadRecord("bad_date", "the time of the entry cannot be read")
     channel = (json_values.objects(value, "subtitles") or [Data()])[0]
     products = json_values.strings(value, "products")
     details = json_values.objects(value, "details")
@@ -123,7 +123,7 @@ def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem
     tree = LexborHTMLParser(decoded(cell))
     bodies = tree.css(".content-cell")
     if not bodies:
-        yield Skipped("activity page", "bad_record", "an entry without content", position)
+        yield Skipped("activity page", "bad_record", "the entry has no content", position)
         return
     links = bodies[0].css("a")
     lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
@@ -150,7 +150,7 @@ def _dated(lines: list[str], zone: tzinfo) -> tuple[int, str]:
     for at, line in enumerate(lines):
         with suppress(BadRecord):
             return at, parse_page_date(line, zone)
-    raise BadRecord("bad_date", "it has no date that can be read")
+    raise BadRecord("bad_date", "the entry has no readable date")
 
 
 def _details(tree: LexborHTMLParser, product: str) -> list[str]:
@@ -269,4 +269,4 @@ def _alike(zone: tzinfo) -> Iterator[str]:
 
 
 def _unknown() -> BadRecord:
-    return BadRecord("bad_date", "its date is written in a way that is not known")
+    return BadRecord("bad_date", "the date of the entry is written in an unknown way")

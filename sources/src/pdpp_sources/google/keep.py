@@ -80,7 +80,7 @@ def note_records(
     edited_at = _instant(value, "userEditedTimestampUsec")
     created_at = _instant(value, "createdTimestampUsec")
     if edited_at is None and created_at is None:
-        raise BadRecord("bad_date", "it has no time that can be read")
+        raise BadRecord("bad_date", "the note has no readable time")
     made = json_values.whole(value, "createdTimestampUsec")
     note_id = stable_id("note", made or PurePosixPath(member.name).stem)
     items = json_values.objects(value, "listContent")

@@ -40,7 +40,7 @@ def visit_records(element: Element) -> Iterator[SourceItem]:
     microseconds = json_values.whole(value, "time_usec")
     url = json_values.line(value, "url")
     if microseconds is None or url is None:
-        raise BadRecord("bad_record", "it has no time or no address")
+        raise BadRecord("bad_record", "the entry has no time or no address")
     visited_at = from_epoch(microseconds / 1_000_000)
     data: Data = {
         "id": stable_id("vis", microseconds, url),
@@ -58,7 +58,7 @@ def point_records(element: Element) -> Iterator[SourceItem]:
     value = element.value
     place = _ten_millionths(value)
     if place is None:
-        raise BadRecord("bad_record", "it has no coordinates")
+        raise BadRecord("bad_record", "the point has no coordinates")
     yield _point(_time(value), place, json_values.whole(value, "accuracy"), value, element.position)
 
 
@@ -100,7 +100,7 @@ def place_records(element: Element) -> Iterator[SourceItem]:
             _waypoints(activity),
         )
     else:
-        raise BadRecord("unknown_record_type", "it is neither a visit nor a movement")
+        raise BadRecord("unknown_record_type", "the entry is neither a visit nor a movement")
 
 
 def segment_records(element: Element) -> Iterator[SourceItem]:
@@ -133,7 +133,7 @@ def segment_records(element: Element) -> Iterator[SourceItem]:
     elif "timelinePath" in value:
         yield from _path(value, span[0], element.position)
     else:
-        raise BadRecord("unknown_record_type", "it is no visit, no movement and no path")
+        raise BadRecord("unknown_record_type", "the entry is not a visit, a movement or a path")
 
 
 def _path(value: Data, started_at: str, position: int) -> Iterator[SourceItem]:
@@ -149,7 +149,7 @@ def _point_or_reason(
     """One point of a way: a fault of it costs it alone. `begun` dates it where it says no time."""
     try:
         if place is None:
-            raise BadRecord("bad_record", "a point of a way has no coordinates")
+            raise BadRecord("bad_record", "a point of the path has no coordinates")
         says_time = begun is None or json_values.line(value, "time")
         observed_at = _time(value, "time") if says_time else from_epoch(begun or 0)
         yield _point(observed_at, place, accuracy, value, position)
@@ -162,7 +162,7 @@ def _frequent_place(value: Data, position: int) -> SourceItem:
     place = _degrees(value.get("placeLocation"))
     place_id = json_values.line(value, "placeId", "placeID")
     if place is None and place_id is None:
-        raise BadRecord("bad_record", "it has neither coordinates nor an id")
+        raise BadRecord("bad_record", "the place has neither coordinates nor an id")
     data: Data = {
         "id": stable_id("frq", place_id, repr(place)),
         "kind": _kind(value, "label"),
@@ -191,7 +191,7 @@ def _signal(value: Data, position: int) -> SourceItem:
     fix = json_values.inner(value, "position")
     place = _degrees(fix.get("LatLng") or fix.get("latLng"))
     if place is None:
-        raise BadRecord("unknown_record_type", "a signal without a position")
+        raise BadRecord("unknown_record_type", "the entry has no position")
     accuracy = json_values.whole(fix, "accuracyMeters")
     return _point(_time(fix, "timestamp"), place, accuracy, fix, position)
 
@@ -262,7 +262,7 @@ def _time(value: Data, name: str = "") -> str:
     spelled = f"{name}TimestampMs" if name else "timestampMs"
     milliseconds = json_values.whole(value, spelled if spelled in value else "timestampMs")
     if milliseconds is None:
-        raise BadRecord("bad_date", "it has no time that can be read")
+        raise BadRecord("bad_date", "the note has no readable time")
     return from_epoch(milliseconds / 1000)
 
 

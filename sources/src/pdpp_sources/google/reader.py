@@ -360,7 +360,7 @@ class _Reading:
         if kind in ("note", "photo", "album"):
             return one_record(member.name, member.offset, partial(self._alone, member, kind))
         if member.name in self._pages:
-            reason = message("the same note was read from its file of JSON")
+            reason = message("the same note was imported from its JSON file")
             return iter([Skipped(member.name, "duplicate", reason, member.offset)])
         head = member.head()
         if kind == "page" or _is_html(head):
@@ -398,7 +398,7 @@ class _Reading:
 def _whole(member: ExportMember) -> Data:
     """The one object of a file. Raises: BadRecord, MemberDamaged."""
     if member.size_bytes > LARGEST_LINE_BYTES:
-        raise BadRecord("too_large", "it is over 32 MB")
+        raise BadRecord("too_large", "the file is over 32 MB")
     with member.open() as stream:
         return parse_object(stream.read())
 

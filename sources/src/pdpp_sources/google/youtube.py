@@ -183,7 +183,7 @@ class _Table:
 
 def _subscription(_: _Table, cells: Sequence[str], position: int) -> Iterator[SourceItem]:
     if len(cells) < 3 or not _CHANNEL.fullmatch(cells[0]):
-        raise BadRecord("bad_record", "it names no channel")
+        raise BadRecord("bad_record", "the entry names no channel")
     yield _subscribed(cells[0], cells[2], cells[1], position)
 
 
@@ -204,7 +204,7 @@ def _playlist(_: _Table, cells: Sequence[str], position: int) -> Iterator[Source
     """Id, …, title and its language, two times, order, visibility; some have further columns."""
     at = _dated_at(cells)
     if at < 2 or not _PLAYLIST.fullmatch(cells[0]):
-        raise BadRecord("bad_record", "it is no playlist")
+        raise BadRecord("bad_record", "the entry is not a playlist")
     words = (cells[at - 2], cells[2] if at == _USUALLY_DATED_AT else None, cells[-1])
     times = (_instant(cells[at]), _instant(cells[at + 1]))
     yield _playlist_record(cells[0], words, times, position)
@@ -238,7 +238,7 @@ def _video(table: _Table, cells: Sequence[str], position: int) -> Iterator[Sourc
     if len(cells) < 2 or not _VIDEO.fullmatch(cells[0]):
         if table.is_old and len(cells) == 2 and not _TIME.fullmatch(cells[1]):
             return  # the names of the columns, which stand between the facts and the videos
-        raise BadRecord("bad_record", "it names no video")
+        raise BadRecord("bad_record", "the entry names no video")
     yield _listed(cells[0], (table.playlist, table.playlist_id), cells[1], position)
 
 
@@ -267,7 +267,7 @@ def _comment(_: _Table, cells: Sequence[str], position: int) -> Iterator[SourceI
     at = _TEXT_AT.get(len(cells))
     when = next((cell for cell in cells if _TIME.fullmatch(cell)), None)
     if at is None or when is None:
-        raise BadRecord("bad_record", "it is no comment")
+        raise BadRecord("bad_record", "the entry is not a comment")
     is_old = not _CHANNEL.fullmatch(cells[0])
     is_chat = len(cells) == 6
     own, video_id = cells[0 if is_old else 3], cells[at - 1]
@@ -283,7 +283,7 @@ def _comment(_: _Table, cells: Sequence[str], position: int) -> Iterator[SourceI
         "url": _watched_at(video_id) if video_id else None,
     }
     if data["commented_at"] is None:
-        raise BadRecord("bad_date", "its date cannot be read")
+        raise BadRecord("bad_date", "the date of the entry cannot be read")
     yield SourceRecord("youtube_comments", data, position)
 
 
@@ -336,7 +336,7 @@ def listed_records(member: ExportMember, element: Element) -> Iterator[SourceIte
         playlist = (_title_of(member), json_values.line(snippet, "playlistId"))
         yield _listed(video_id, playlist, published, element.position, title)
     else:
-        raise BadRecord("unknown_record_type", "it is of a kind that is not read")
+        raise BadRecord("unknown_record_type", "entries of this kind are not imported")
 
 
 def _title_of(member: ExportMember) -> str:

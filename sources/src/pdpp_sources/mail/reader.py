@@ -328,7 +328,9 @@ def _attachment_items(
     }
     if len(content) > LARGEST_BLOB_BYTES:
         limit = LARGEST_BLOB_BYTES // 1024 // 1024
-        reason = message("over %(most)s MB: recorded without its content", most=limit)
+        reason = message(
+            "the attachment is over %(most)s MB; it was recorded without its content", most=limit
+        )
         yield SourceRecord("attachments", data, position)
         yield Skipped("attachments", "attachment_too_large", reason, position)
         return

@@ -259,8 +259,8 @@ def rows_of_csv(member: ExportMember, form: CsvForm) -> Iterator[CsvRow]:
     left_to_pass, reread, torn_at = form.before + form.has_header, 0, -1
     if form.before:
         reason = plural(
-            "1 line stands before the names of the columns",
-            "%(num)s lines stand before the names of the columns",
+            "1 line before the column names was ignored",
+            "%(num)s lines before the column names were ignored",
             form.before,
         )
         yield CsvRow(at, (), "before_header", reason)

@@ -120,18 +120,21 @@ def tables_of(export: Export, member: ExportMember) -> list[Table]:
                 return list(_database_tables(database, export, member))
         except DatabaseUnreadable as unreadable:
             raise ExportUnreadable(
-                "The database is damaged, encrypted, or left in the middle of a change.",
+                "The database is damaged, encrypted, or in the middle of a change.",
                 unreadable.next_step,
             ) from None
     if found := form_of_json(head):
         found, parts = tables_of_json(member, found)
         if not parts:
-            raise ExportUnreadable("It holds no object that can be read.", "Look into it first.")
+            raise ExportUnreadable(
+                "This file contains no readable JSON object.",
+                "Open the file and check its content first.",
+            )
         return [Table(part, member, "json", export, json=found, part=part) for part in parts]
     form = form_of(head, is_called_table=True)
     if form is None:
         raise ExportUnreadable(
-            "It holds no rows of text.", "Save it as CSV (UTF-8), and import that."
+            "This file contains no rows of text.", "Save the table as CSV (UTF-8), and import that."
         )
     form = replace(form, charset=charset_of(member))
     return [Table(name, member, "csv", export, form=form)]
@@ -175,7 +178,8 @@ def _database_tables(
         rows_before += stored.row_count
     if not rows_before:
         raise ExportUnreadable(
-            "No table of this database holds a row that can be read.", "Look into it first."
+            "No table of this database contains a readable row.",
+            "Open the file and check its content first.",
         )
 
 
@@ -185,7 +189,9 @@ def left_out(export: Export, member: ExportMember) -> Iterator[Skipped]:
         return
     with opened(export, member) as database:
         for name, what in database.computed_names():
-            reason = message("a %(kind)s is computed, and not read", kind=what)
+            reason = message(
+                "a %(kind)s is computed from other data and was not imported", kind=what
+            )
             yield Skipped(printable(name), "unknown_record_type", reason, member.offset)
         for name in database.table_names():
             try:
@@ -207,7 +213,7 @@ def _database_rows(table: Table, stored: DatabaseTable) -> Iterator[TableRow | S
                     yield Skipped(
                         where,
                         "too_large",
-                        message("it holds a value over %(most)s MB", most=limit),
+                        message("the row contains a value over %(most)s MB", most=limit),
                         position,
                     )
                 else:
@@ -215,7 +221,7 @@ def _database_rows(table: Table, stored: DatabaseTable) -> Iterator[TableRow | S
                     yield TableRow(position, where, values)
                 position += 1
     except DatabaseUnreadable:
-        yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)
+        yield Skipped(table.name, "damaged_file", "the rest of the file cannot be read", position)
 
 
 def _cell(value: Cell) -> Json:

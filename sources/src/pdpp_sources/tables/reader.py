@@ -169,7 +169,9 @@ class FittedTable:
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
             if member.name not in {fit.table.member.name for fit in self._fits} | logs:
-                yield Skipped(member.name, "bad_record", "it holds no table", member.offset)
+                yield Skipped(
+                    member.name, "bad_record", "the file contains no table", member.offset
+                )
             yield from left_out(export, member)
             fits = [fit for fit in self._fits if fit.table.member.name == member.name]
             if fits and (form := fits[0].table.json):
@@ -304,7 +306,7 @@ class _Fit:
         """A report of columns that are too many."""
         if self.has_more_columns:
             reason = message(
-                "its columns beyond the first %(most)s are left out", most=str(MOST_COLUMNS)
+                "columns after the first %(most)s were left out", most=str(MOST_COLUMNS)
             )
             first = self.table.member.offset + self.table.rows_before
             yield Skipped(self.table.name, "too_large", reason, first)
@@ -321,7 +323,8 @@ class _Fit:
                 row.values.get(column.source_name)
             ):
                 reason = message(
-                    "a cell says that there is no value (NaN, N/A, a blank); it is kept empty"
+                    "some cells say that there is no value (NaN, N/A, a blank); "
+                    "these cells were imported as empty"
                 )
                 beside.append(Skipped(row.where, "no_value", reason, row.position))
             value = typed(row.values.get(column.source_name), column.spelling, zone)
@@ -344,7 +347,7 @@ class _Fit:
                 alike[row_id] = number
             return row_id if number == 1 else f"{row_id}.{number}"
         if value in (None, ""):
-            raise BadRecord("bad_record", "its key is empty")
+            raise BadRecord("bad_record", "the key of the row is empty")
         text = str(value)
         return text if len(text) <= 200 and text.isprintable() else stable_id("key", text)
 

@@ -167,13 +167,13 @@ def day_value(text: str, form: str, zone: tzinfo) -> str:
             return found.date().isoformat() if form == "yyyymmdd" else rendered(found, zone)
     stamp = _stamp(text)
     if stamp is None or text.isdecimal():
-        raise BadRecord("bad_date", "its date cannot be read")
+        raise BadRecord("bad_date", "the date of the entry cannot be read")
     day_first = bool(stamp.sign) and not form.startswith("month")
     month, day = (stamp.two, stamp.one) if day_first else (stamp.one, stamp.two)
     try:
         found_day = date(stamp.year, month, day)
     except ValueError:
-        raise BadRecord("bad_date", "its date cannot be read") from None
+        raise BadRecord("bad_date", "the date of the entry cannot be read") from None
     if DAY_FORMS[form] == "date":
         return found_day.isoformat()
     instant = datetime.combine(found_day, stamp.clock or time(), stamp.offset)

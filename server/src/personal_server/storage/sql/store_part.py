@@ -43,7 +43,10 @@ def writable(session: Session, subject_id: str, connection_id: str) -> str:
     """
     connector_key, status = require(session, subject_id, connection_id)
     if status == ConnectionStatus.REVOKED:
-        raise ConnectionNotWritable("This connection was revoked.")
+        raise ConnectionNotWritable("The owner blocked this account.")
     if connector_key == persons.CONNECTOR_KEY:
-        raise ConnectionNotWritable("Persons are worked out from the records of other connections.")
+        raise ConnectionNotWritable(
+            "The server computes persons from the records of other accounts, so "
+            "nothing can be written here."
+        )
     return connector_key

@@ -676,7 +676,7 @@ def translated() -> Generator[None, None, None]:
         yield
     except apsw.InterruptError:
         raise QueryTimeout(
-            "The read took too long. Narrow it with filters or a smaller limit.",
+            "The read took too long. Use filters or a smaller limit.",
             retry_after_seconds=1,
         ) from None
     except (apsw.FullError, apsw.ReadOnlyError) as error:
@@ -686,7 +686,7 @@ def translated() -> Generator[None, None, None]:
         error_code = getattr(error, "extendedresult", None)
         if error_code in _OF_READING:
             raise StorageUnavailable(
-                "The disk cannot be read. Look at its health; restore a backup if it is lost."
+                "The disk cannot be read. Check the disk; if it is lost, restore a backup."
             ) from error
         # where the index of the journal cannot grow, there is no space
         is_full = error_code == apsw.SQLITE_IOERR_SHMSIZE
@@ -706,7 +706,7 @@ def translated() -> Generator[None, None, None]:
         apsw.NoMemError,
     ) as error:
         raise StorageUnavailable(
-            "The store cannot be used now. Repeat the call shortly.", retry_after_seconds=1
+            "The database cannot be used now. Repeat the call shortly.", retry_after_seconds=1
         ) from error
 
 

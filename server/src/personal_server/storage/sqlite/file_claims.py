@@ -101,7 +101,9 @@ def claim_file(path: Path) -> int:
         os.close(descriptor)
         raise DatabaseInUse(
             "Another server already works on this data directory.",
-            next_step="Stop it by Ctrl-C where it was started, or by `pdpp service remove`; or name"
-            " another directory in PDPP_DATA_DIR.",
+            next_step=(
+                "Stop that server with Ctrl-C in its terminal, or with `pdpp service "
+                "remove`; or set PDPP_DATA_DIR to another directory."
+            ),
         ) from error
     return descriptor

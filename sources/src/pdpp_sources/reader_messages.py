@@ -206,7 +206,9 @@ class SaidByFile(Message):
 
 
 class End(Message):
-    """That was the last item."""
+    """That was the last item; `used_zone` where times without a zone were among them."""
+
+    used_zone: bool = False
 
 
 class Broken(Message):

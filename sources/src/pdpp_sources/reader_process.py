@@ -171,6 +171,7 @@ class ReaderProcess:
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
+        self.used_zone = False  # whether the last reading had times without a zone
 
     def __enter__(self) -> Self:
         self._child = self._started()
@@ -221,6 +222,7 @@ class ReaderProcess:
     def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
         """The items of a reading from a place on, read again behind what ended the process."""
         at, given, ends = start, 0, 0
+        self.used_zone = False
         while True:
             try:
                 for item in self._running().items(Read(reading.number, at), skip=given):
@@ -233,6 +235,7 @@ class ReaderProcess:
                     raise _too_costly() from None
                 self._find_again(reading)
             else:
+                self.used_zone = self._running().used_zone
                 return
 
     def text_of(
@@ -413,6 +416,7 @@ class _Child:
         self._replies = cast("IO[bytes]", self._process.stdout)
         self._ready: Ready | None = None
         self.is_idle = True
+        self.used_zone = False
 
     def __enter__(self) -> Self:
         return self
@@ -459,7 +463,7 @@ class _Child:
                 case SkippedItem():
                     item = _skipped(reply)
                 case End():
-                    self.is_idle = True
+                    self.is_idle, self.used_zone = True, reply.used_zone
                     return
                 case _:
                     raise _Ended(self._slate.place())

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
-from zoneinfo import ZoneInfo
 
 from pdpp_kernel.confinement import Limits, confine
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
@@ -23,6 +22,7 @@ from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts
 from pdpp_sources.common.resume_point import BOOKMARK, parse_place
 from pdpp_sources.common.source import SourceReader
+from pdpp_sources.common.times import NotedZone
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.outside_readers import OutsideReader, outside_readers
 from pdpp_sources.reader_messages import (
@@ -77,6 +77,7 @@ class ReaderWorker:
         self._opened = ExitStack()
         self._readings: tuple[Reading, ...] = ()
         self._faults: list[str] = []
+        self._zone = NotedZone("UTC")
 
     @cached_property
     def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
@@ -111,7 +112,8 @@ class ReaderWorker:
         self._opened.close()
         try:
             export = self._opened.enter_context(_export(request))
-            export = replace(export, zone=ZoneInfo(request.zone))
+            self._zone = NotedZone.no_cache(request.zone)
+            export = replace(export, zone=self._zone)
             self._readings = self._read_by(export, request)
         except ExportError as error:
             sentence, next_step = render_text(error.sentence), render_text(error.next_step)
@@ -171,7 +173,7 @@ class ReaderWorker:
                 send(self._replies, _skipped_item(item))
             else:
                 self._send_record(item)
-        send(self._replies, End())
+        send(self._replies, End(self._zone.was_used))
 
     def _send_record(self, record: SourceRecord) -> None:
         try:

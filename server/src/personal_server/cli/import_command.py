@@ -47,8 +47,10 @@ from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.cli.table_columns import columns_json, kinds_said, print_columns
 from personal_server.collecting.declarations import declare
+from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import (
     DAMAGE,
+    NOTED,
     Belongs,
     ImportPorts,
     ImportRun,
@@ -414,17 +416,28 @@ class _Path:
                 tally = survey(reading, declaration, show_place)
             return self._finished(reading, contents, tally, None, {})
         with opener() as ports:
-            declaration = declare(ports.store, reading.seen.declaration, ports.clock()).declaration
+            begun_ns = ports.clock()
+            declaration = declare(ports.store, reading.seen.declaration, begun_ns).declaration
             connection = connection_for(
                 ports, declaration, self.command.account, self._name, self.command.belongs
             )
+            target = {"connection_id": connection.connection_id, "name": connection.display_name}
             whole = self.command.options.replace
-            run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
-            tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
-            _read_texts(run, self.command.reader)
-            agreed = whole and tally.absent > 0 and self._may_delete(tally)
-            receipt = run.finish(deletes_absent=agreed)
-        target = {"connection_id": connection.connection_id, "name": connection.display_name}
+            try:
+                run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
+                tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
+                _read_texts(run, self.command.reader)
+                agreed = whole and tally.absent > 0 and self._may_delete(tally)
+                receipt = run.finish(deletes_absent=agreed)
+            except Exception:
+                forget_if_empty(
+                    ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
+                )
+                raise
+            if not tally.holds_any and forget_if_empty(
+                ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
+            ):
+                target, receipt = None, {}
         return self._finished(reading, contents, tally, target, receipt)
 
     def _may_delete(self, tally: ImportTally) -> bool:
@@ -453,9 +466,11 @@ class _Path:
                 print_columns(reading.seen.columns, console(), stored=stored)
             zone = self.command.wanted.zone
             change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
-            console().print(f"  times without a time zone were read as {zone}{change}")
+            if self.command.reader.used_zone:
+                console().print(f"  times without a time zone were read as {zone}{change}")
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
         facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
+        facts["times_without_zone"] = self.command.reader.used_zone
         if reading.seen.columns:
             facts["columns"] = columns_json(reading.seen.columns)
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
@@ -552,12 +567,19 @@ class ImportReport:
         """The first failure's own; else whether something was damaged."""
         if self.failures:
             return self.failures[0][1].exit_code
-        damaged = any(report["unfinished"] for report in self.reports)
+        damaged = any(report["unfinished"] for report in self.reports) or self._brought_nothing
         return (
             UNFINISHED
             if damaged or any(UNREADABLE & each.files.keys() for each in self.unread)
             else 0
         )
+
+    @property
+    def _brought_nothing(self) -> bool:
+        """Whether there was something to import, and not one record in it."""
+        streams = [each for report in self.reports for each in report["streams"].values()]
+        are_files = all("files" in report for report in self.reports)
+        return bool(self.reports) and are_files and not any(e["read"] for e in streams)
 
     def as_json(self) -> Data:
         """For programs; a lone failure looks like that of any command."""
@@ -665,7 +687,7 @@ def print_tally(
     if not any(e.read or e.texts for e in tally.streams.values()) and not tally.skipped_count:
         out.print("  No records of this source found.")
     for code, count, examples in _skipped(tally, refused):
-        out.print(plain(f"  skipped {count} × {code}"))
+        out.print(plain(f"  {'noted' if code in NOTED else 'skipped'} {count} × {code}"))
         shown = examples[:SHOWN_EXAMPLES]
         for each in shown:
             indented(f"{each.where}: {each.reason}", 4, out)
@@ -708,8 +730,11 @@ def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) 
         for code, count, examples in _skipped(tally, refused)
     ]
     unfinished = not DAMAGE.isdisjoint(each["code"] for each in skipped)
+    noted = [each for each in skipped if each["code"] in NOTED]
+    skipped = [each for each in skipped if each["code"] not in NOTED]
     span = {"earliest": tally.earliest, "latest": tally.latest}
-    return {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
+    found: Data = {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
+    return found | ({"noted": noted} if noted else {})
 
 
 def _skipped(

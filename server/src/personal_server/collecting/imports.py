@@ -45,7 +45,9 @@ BATCH_BYTES = 16 * 1024 * 1024
 BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 # What is told beside an entry that was read, or that is the same as another.
-BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header"})
+BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header", "ambiguous_dates"})
+# What is told of entries that were read all the same.
+NOTED = frozenset({"no_value", "ambiguous_dates"})
 # What was not read for what is wrong with it.
 DAMAGE = frozenset(
     {
@@ -483,6 +485,11 @@ class ImportTally:
     def is_complete(self) -> bool:
         """Whether every entry of the file was read, but for those that came twice."""
         return not self.skipped_count.keys() - BESIDE_ENTRIES
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether any record or text was read."""
+        return any(each.read or each.texts for each in self.streams.values())
 
     @property
     def absent(self) -> int:

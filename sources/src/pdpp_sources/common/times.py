@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 from pdpp_sources.common.errors import BadRecord
+
+
+class NotedZone(ZoneInfo):
+    """A zone that notes whether a time without a zone was read in it."""
+
+    was_used = False
+
+    def utcoffset(self, dt: datetime | None, /) -> timedelta | None:
+        """The offset then, which only a time of this zone asks for."""
+        self.was_used = self.was_used or dt is not None
+        return super().utcoffset(dt)
 
 
 def rendered(instant: datetime, zone: tzinfo = UTC) -> str:

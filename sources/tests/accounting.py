@@ -36,6 +36,7 @@ BESIDE = frozenset(
     {
         "missing_attachment",
         "attachment_too_large",
+        "bad_address",
         "unknown_rule",
         "agenda_cut",
         "unnamed_chat",

@@ -30,3 +30,22 @@ def test_a_byte_that_is_none_of_the_charset_named_costs_one_character() -> None:
 def test_utf_8_that_is_called_western_is_utf_8() -> None:
     assert decoded("naïve".encode(), "iso-8859-1") == "naïve"
     assert decoded("naïve".encode("cp1252"), "iso-8859-1") == "naïve"
+
+
+@pytest.mark.parametrize(
+    ("content", "charset", "text"),
+    [
+        ("日本".encode("euc_jp") + b"\xad\xa1", "euc-jp", "日本①"),
+        (b"\x1b$B-!\x1b(B", "iso-2022-jp", "①"),
+        (b"\x1b$BF|K\\\x1b(B", None, "日本"),
+        (b"\x1b$BF|\nK\\\x1b(B", "cp50221", "日\n本"),
+        (b"\x1b$BF|\x1b", "iso-2022-jp", "日"),
+        ("①".encode("cp932"), "x-sjis", "①"),
+        ("嘅".encode("big5hkscs"), "big5", "嘅"),
+        (b"\x8f\xff\xad", "euc-jp", "\ufffd\ufffd"),
+    ],
+)
+def test_letters_beyond_the_table_that_is_named_are_read(
+    content: bytes, charset: str | None, text: str
+) -> None:
+    assert decoded(content, charset) == text

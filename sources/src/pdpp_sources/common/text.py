@@ -8,6 +8,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from pdpp_kernel.source_item import Json
+from pdpp_sources.common import japanese
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 _STRAY = "personal-server-stray-byte"
@@ -21,7 +22,16 @@ _SUPERSETS = {
     "x-gbk": "gb18030",
     "ks_c_5601-1987": "cp949",
     "euc-kr": "cp949",
+    "ks_c_5601": "cp949",
+    "gb_2312-80": "gb18030",
+    "chinesebig5": "big5",
+    "x-big5": "big5",
+    "unicode-1-1-utf-7": "utf-7",
     "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "sjis": "cp932",
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
     "iso-8859-8-i": "iso-8859-8",
 }
 _WESTERN = frozenset({"cp1252", "windows-1252", "iso-8859-15", "latin1", "iso8859-1"})
@@ -57,6 +67,12 @@ def decoded(content: bytes, charset: str | None = None) -> str:
     What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
     """
     named = _codec(charset)
+    if named in japanese.ESCAPED or (b"\x1b$" in content and japanese.is_escaped_japanese(content)):
+        return printable(japanese.from_escaped(content))
+    if named in japanese.UNIX:
+        return printable(content.decode("euc_jp", japanese.NEC))
+    if named == "big5":
+        named = _wider_big5(content)
     for candidate in ("utf-8", named) if named in _WESTERN else (named, "utf-8"):
         try:
             return printable(content.decode(candidate))
@@ -68,6 +84,17 @@ def decoded(content: bytes, charset: str | None = None) -> str:
         except (LookupError, ValueError):
             pass
     return printable(content.decode("utf-8", _STRAY))
+
+
+def _wider_big5(content: bytes) -> str:
+    """The least of the tables of Big5 that has every letter: programs name the least of all."""
+    for candidate in ("big5", "cp950", "big5hkscs"):
+        try:
+            content.decode(candidate)
+        except UnicodeDecodeError:
+            continue
+        return candidate
+    return "big5"
 
 
 def _western(error: UnicodeError) -> tuple[str, int]:

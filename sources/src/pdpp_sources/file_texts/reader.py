@@ -12,7 +12,8 @@ from pdpp_sources.common.text import decoded, printable
 from pdpp_sources.file_texts import office, pdf, rtf
 from pdpp_sources.file_texts.calendar_text import read_calendar
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
-from pdpp_sources.mail.message import Headers, MailText, body_of, shown
+from pdpp_sources.mail.addresses import shown
+from pdpp_sources.mail.message import Headers, MailText, body_of
 
 MOST_LEVELS = 3  # of mails and what is attached to them in each other
 _HEAD_BYTES = 8192

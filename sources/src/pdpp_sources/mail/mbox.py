@@ -3,7 +3,8 @@
 A separator is a `From ` line after an empty line (or at the start) that has a clock time and a year
 and is followed by a header, or that has an address, a digit or one word and is followed by a header
 of mail: programs wrote every kind of date there, or none. One with the date of the format's own
-kind needs no empty line before it.
+kind, or with nothing at all, needs no empty line before it. One that Thunderbird quoted by mistake
+(`>From - `) separates where no date stands in it or the mark of Thunderbird's own mail follows.
 Memory holds one message; one beyond the limit is passed over, not loaded.
 """
 
@@ -17,7 +18,7 @@ from typing import BinaryIO
 CHUNK_BYTES = 1024 * 1024
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 _DATED = rb"[^\r\n]{0,400}?\d:\d\d[^\r\n]{0,400}?\b(?:19|20)\d\d\b[^\r\n]{0,100}"
-_UNDATED = rb"(?:[^\s]{1,400}[ \t]*|[^\r\n]{0,400}?[@\d][^\r\n]{0,400})"
+_UNDATED = rb"(?:[^\s]{0,400}[ \t]*|[^\r\n]{0,400}?[@\d][^\r\n]{0,400})"
 _ASCTIME = (
     rb"[^\r\n]{0,400}?\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct"
     rb"|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d [^\r\n]{0,20}?(?:19|20)\d\d[^\r\n]{0,20}"
@@ -33,13 +34,18 @@ _LINE = (
     rb"(?:" + _DATED + rb"\r?\n(?=" + _ANY_HEADER + rb")"
     rb"|" + _UNDATED + rb"\r?\n(?=" + _OF_MAIL + rb"))"
 )
-SEPARATOR = re.compile(rb"From (?i:" + _LINE + rb")")
+_QUOTED_SEPARATOR = (
+    rb">From - (?i:[ \t]*\r?\n(?=" + _OF_MAIL + rb")|" + _ASCTIME + rb"\r?\n(?=x-mozilla-status))"
+)
+SEPARATOR = re.compile(rb"From (?i:" + _LINE + rb")|" + _QUOTED_SEPARATOR)
 _BOUNDARY = re.compile(
     rb"\n(?:\r?\n(?=From (?i:"
     + _LINE
-    + rb"))|(?=From (?i:"
+    + rb")|"
+    + _QUOTED_SEPARATOR
+    + rb")|(?=From (?i:(?:"
     + _ASCTIME
-    + rb"\r?\n"
+    + rb"|[ \t]*)\r?\n"
     + _OF_MAIL
     + rb")))"
 )

@@ -5,30 +5,34 @@ from __future__ import annotations
 import binascii
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
-from email.errors import HeaderParseError
-from email.header import decode_header
+from email.errors import MessageError
 from email.message import Message
 from email.policy import compat32
-from email.utils import getaddresses, parsedate_tz
-from functools import lru_cache
+from email.utils import parsedate_tz
 from typing import cast
 
 from pdpp_sources.common.html_text import read_html
 from pdpp_sources.common.text import decoded, one_line, printable
+from pdpp_sources.mail.addresses import Address, parse_addresses
+from pdpp_sources.mail.encoded_words import decode_words
+from pdpp_sources.mail.raw_headers import decoded_raw, plainly_decoded, unfolded
 
 MAX_DEPTH = 40
-LONGEST_HEADER_CHARS = 32_000
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
 _ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
 _PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
+# behind words for programs that know no parts; the type of a part follows
+_PART_FOLLOWS = re.compile(rb"\n--([^\s\"]{1,70})[ \t]*\r?\nContent-[A-Za-z-]+:", re.IGNORECASE)
+_LONGEST_PREAMBLE_BYTES = 64 * 1024
+_FOLDED_BOUNDARY = re.compile(r'boundary\s*=\s*"([^"]*[\r\n][^"]*)"', re.IGNORECASE)
+_FOLDS = re.compile(r"\r?\n[ \t]+")
 _LARGE_BYTES = 4 * 1024 * 1024
 _BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
 _LONG_BYTES = 256 * 1024
-_FOLD = re.compile(r"\r?\n(?=[ \t])")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LONGEST_NUMBER = 18
 _SIGNATURE = "-- "
@@ -36,41 +40,47 @@ _PLACED = re.compile(r"\s*base64 of bytes (\d{1,9}) to (\d{1,9})\s*")
 _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A mailbox of somebody: what they are called, and where they are reached."""
-
-    name: str
-    email: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name} <{self.email}>" if self.name and self.email else self.name or self.email
-        )
-
-
 class Headers:
     """The header block of one message, read once, asked by lower-case name."""
 
     def __init__(self, message: Message) -> None:
-        self._values: dict[str, list[str]] = {}
+        self._message = message
+        self._written: dict[str, list[str]] = {}
         for name, value in message.raw_items():
-            self._values.setdefault(name.lower(), []).append(_unescaped(str(value)))
+            self._written.setdefault(name.lower(), []).append(unfolded(str(value)))
+        self._values = {name: [*map(self._read, all)] for name, all in self._written.items()}
+        for name in [each for each in self._values if each.startswith(">")]:
+            # an exporter quoted the line as if it stood in a text
+            self._values.setdefault(name.lstrip(">"), self._values[name])
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
+    @property
+    def quotes_from(self) -> bool:
+        """Whether an exporter quoted every line that begins with `From`, that of a header too."""
+        return ">from" in self._written
+
     def raw(self, name: str) -> str:
         """The first value as it stands, unfolded."""
         return self._values.get(name, [""])[0]
+
+    def identity(self, name: str) -> str:
+        """The same as it identifies a message, whatever is learned about reading its letters."""
+        return plainly_decoded(self._written.get(name, [""])[0])
 
     def text(self, name: str) -> str:
         """The first value for a person to read."""
         return one_line(decode_words(self.raw(name)), 2000)
 
     def addresses(self, name: str) -> list[Address]:
-        """Everybody named in all headers of that name."""
-        return [each for value in self._values.get(name, []) for each in _addresses(value)]
+        """Everybody named in all headers of that name; an entry may name no address."""
+        return [each for value in self._values.get(name, []) for each in parse_addresses(value)]
+
+    def _read(self, value: str) -> str:
+        if value.isascii() and "\x1b" not in value:
+            return value
+        return decoded_raw(value, self._message)
 
     def message_ids(self, name: str) -> list[str]:
         """The message ids in a header, without their brackets."""
@@ -98,44 +108,6 @@ class Headers:
         return next(filter(None, map(_instant, candidates)), None)
 
 
-def shown(addresses: Iterable[Address]) -> list[str]:
-    """Addresses as people write them."""
-    return [str(address) for address in addresses]
-
-
-def decode_words(value: str) -> str:
-    """Text with its encoded words decoded; if one cannot be, all stay as they are."""
-    if "=?" not in value or len(value) > LONGEST_HEADER_CHARS:
-        return printable(value)
-    try:
-        pieces = decode_header(value)
-    except HeaderParseError:
-        return printable(value)
-    return printable("".join(_piece(content, charset) for content, charset in pieces))
-
-
-def _piece(content: bytes | str, charset: str | None) -> str:
-    """A stretch of a header; the library gives what is not encoded as escaped Latin-1."""
-    if isinstance(content, str):
-        return content
-    if charset is None:
-        try:
-            return content.decode("raw-unicode-escape")
-        except UnicodeDecodeError:
-            return content.decode("latin-1")
-    return decoded(content, charset.partition("*")[0])
-
-
-@lru_cache(maxsize=8192)
-def _addresses(value: str) -> tuple[Address, ...]:
-    """The people of one header; the same few stand in most messages of a mailbox."""
-    return tuple(
-        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
-        for who, email in getaddresses([value])
-        if who or email
-    )
-
-
 def _instant(value: str) -> datetime | None:
     try:
         parts = parsedate_tz(value)
@@ -145,16 +117,6 @@ def _instant(value: str) -> datetime | None:
         return local - timedelta(seconds=parts[9] or 0)
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
-
-
-def _unescaped(value: str) -> str:
-    """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
-    unfolded = _FOLD.sub("", value) if "\n" in value else value
-    return unfolded if value.isascii() else _decoded_raw(unfolded)
-
-
-def _decoded_raw(value: str) -> str:
-    return decoded(value.encode("utf-8", "surrogateescape"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,17 +176,25 @@ class MailText:
         return b"base64 of bytes %d to %d\n" % (begin, end) + self._raw[end : found.end()]
 
 
-def body_of(text: MailText, message: Message, depth: int = 0) -> Body:
-    """Read a part of a message and everything below it."""
+def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = True) -> Body:
+    """Read a part of a message and everything below it.
+
+    Shapes: `speaks`: what the part says is the message's own text even if it bears a file's name,
+        as the whole of a message, the first part of several, and every version of one text do.
+    """
     body = Body()
     children = _children(message)
     if children is None or depth > MAX_DEPTH:
-        _read_leaf(text, message, body)
+        _read_leaf(text, message, body, speaks=speaks)
         return body
-    inner = [body_of(text, child, depth + 1) for child in children]
+    versions = message.get_content_subtype() == "alternative"
+    inner = [
+        body_of(text, child, depth + 1, speaks=speaks and (versions or number == 0))
+        for number, child in enumerate(children)
+    ]
     body.attachments = [each for one in inner for each in one.attachments]
     body.links = list(dict.fromkeys(link for one in inner for link in one.links))
-    if message.get_content_subtype() == "alternative":
+    if versions:
         # Of several versions of one text the plain one speaks, if it says anything.
         kinds = (child.get_content_type() for child in children)
         speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
@@ -241,14 +211,30 @@ def _children(message: Message) -> list[Message] | None:
 
 
 def _misnamed(message: Message) -> list[Message] | None:
-    """The parts of a message that announces another boundary than it uses."""
+    """The parts of a message that announces another boundary than it uses.
+
+    Programs fold the boundary itself, or put words before the first part and name another.
+    """
     content = _content(message)
-    found = _PART_BEGINS.match(content)
-    if found is None:
-        return None
-    head = b'Content-Type: multipart/mixed; boundary="' + found.group(1) + b'"\n\n'
-    parsed = message_from_bytes(head + content, policy=compat32)
-    return _inner(parsed) if parsed.is_multipart() else None
+    for boundary in _boundaries(message, content):
+        head = b'Content-Type: multipart/mixed; boundary="' + boundary + b'"\n\n'
+        parsed = message_from_bytes(head + content, policy=compat32)
+        if parsed.is_multipart():
+            return _inner(parsed)
+    return None
+
+
+def _boundaries(message: Message, content: bytes) -> Iterator[bytes]:
+    """What may stand between the parts: as announced, without its folds; else as it is used."""
+    announced = _FOLDED_BOUNDARY.search(str(message.get("content-type", "")))
+    if announced:
+        for joint in ("", " "):
+            folded = _FOLDS.sub(joint, announced[1]).encode("utf-8", "surrogateescape")
+            if b"--" + folded in content and b'"' not in folded:
+                yield folded
+    used = _PART_BEGINS.match(content) or _PART_FOLLOWS.search(content[:_LONGEST_PREAMBLE_BYTES])
+    if used:
+        yield used[1]
 
 
 def _inner(message: Message) -> list[Message]:
@@ -256,18 +242,22 @@ def _inner(message: Message) -> list[Message]:
     return [part for part in payload if isinstance(part, Message)]
 
 
-def _read_leaf(mail: MailText, part: Message, body: Body) -> None:
+def _read_leaf(mail: MailText, part: Message, body: Body, *, speaks: bool) -> None:
+    """The words of a part without parts, or its file; of named words that speak, both."""
     kind = part.get_content_type()
     filename = _filename(part)
-    attached = part.get_content_disposition() == "attachment" or filename is not None
-    if kind in ("text/plain", "text/html") and not attached:
+    sent_along = part.get_content_disposition() == "attachment"
+    is_text = kind in ("text/plain", "text/html") and not sent_along
+    if is_text and (speaks or filename is None):
         text = decoded(_content(part), _charset(part))
         if kind == "text/html":
             page = read_html(text)
             body.texts, body.links = [page.text], page.links
         else:
             body.texts = [_unflowed(text.replace("\r\n", "\n"), part).strip("\n\r\t ")]
-    elif part.get_content_maintype() != "multipart" or _content(part).strip():
+        if filename is None:
+            return
+    if part.get_content_maintype() != "multipart" or _content(part).strip():
         mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
         content = mail.decoded(part.get_payload())
         content = _content(part) if content is None else content
@@ -333,7 +323,8 @@ def _as_bytes(message: Message) -> bytes:
     """The message, or where it cannot be written again its headers."""
     try:
         return message.as_bytes(policy=compat32)
-    except (UnicodeError, LookupError, ValueError, TypeError):
+    except (UnicodeError, LookupError, ValueError, TypeError, MessageError):
+        # later patch releases refuse to write a header that holds a line end
         lines = "".join(f"{name}: {value}\n" for name, value in message.raw_items())
         return lines.encode("utf-8", "surrogateescape")
 
@@ -358,7 +349,7 @@ def _filename(part: Message) -> str | None:
         return None
     if name is None:
         return None
-    readable = one_line(decode_words(_decoded_raw(name)), 500)
+    readable = one_line(decode_words(plainly_decoded(name)), 500)
     return re.split(r"[/\\]", readable)[-1].strip(". ")[-255:] or None
 
 
@@ -366,4 +357,4 @@ def _give_raw_bytes_a_meaning(part: Message) -> None:
     """Names of files in 8-bit headers, which the library would replace by marks of doubt."""
     for name, value in list(part.raw_items()):
         if name.lower() in ("content-type", "content-disposition") and not str(value).isascii():
-            part.replace_header(name, _decoded_raw(str(value)))
+            part.replace_header(name, decoded_raw(str(value), part))

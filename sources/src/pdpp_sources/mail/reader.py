@@ -50,6 +50,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import or_none, printable
 from pdpp_sources.common.times import rendered
+from pdpp_sources.mail.addresses import Address, reads_as_nobody, shown
 from pdpp_sources.mail.mbox import (
     LARGEST_MESSAGE_BYTES,
     SEPARATOR,
@@ -57,14 +58,12 @@ from pdpp_sources.mail.mbox import (
     split_mbox,
 )
 from pdpp_sources.mail.message import (
-    Address,
     Attachment,
     Body,
     Headers,
     MailText,
     body_of,
     ends_early,
-    shown,
 )
 from pdpp_sources.mail.threads import thread_of
 
@@ -75,8 +74,11 @@ _HEADER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
+_QUOTED_FROM = re.compile(rb"^>(>*From)", re.MULTILINE)
 _NEWLINE = ord("\n")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
+_LENGTH = re.compile(rb"(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]+:)")
+_OF_ADDRESSES = ("from", "to", "cc", "bcc", "reply-to")
 _IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
 _MAILDIR = frozenset({"cur", "new", "tmp"})
 MESSAGES = StreamForm(
@@ -165,7 +167,7 @@ class MailSource:
     how_to_export = (
         "Gmail: takeout.google.com, choose Mail, download the zip. Thunderbird: copy the folder's "
         "file without extension from the profile. Apple Mail: Mailbox > Export Mailbox. Others: "
-        "any .mbox, Maildir folder or .eml files."
+        "any .mbox, Maildir folder, .eml or .emlx files."
     )
 
     def recognize(self, export: Export) -> Claim | None:
@@ -183,6 +185,7 @@ class MailSource:
 def _is_mail(head: bytes) -> bool:
     if SEPARATOR.match(head):
         return True
+    head = head[_length_line(head) :]
     block = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
     if not _HEADER_LINE.match(block):
         return False
@@ -214,11 +217,29 @@ def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
             for message in split_mbox(stream, member.offset + begin):
                 yield from _read_message(message, member)
         return
-    raw = None
+    raw, complete = None, True
     if member.size_bytes <= LARGEST_MESSAGE_BYTES:
         with member.open() as stream:
-            raw = stream.read()
-    yield from _read_message(RawMessage(member.offset, b"", raw), member)
+            raw, complete = _of_apple(stream.read())
+    yield from _read_message(RawMessage(member.offset, b"", raw, complete), member)
+
+
+def _length_line(head: bytes) -> int:
+    """How long the line is with which Apple Mail begins a message (`.emlx`): its length."""
+    found = _LENGTH.match(head)
+    return found.end() if found else 0
+
+
+def _of_apple(content: bytes) -> tuple[bytes, bool]:
+    """A message without Apple's length before it and its property list behind it.
+
+    Returns: also whether all of it is there.
+    """
+    found = _LENGTH.match(content)
+    if found is None:
+        return content, True
+    end = found.end() + int(found[1])
+    return content[found.end() : end], end <= len(content)
 
 
 def _read_message(found: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
@@ -240,6 +261,9 @@ def _read_message(found: RawMessage, member: ExportMember) -> Iterator[SourceIte
 
 def _mailbox_name(name: str) -> str:
     path = PurePosixPath(name)
+    if path.suffix.lower() == ".emlx":
+        boxes = (each.name for each in path.parents if each.suffix.lower() == ".mbox")
+        return next(boxes, path.parent.name or "Single messages").removesuffix(".mbox")
     if path.parent.name in _MAILDIR:
         return path.parent.parent.name or "Inbox"
     if path.suffix.lower() == ".eml":
@@ -257,6 +281,8 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
     text = MailText(raw)
     headers = Headers(text.message)
     record_id = _record_id(headers, raw)
+    if headers.quotes_from:
+        text = MailText(_QUOTED_FROM.sub(rb"\1", raw))
     body = body_of(text, text.message)
     sent_at = headers.sent_at(envelope)
     when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
@@ -264,9 +290,18 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
     data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
     data["thread_id"] = thread_id or record_id
     yield SourceRecord("messages", data, position, thread=links)
+    yield from _bad_addresses(headers, position)
     came_with = when | {"message_id": record_id, "subject": data["subject"]}
     for number, attachment in enumerate(body.attachments, 1):
         yield from _attachment_items(attachment, number, came_with, position)
+
+
+def _bad_addresses(headers: Headers, position: int) -> Iterator[Skipped]:
+    """Which address headers hold entries that are no addresses; these are kept as names."""
+    for name in _OF_ADDRESSES:
+        if any(map(reads_as_nobody, headers.addresses(name))):
+            reason = message("an entry of %(name)s names no address", name=name.title())
+            yield Skipped("messages", "bad_address", reason, position)
 
 
 def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
@@ -313,7 +348,7 @@ def _record_id(headers: Headers, raw: bytes) -> str:
     while end > begin and raw[end - 1] == _NEWLINE:
         end -= 1
     with memoryview(raw) as view, view[begin:end] as body:
-        return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
+        return stable_id("msg", *(headers.identity(name) for name in _IDENTIFYING), body)
 
 
 def _attachment_items(

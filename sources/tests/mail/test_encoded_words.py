@@ -1,6 +1,6 @@
 import pytest
 
-from pdpp_sources.mail.message import decode_words
+from pdpp_sources.mail.encoded_words import decode_words
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,9 @@ from pdpp_sources.mail.message import decode_words
         ("C:\\users =?utf-8?q?=C3=A4?=", "C:\\users ä"),
         ("=?iso-8859-1?q?=C3=A4?= named wrongly", "ä named wrongly"),
         ("=?utf-8?b?x?= broken", "=?utf-8?b?x?= broken"),
+        ("=?utf-8?b?x?= =?utf-8?q?=C3=A4?=", "=?utf-8?b?x?= ä"),
+        ("=?iso-2022-jp?b?GyRCLSEbKEI=?=", "①"),
+        ("=?UTF-8?Q?a?==?UTF-8?Q?b?=", "ab"),
     ],
 )
 def test_encoded_words_are_decoded(header: str, text: str) -> None:

@@ -1,0 +1,92 @@
+"""Headers as they stand in a file: folded, and in old or hasty mail with bytes above 127.
+
+Source: RFC 5322, section 2.2.3.  Bytes without a charset are UTF-8 if they can be, else of the
+charset that the message names elsewhere, else Chinese where they look so, else Western.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from email.message import Message
+
+from pdpp_sources.common.text import decoded
+from pdpp_sources.mail.encoded_words import ENCODED_WORD
+
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
+_CHARSET = re.compile(r"charset\s*=\s*\"?([A-Za-z0-9._:-]{2,40})", re.IGNORECASE)
+_MOST_PARTS_ASKED = 20
+_SAYS_NOTHING = frozenset(
+    [
+        "us-ascii",
+        "ascii",
+        "utf-8",
+        "utf8",
+        "iso-8859-1",
+        "latin-1",
+        "latin1",
+        "windows-1252",
+        "cp1252",
+        "unknown-8bit",
+    ]
+)
+_RUN = re.compile(rb"[\x80-\xff]+")
+_COMMON_CHINESE = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+\Z")
+_FEWEST_CHINESE_BYTES = 4
+
+
+def unfolded(value: str) -> str:
+    """A header on one line."""
+    return _FOLD.sub("", value) if "\n" in value else value
+
+
+def plainly_decoded(value: str) -> str:
+    """A header's bytes as UTF-8, else Western, whatever its message says."""
+    return value if value.isascii() else decoded(_bytes_of(value))
+
+
+def decoded_raw(value: str, message: Message) -> str:
+    """A header's bytes by what the message says of its charset."""
+    content = _bytes_of(value)
+    for charset in _hints(content, message):
+        try:
+            content.decode(charset)
+        except (LookupError, ValueError):
+            continue
+        return decoded(content, charset)
+    return decoded(content)
+
+
+def _hints(content: bytes, message: Message) -> Iterator[str]:
+    """Charsets to try, the likeliest first."""
+    yield "utf-8"
+    yield from (each for each in _named(message) if each not in _SAYS_NOTHING)
+    if _is_chinese(content):
+        yield "gb18030"
+
+
+def _named(message: Message) -> Iterator[str]:
+    """The charsets that a message names: in its types, then in the words of its headers."""
+    parts = [message]
+    for part in parts:
+        for name, value in part.raw_items():
+            if name.lower() == "content-type":
+                yield from (each.lower() for each in _CHARSET.findall(str(value)))
+        if part.is_multipart() and len(parts) < _MOST_PARTS_ASKED:
+            inner = part.get_payload()
+            parts += [each for each in inner if isinstance(each, Message)][:_MOST_PARTS_ASKED]
+    for _, value in message.raw_items():
+        for found in ENCODED_WORD.finditer(str(value)[:2000]):
+            yield found[1].partition("*")[0].lower()
+
+
+def _is_chinese(content: bytes) -> bool:
+    """Whether all bytes above 127 are pairs of the commonest letters of GBK, and some are."""
+    runs = _RUN.findall(content)
+    if sum(map(len, runs)) < _FEWEST_CHINESE_BYTES:
+        return False
+    return all(_COMMON_CHINESE.match(run) for run in runs)
+
+
+def _bytes_of(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")

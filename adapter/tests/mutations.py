@@ -15,7 +15,7 @@ import inspect
 import io
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -25,7 +25,7 @@ import hypothesis
 import pytest
 
 root = Path(__file__).resolve().parents[2]
-options = ("-x", "-q", "--noconftest", "--assert=plain", "-p", "no:cacheprovider")
+options = ("-q", "--tb=no", "--noconftest", "--assert=plain", "-p", "no:cacheprovider")
 plugins = (
     "--disable-plugin-autoload",
     "-p",
@@ -35,8 +35,12 @@ plugins = (
     "-p",
     "no:unraisableexception",
 )
+# Without a deadline: a mutant that dies because the machine is busy would count as noticed.
 hypothesis.settings.register_profile(
-    "mutations", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], database=None
+    "mutations",
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    database=None,
+    deadline=None,
 )
 
 
@@ -137,52 +141,93 @@ def _compiled(guard: Guard, tree: ast.Module) -> CodeType:
     )
 
 
-class Backend:
-    """What the tests of the adapter need of the shared fixtures."""
+class Trials:
+    """A run of pytest that collects some tests once, and runs them again for each mutant.
+
+    Rule: a mutant is done with at the first test that fails, and each test is set up anew.
+    """
+
+    def __init__(self, mutants: Sequence[Mutant]) -> None:
+        self._mutants = mutants
+        self._failed = False
+        self._seconds: dict[str, float] = {}
+        self.failed_unchanged = False
+        self.survivors: list[Mutant] = []
 
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """The loop they run on."""
+        """The loop that asynchronous tests run on: what they need of the shared fixtures."""
         return "asyncio"
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember that a test failed, and how long it took."""
+        self._failed = self._failed or report.failed
+        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0) + report.duration
 
-def notices(files: tuple[Path, ...]) -> bool:
-    """Whether a test of these files fails.  Raises: RuntimeError, where they did not run."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        ended = pytest.main([*options, *plugins, *map(str, files)], plugins=[Backend()])
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests on the functions as they are, then on each mutant."""
+        if session.testsfailed or not session.items:
+            return False  # pytest says that collection failed
+        self.failed_unchanged = self._notices(session)
+        # Most mutants die of a quick test, so the quick ones come first.
+        session.items.sort(key=lambda item: self._seconds.get(item.nodeid, 0))
+        if not self.failed_unchanged:
+            self.survivors = [mutant for mutant in self._mutants if self._survives(session, mutant)]
+        return True
+
+    def _survives(self, session: pytest.Session, mutant: Mutant) -> bool:
+        function = mutant.guard.function
+        kept = function.__code__
+        function.__code__ = mutant.code
+        try:
+            return not self._notices(session)
+        finally:
+            function.__code__ = kept
+
+    def _notices(self, session: pytest.Session) -> bool:
+        """Whether one of the tests fails."""
+        self._failed = False
+        for item in session.items:
+            renew: Callable[[], None] = getattr(item, "_initrequest")  # noqa: B009 - as reruns do
+            renew()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            if self._failed:
+                return True
+        return False
+
+
+def tried(files: tuple[Path, ...], mutants: Sequence[Mutant]) -> Trials:
+    """Run the tests of these files on each mutant.  Raises: RuntimeError, where none ran."""
+    trials, output = Trials(mutants), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        ended = pytest.main([*options, *plugins, *map(str, files)], plugins=[trials])
     if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise RuntimeError(f"pytest ended with {ended!r}: {said.getvalue()}")
-    return ended == pytest.ExitCode.TESTS_FAILED
+        raise RuntimeError(f"pytest ended with {ended!r}: {output.getvalue()}")
+    return trials
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether nobody notices a mutant."""
-    function = mutant.guard.function
-    kept = function.__code__
-    function.__code__ = mutant.code
-    try:
-        return not notices(mutant.guard.files)
-    finally:
-        function.__code__ = kept
-
-
-def main() -> int:
-    """Try every mutant; 1 when one survived."""
+def main(part: int = 0, of: int = 1) -> int:
+    """Try every mutant, or those of one part of the groups of tests; 1 when one survived."""
     hypothesis.settings.load_profile("mutations")
     from adapter.tests.guards import guards  # noqa: PLC0415 - the table imports this module
 
-    for files in sorted({guard.files for guard in guards}):
-        if notices(files):
+    groups: dict[tuple[Path, ...], list[Mutant]] = {}
+    for guard in guards:
+        groups.setdefault(guard.files, []).extend(mutants_of(guard))
+    count, survivors = 0, list[Mutant]()
+    for files in sorted(groups)[part::of]:
+        trials = tried(files, groups[files])
+        if trials.failed_unchanged:
             sys.stdout.write(f"fails without any mutant: {', '.join(map(str, files))}\n")
             return 1
-    mutants = [mutant for guard in guards for mutant in mutants_of(guard)]
-    survivors = [mutant for mutant in mutants if survives(mutant)]
+        count += len(groups[files])
+        survivors += trials.survivors
     for mutant in survivors:
         sys.stdout.write(f"survived: {mutant}\n")
-    sys.stdout.write(f"{len(mutants)} checks removed one by one, {len(survivors)} unnoticed\n")
+    sys.stdout.write(f"{count} checks removed one by one, {len(survivors)} unnoticed\n")
     return 1 if survivors else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import pdpp_mcp_server
 from adapter.tests.guards import beside, guards
 from adapter.tests.mutations import mutants_of
 
+PARTS = 4  # so that several workers share them
 sources = Path(pdpp_mcp_server.__file__).parent
 
 
@@ -35,8 +38,9 @@ def test_each_guard_has_checks_to_take_out() -> None:
     assert [guard.name for guard in guards if not list(mutants_of(guard))] == []
 
 
-def test_without_any_one_check_a_test_fails() -> None:
-    command = [sys.executable, "-m", "adapter.tests.mutations"]
+@pytest.mark.parametrize("part", range(PARTS))
+def test_without_any_one_check_a_test_fails(part: int) -> None:
+    command = [sys.executable, "-m", "adapter.tests.mutations", str(part), str(PARTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith(" removed one by one, 0 unnoticed\n")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -43,9 +42,10 @@ SEEN = {
 }
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    """Notes, of which the planner knows what is frequent: a fiftieth is calm."""
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlRecordStore]:
+    """Notes, of which the planner knows what is frequent: a fiftieth is calm.  Nobody writes."""
+    tmp_path = tmp_path_factory.mktemp("dialect")
     with (
         schema() as name,
         closing(PostgresDatabase(server().url(), tmp_path, name)) as database,
@@ -91,11 +91,11 @@ def test_a_value_of_hidden_records_changes_no_plan(store: SqlRecordStore, name: 
 
 @pytest.mark.parametrize(("name", "seen"), SEEN.items())
 def test_passages_are_looked_up_where_visible_records_stand(
-    store: SqlRecordStore, name: str, seen: Scope
+    store: SqlRecordStore, monkeypatch: pytest.MonkeyPatch, name: str, seen: Scope
 ) -> None:
     """Never all of a table, and of few records never all of a field."""
     with store.snapshot() as snapshot:
-        explained = _explaining(snapshot.session)
+        explained = _explaining(snapshot.session, monkeypatch)
         found = snapshot.nearest(MeaningPlan((seen,), vector_of("dog"), "tiny", {}))
     assert found.records
     plans = [plan for sql, plan in explained if " passage_signs b" in sql]
@@ -130,7 +130,7 @@ def test_lines_are_looked_up_for_what_holds_words(
     """By plans that know no value, too, as statements have that stay prepared."""
     monkeypatch.setattr(source_tables, "MOST_READ", 3)
     with store.snapshot() as snapshot:
-        found = _noted(snapshot.session)
+        found = _noted(snapshot.session, monkeypatch)
         ASKED[asked](snapshot, SEEN[name])
         plans = [_general_plan(snapshot.session, sql) for sql in found if " f " in sql]
     assert plans
@@ -141,7 +141,7 @@ def test_lines_are_looked_up_for_what_holds_words(
             assert is_by_limit or is_end or "Index Cond: (id = " in after.split("->")[0], plan
 
 
-def _noted(session: Any) -> list[str]:
+def _noted(session: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The statements that a session is asked from now on."""
     noted, rows, several = list[str](), session.rows, session.several
 
@@ -153,7 +153,8 @@ def _noted(session: Any) -> list[str]:
         noted.extend(sql for sql, _ in asked)
         return several(asked)
 
-    session.rows, session.several = one, all_of_them
+    monkeypatch.setattr(session, "rows", one)
+    monkeypatch.setattr(session, "several", all_of_them)
     return noted
 
 
@@ -166,10 +167,11 @@ def _general_plan(session: Any, sql: str) -> str:
     connection.execute(b"SET LOCAL plan_cache_mode TO force_generic_plan")
     connection.execute(b"PREPARE " + name + b" AS " + translated)
     lines = connection.execute(b"EXPLAIN (COSTS OFF) EXECUTE " + name + nulls).fetchall()
+    connection.execute(b"DEALLOCATE " + name)  # a later test may be given this connection
     return "\n".join(line[0] for line in lines)
 
 
-def _explaining(session: Any) -> list[tuple[str, str]]:
+def _explaining(session: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Each statement that a session is asked from now on, with how it was answered."""
     explained, rows = list[tuple[str, str]](), session.rows
 
@@ -178,5 +180,5 @@ def _explaining(session: Any) -> list[tuple[str, str]]:
         explained.append((sql, "\n".join(line[0] for line in lines)))
         return rows(sql, params)
 
-    session.rows = noted
+    monkeypatch.setattr(session, "rows", noted)
     return explained

@@ -22,8 +22,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from bench.hostile_corpus import HostileFile, hostile_files
 from bench.site import Site
+from sources.tests.hostile_corpus import HostileFile, hostile_files
 
 MOST_MB = 300
 MOST_SECONDS = 600

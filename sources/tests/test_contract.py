@@ -9,18 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
-from pdpp_kernel.values import ValueKind
 from pdpp_sources.common.export import open_export
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.registry import SOURCES, reading_as, readings
-from personal_server.domain.declaration_document import parse_declaration
 from sources.tests.reading import read_if_known, read_path
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import Files, as_folder, as_zip
 
-BY_NAME = (PersonForm.ADDRESS, PersonForm.WRITTEN)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda each: each.connector_key)
 modest = settings(
     max_examples=25,
@@ -145,16 +141,3 @@ def test_it_says_how_to_get_the_export_and_what_the_streams_are(
     for stream in fitted(source, path).declaration["streams"]:
         assert stream["display"]["label"]
         assert stream["display"]["detail"]
-
-
-@every_source
-def test_its_declaration_is_valid(source: SourceReader, tmp_path: Path) -> None:
-    declared = parse_declaration(fitted(source, as_folder(specimen(source), tmp_path)).declaration)
-    assert declared.connector_key.startswith(source.connector_key)
-    for stream in declared.streams.values():
-        more = {name for p in stream.properties.values() for name in (p.label_field, p.mark_field)}
-        assert all(stream.properties[name].kind is ValueKind.STRING for name in more if name)
-        for field in stream.person_fields:
-            named = [field.named_by, *([field.field] if field.form in BY_NAME else [])]
-            found = [stream.properties[name] for name in named if name]
-            assert all(each.is_caseless for each in found if each.kind is ValueKind.STRING)

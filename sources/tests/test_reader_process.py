@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.hostile_attachments import ATTACHED
-from bench.hostile_corpus import HostileFile, hostile_files
 from pdpp_kernel.confinement import MB, Limits
 from pdpp_kernel.source_item import FileText, Skipped, SourceItem, SourceRecord, TextState
 from pdpp_sources.common.errors import ExportError
 from pdpp_sources.common.resume_point import Place
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
+from sources.tests.hostile_attachments import ATTACHED
+from sources.tests.hostile_corpus import HostileFile, hostile_files
 from sources.tests.reading import check_blobs, read_path
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.documents import DOCX, PDF

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -120,3 +121,32 @@ def test_a_change_that_names_no_file_is_found() -> None:
     (row,) = changes(table)
     assert row == "| a thing | somewhere |"
     assert named(row) == set()
+
+
+IMPORTABLE = {
+    "kernel": {"kernel", "pdpp_kernel"},
+    "sources": {"kernel", "pdpp_kernel", "sources", "pdpp_sources"},
+}
+OURS = {"pdpp_kernel", "pdpp_sources", "pdpp_mcp_server", "personal_server"} | {
+    folder.name for folder in ROOT.iterdir() if folder.is_dir()
+}
+
+
+def imported(path: Path) -> set[str]:
+    """The first names of all modules that a file imports."""
+    nodes = list(ast.walk(ast.parse(read(path))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("part", IMPORTABLE)
+def test_the_tests_of_a_part_stand_on_it_and_what_is_below(part: str) -> None:
+    """`make test-readers` runs them where nothing else is installed."""
+    allowed = IMPORTABLE[part]
+    strays = {
+        f"{short(path)}: {name}"
+        for path in (ROOT / part / "tests").rglob("*.py")
+        for name in imported(path) & OURS - allowed
+    }
+    assert sorted(strays) == []

@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.hostile_attachments import ATTACHED
+from sources.tests.hostile_attachments import ATTACHED
 
 MB = 1024 * 1024
 

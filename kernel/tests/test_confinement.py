@@ -93,7 +93,7 @@ def test_it_lives_longer_than_the_thread_that_started_it() -> None:
     [(child, native)] = started
     while Path(f"/proc/self/task/{native}").exists():  # joined, it may take a moment more
         pass
-    assert child.communicate("rain\n", timeout=60)[0] == "heard rain\n"
+    assert child.communicate("rain\n", timeout=240)[0] == "heard rain\n"
 
 
 STARTING = f"""
@@ -115,7 +115,7 @@ def test_it_ends_with_the_process_that_started_it_though_it_is_busy() -> None:
         assert starting.stdout is not None
         assert [starting.stdout.readline() for _ in range(2)] == ["ready\n", "heard rain\n"]
         # what it prints is at its end when nobody is left who could print
-        assert starting.communicate("end\n", timeout=60)[0] == ""
+        assert starting.communicate("end\n", timeout=240)[0] == ""
 
 
 ASKED_OF_IMAGES = """
@@ -129,5 +129,5 @@ print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0,
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked")
 def test_neither_a_file_nor_a_program_gets_the_memory() -> None:
     asked = [sys.executable, "-c", ASKED_OF_IMAGES]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=240)
     assert said.stdout.strip() == "(0, 0) 0"

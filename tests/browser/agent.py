@@ -61,7 +61,7 @@ class Agent:
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[ClientSession]:
         async with (
-            httpx2.AsyncClient(auth=self.auth, timeout=60) as http,
+            httpx2.AsyncClient(auth=self.auth, timeout=240) as http,
             streamable_http_client(self.url, http_client=http) as (reading, writing, *_),
             ClientSession(reading, writing) as session,
         ):

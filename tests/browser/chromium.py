@@ -16,7 +16,7 @@ import uvicorn
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 def is_installed() -> bool:

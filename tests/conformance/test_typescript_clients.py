@@ -152,7 +152,7 @@ def test_both_libraries_verify_what_is_delivered_also_while_a_secret_is_rotated(
     [file] = (cache / "clients").glob("*.json")
     credential = json.loads(file.read_text(encoding="utf-8"))["credential"]
     bearer = {"Authorization": f"Bearer {credential['access_token']}"}
-    with receiving() as (url, arrived), httpx2.Client(headers=bearer, timeout=60) as client:
+    with receiving() as (url, arrived), httpx2.Client(headers=bearer, timeout=240) as client:
         subscriptions = f"{served.origin}/v1/event-subscriptions"
         made = client.post(subscriptions, json={"callback_url": url}).raise_for_status().json()
         mine = f"{subscriptions}/{made['subscription_id']}"

@@ -63,7 +63,7 @@ class ProxiedServer(ServedProcess):
             base_url=f"https://127.0.0.1:{self.public_port}",
             headers={"Host": f"{NAME}:{self.public_port}", **headers},
             verify=False,
-            timeout=30,
+            timeout=240,
             event_hooks={"request": [_name_server]},
         )
 

@@ -907,7 +907,7 @@ def all_asked(home: Home, *, with_mail: bool) -> Generator[Outcome]:
     wire = StdioWire(
         ["--cache-root", str(home.cache), "--provider-url", home.origin], environment()
     )
-    with httpx2.Client(base_url=home.origin, headers=headers, timeout=60) as http:
+    with httpx2.Client(base_url=home.origin, headers=headers, timeout=240) as http:
         facts, known = facts_of(http), dict[str, Json]()
         wire.exchange(*greeting_request("2025-11-25"))
         schema = wire.exchange("tools/call", {"name": "schema", "arguments": {}})

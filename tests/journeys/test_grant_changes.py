@@ -53,7 +53,7 @@ def pdpp(served: ServedProcess, *arguments: str) -> str:
         env={**kept, **where, **served.environ},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -53,7 +53,7 @@ class Home:
             env=self.environ,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=240,
             check=False,
         )
         assert done.returncode == code, done.stderr
@@ -158,7 +158,7 @@ async def test_an_agent_reads_the_slice_over_stdio(served: Home, mode: str) -> N
 async def test_an_agent_reads_the_same_over_http(served: Home, mode: str) -> None:
     headers = {"Authorization": f"Bearer {served.token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=headers, timeout=240) as http,
         Client(
             streamable_http_client(f"{served.origin}/mcp", http_client=http), mode=mode
         ) as client,

@@ -41,7 +41,7 @@ async def over_stdio(served: Home, **told: Any) -> AsyncGenerator[Client]:
 async def over_http(served: Home, **told: Any) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {served.token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=headers, timeout=240) as http,
         Client(streamable_http_client(f"{served.origin}/mcp", http_client=http), **told) as client,
     ):
         yield client

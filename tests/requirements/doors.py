@@ -45,7 +45,7 @@ origin = "http://127.0.0.1:7662"
 token = "pdpp_at_client"
 door_names = ("memory", "http-2025", "http-2026", "stdio")
 eras = {"http-2025": "2025-11-25", "http-2026": "2026-07-28"}
-wait_seconds = 30.0
+wait_seconds = 240.0  # a second or two, but on a machine that is busy with much else
 raw_result: Any = TypeAdapter(dict[str, Any])
 
 

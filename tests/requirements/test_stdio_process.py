@@ -64,7 +64,7 @@ def start(root: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
         env=environment(**env),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
 

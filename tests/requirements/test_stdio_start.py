@@ -106,7 +106,7 @@ def test_the_cache_is_that_of_the_working_directory_by_default(
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=240,
             check=False,
         )
         assert ended.returncode == code
@@ -124,7 +124,7 @@ def test_a_cache_that_points_elsewhere_is_not_used(tmp_path: Path, provider: Pro
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (78, "")
@@ -178,7 +178,7 @@ def test_an_address_that_cannot_be_meant_is_a_usage_error(tmp_path: Path, url: s
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (64, "")

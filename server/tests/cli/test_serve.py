@@ -57,7 +57,7 @@ def pdpp(machine: Mapping[str, str]) -> Pdpp:
             env={**machine, **changes},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
 

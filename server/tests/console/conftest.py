@@ -16,3 +16,9 @@ def house() -> Household:
 @pytest.fixture
 def browser(house: Household) -> Browser:
     return house.signed_in()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts beside a list are given up after a fifth of a second: here a busy machine has more."""
+    monkeypatch.setattr("personal_server.console.browse.FIGURES_SECONDS", 60.0)

@@ -101,7 +101,7 @@ class Machine:
     def get(self, path: str, token: str) -> tuple[int, Any]:
         """What the server answers: status and JSON."""
         answer = httpx2.get(
-            f"{self.origin}{path}", headers={"Authorization": f"Bearer {token}"}, timeout=60
+            f"{self.origin}{path}", headers={"Authorization": f"Bearer {token}"}, timeout=240
         )
         return answer.status_code, answer.json()
 

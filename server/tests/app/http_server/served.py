@@ -35,7 +35,7 @@ SECONDS = 30
 START_SECONDS = 120  # a second or two, but on a machine that is busy with much else
 PAYMENTS = "/v1/streams/transactions/records?limit=1"
 # Each call has a connection of its own, as its server may have been killed since the last one.
-CALLER = httpx2.Client(timeout=60, limits=httpx2.Limits(max_keepalive_connections=0))
+CALLER = httpx2.Client(timeout=240, limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 def command(*arguments: str) -> list[str]:

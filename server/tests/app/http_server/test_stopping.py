@@ -62,7 +62,7 @@ def test_a_process_that_is_killed_has_noted_the_first_use_of_a_token(served: Ser
 
     assert used() == []
     assert served.get(PAYMENTS, served.client_token).status_code == 200
-    until(used, seconds=20)
+    until(used, seconds=120)
     served.stop(signal.SIGKILL)
     assert len(used()) == 1
 

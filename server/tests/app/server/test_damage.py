@@ -70,7 +70,7 @@ async def hosted(served: ServedProcess) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {served.client_token}"}
     url = f"{served.origin}/mcp"
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=headers, timeout=240) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield client

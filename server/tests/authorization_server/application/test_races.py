@@ -103,7 +103,7 @@ def racers(server: Any, tmp_path: Path) -> Generator[Racers]:
         assert _line(process) == "ready\n"
     yield Racers(processes)
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
 
 
 async def test_one_code_gives_tokens_once_and_its_replay_ends_them(

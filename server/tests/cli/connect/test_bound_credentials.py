@@ -157,7 +157,7 @@ def test_a_stolen_cache_is_worth_nothing_without_the_key(desk: Desk) -> None:
         env=environment(HOME=str(desk.folder / "thief")),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (78, "")

@@ -19,7 +19,7 @@ from server.tests.storage.worlds import furnish, note, write
 from tests.postgresql import schema, server
 
 Two = tuple[SearchableDatabase, SearchableDatabase]
-ENOUGH_SECONDS = 20.0
+ENOUGH_SECONDS = 120.0
 
 
 @contextmanager

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -74,6 +74,22 @@ $(WEIGHTS)/made.stamp: server/tests/semantics/weights.txt server/tests/semantics
 
 test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
 	$(BIN)/pytest $(TOGETHER) $(AGAIN)
+
+test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take long and prove little more
+	$(BIN)/pytest $(TOGETHER) -m long $(AGAIN)
+
+# What reads files stands on the standard library, which differs: each Python has an environment of
+# its own, with the kernel and the sources alone.
+READERS_PYTHON ?= $(PYTHON)
+READERS = .cache/readers/$(shell $(READERS_PYTHON) -c "import platform as p; print(p.python_implementation(), p.python_version(), sep='-')")
+READERS_NEED := requirements/build.txt requirements/readers.txt
+test-readers: ## The tests of kernel and sources on another Python: make test-readers READERS_PYTHON=python3.13
+	@test -f $(READERS)/made.stamp && ! find $(READERS_NEED) -newer $(READERS)/made.stamp | grep -q . || { \
+	  $(READERS_PYTHON) -m venv --clear $(READERS) \
+	  && $(READERS)/bin/pip install --quiet --require-hashes $(READERS_NEED:%=-r %) \
+	  && $(READERS)/bin/pip install --quiet --no-deps --no-build-isolation --editable ./kernel --editable ./sources \
+	  && touch $(READERS)/made.stamp; }
+	$(READERS)/bin/python -m pytest $(TOGETHER) --confcutdir=sources -p tests.reruns -p no:cacheprovider $(AGAIN) kernel/tests sources/tests
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
 ON_BOTH := server/tests/app/server server/tests/authorization_server server/tests/granting tests/requirements \

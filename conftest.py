@@ -5,31 +5,40 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin"]
+pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
     pytest_plugins.append("tests.on_postgresql")
 
 LONG_SECONDS = 900
 # These drive a browser, foreign programs or thousands of cases for minutes, beside other tests.
 LONG = (
-    "tests/browser",
-    "tests/conformance",
-    "tests/crash",
-    "tests/deploy",
-    "tests/generated_clients",
-    "tests/journeys",
-    "tests/properties",
+    "tests/browser/test_accessibility.py",
+    "tests/browser/test_authorization_scenarios.py",
+    "tests/browser/test_pages.py",
+    "tests/browser/test_walk.py",
+    "tests/conformance/test_server_scenarios.py",
+    "tests/conformance/test_typescript_clients.py",
+    "tests/crash/test_kill.py",
+    "tests/deploy/test_wheel.py",
+    "tests/generated_clients/test_generated_clients.py",
+    "tests/journeys/test_main_job.py",
+    "tests/journeys/test_questions.py",
+    "tests/journeys/test_readme.py",
+    "tests/properties/test_any_query.py",
+    "tests/properties/test_lifecycles.py",
     "tests/requirements/test_mutations.py",
-    "tests/soak",
-    "tests/torture",
+    "tests/soak/test_soak.py",
+    "tests/torture/test_failover.py",
+    "tests/torture/test_following.py",
+    "tests/torture/test_torture.py",
 )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let long tests have more than the time of every other; a mark of their own comes first."""
-    long = [Path(config.rootpath, name) for name in LONG]
+    long = {Path(config.rootpath, name) for name in LONG}
     for item in items:
-        if not item.get_closest_marker("timeout") and any(map(item.path.is_relative_to, long)):
+        if not item.get_closest_marker("timeout") and item.path in long:
             item.add_marker(pytest.mark.timeout(LONG_SECONDS))
 
 

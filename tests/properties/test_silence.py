@@ -19,6 +19,7 @@ from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
 from tests.properties.comparing import apply, authority, furnish
 from tests.properties.reference import Json, Reader, same
+from tests.properties.sizes import long_after
 from tests.properties.stores import open_store
 from tests.properties.worlds import TokenSpec, World, make_token, make_world
 
@@ -27,7 +28,7 @@ NAMED = os.getenv("PDPP_SILENCE_STORES", "")
 STORES = (NAMED or "sqlite,postgres").split(",")
 # Where no store is named most worlds are seen by the quicker one.
 CASES = [
-    (kind, seed)
+    pytest.param(kind, seed, marks=long_after(seed, WORLDS, "PDPP_SILENCE_WORLDS"))
     for kind in STORES
     for seed in range(WORLDS if NAMED or kind == "sqlite" else -(-WORLDS // 60))
 ]

@@ -13,6 +13,8 @@ from tests.overheard import EVENTS, LISTENERS, Answer
 from tests.reached.rows import Row, row_of, unreached
 
 REACHED: set[Row] = set()
+ALL_BUT_LONG = "not long"
+"""What `pyproject.toml` leaves out of every run that does not say otherwise."""
 
 
 def listen(answer: Answer) -> None:
@@ -56,5 +58,6 @@ def pytest_terminal_summary(
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    chosen = config.option.keyword or config.option.markexpr or config.option.collectonly
+    is_marked = config.option.markexpr not in ("", ALL_BUT_LONG)
+    chosen = config.option.keyword or is_marked or config.option.collectonly
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen

@@ -5,7 +5,8 @@ Rule: they heed signals, whatever this process ignores; and none outlives whoeve
 A shell that starts a command in the background has SIGINT ignored in it and in all that it starts,
 `nohup` has SIGHUP, and a server leaves an ignored signal ignored.  So where this process ignores
 one, a program is started by way of a Python that restores it and becomes that program: its process
-id, its files and its environment stay the same.
+id, its files and its environment stay the same.  Another user than this one may not run this
+Python, which lies in somebody's home; what becomes that user, starts by way of `env`.
 """
 
 from __future__ import annotations
@@ -41,8 +42,15 @@ def started(
 ) -> subprocess.Popen[Any]:
     """Start a program that heeds signals; `options` are those of `subprocess.Popen`."""
     ignored = any(signal.getsignal(number) is signal.SIG_IGN for number in HEEDED)
-    restoring = [sys.executable, "-I", "-S", "-c", _RESTORING] if ignored else []
+    restoring = _restoring(is_other_user="user" in options) if ignored else []
     return subprocess.Popen([*restoring, *map(str, command)], text=text, **options)
+
+
+def _restoring(*, is_other_user: bool) -> list[str]:
+    """What starts a program with its signals heeded: the words before the program's own."""
+    if is_other_user:
+        return ["/usr/bin/env", "--default-signal"]
+    return [sys.executable, "-I", "-S", "-c", _RESTORING]
 
 
 def stop(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import signal
 import subprocess
 import sys
@@ -42,6 +43,23 @@ def test_a_program_heeds_what_its_parent_ignores(number: int) -> None:
         assert process.stderr.readline() == "[False, False, False, False]\n"
         stopped(process, number)
     assert process.returncode in (-number, 1)  # Python ends by an exception at SIGINT
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@pytest.mark.parametrize("number", HEEDED)
+def test_a_program_of_another_user_heeds_it_too(number: int) -> None:
+    """Who may run no Python that lies in this user's home."""
+    with ignoring(number):
+        process = started(
+            ["/bin/sh", "-c", "echo >&2; exec sleep 600"],
+            stderr=subprocess.PIPE,
+            text=True,
+            user="nobody",
+        )
+        assert process.stderr is not None
+        assert process.stderr.readline() == "\n"
+        stopped(process, number)
+    assert process.returncode == -number
 
 
 def test_a_program_that_does_not_end_is_killed_and_the_test_fails() -> None:

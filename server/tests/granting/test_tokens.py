@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from pdpp_kernel.oauth_errors import InvalidGrantCode
 from personal_server.consent.credentials import secret_hash
+from personal_server.consent.unusual_reading import said_of
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
-from personal_server.granting.retention import sweep
-from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.granting.tokens import Issued, Refresh, Rotating, network_near
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import (
     AuditRow,
     FamilyRow,
     GrantRow,
+    ReadingAlarmRow,
     RefreshTokenRow,
     TokenRow,
 )
@@ -41,8 +43,9 @@ def uses(bench: Any) -> TokenUses:
 def rotate(bench: Any, uses: TokenUses) -> Any:
     rotating = Rotating(bench.store, bench.clock, bench.random, uses.flush)
 
-    def once(token: str | None, client_id: str = "cli_1") -> Issued:
-        return rotating.rotate(Refresh(client_id, token or "", "none"), CLIENT)
+    def once(token: str | None, client_id: str = "cli_1", address: str = "") -> Issued:
+        acting = dataclasses.replace(CLIENT, address=address)
+        return rotating.rotate(Refresh(client_id, token or "", "none"), acting)
 
     return once
 
@@ -58,7 +61,7 @@ def lasting(bench: Any) -> None:
         writer.change(FamilyRow, [FamilyRow.absolute_end_ns.to(None)])
 
 
-@pytest.mark.parametrize("wait", [0, MINUTE, 40 * MINUTE])
+@pytest.mark.parametrize("wait", [0, MINUTE, 10 * MINUTE - 1])
 def test_a_lost_answer_is_given_again_as_often_as_it_is_lost(
     bench: Any, first: Issued, rotate: Any, wait: int
 ) -> None:
@@ -71,23 +74,70 @@ def test_a_lost_answer_is_given_again_as_often_as_it_is_lost(
         assert again.expires_at_ns == second.expires_at_ns
     assert len(bench.rows(TokenRow)) == len(bench.rows(RefreshTokenRow)) == 2
     assert bench.rows(FamilyRow)[0].generation == 2
-    assert [row.event for row in bench.rows(AuditRow)][-3:] == ["refresh.repeated"] * 3
+    events = [row.event for row in bench.rows(AuditRow)]
+    assert events.count("refresh.repeated") == 3
     assert rotate(second.refresh_token).refresh_token not in pair(second)
 
 
-def test_an_answer_lost_for_weeks_comes_with_an_access_token_that_lives(
-    bench: Any, first: Issued, rotate: Any
+@pytest.mark.parametrize("wait", [10 * MINUTE + 1, 20 * DAY])
+def test_after_ten_minutes_a_spent_token_ends_its_access(
+    bench: Any, first: Issued, rotate: Any, wait: int
 ) -> None:
     lasting(bench)
-    second = rotate(first.refresh_token)
-    for _ in range(8):
-        bench.now_ns += 10 * DAY
-        sweep(bench.store, bench.now_ns)
-    again = rotate(first.refresh_token)
-    assert pair(again) == pair(second)
-    assert again.expires_in_seconds == 3_600
-    stored = [row.expires_at_ns for row in bench.rows(TokenRow)]
-    assert again.expires_at_ns == bench.now_ns + HOUR == max(stored)
+    rotate(first.refresh_token)
+    bench.now_ns += wait
+    with pytest.raises(InvalidGrantCode):
+        rotate(first.refresh_token)
+    assert bench.rows(FamilyRow)[0].reason == "refresh_reuse"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_near"),
+    [
+        ("203.0.113.200", True),
+        ("203.0.114.7", False),
+        ("2001:db8::1", False),
+    ],
+)
+def test_after_a_minute_only_the_network_of_before_is_answered_again(
+    bench: Any, first: Issued, rotate: Any, other: str, *, is_near: bool
+) -> None:
+    second = rotate(first.refresh_token, address="203.0.113.7")
+    assert pair(rotate(first.refresh_token, address=other)) == pair(second)
+    bench.now_ns += MINUTE + 1
+    if is_near:
+        assert pair(rotate(first.refresh_token, address=other)) == pair(second)
+        return
+    with pytest.raises(InvalidGrantCode):
+        rotate(first.refresh_token, address=other)
+    assert bench.rows(FamilyRow)[0].reason == "refresh_reuse"
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("203.0.113.7", "203.0.113.0/24"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("a pipe", "a pipe"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_network_is_that_of_a_household(address: str | None, network: str | None) -> None:
+    assert network_near(address) == network
+
+
+def test_whoever_asks_a_third_time_is_told_to_the_owner_once(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    rotate(first.refresh_token)
+    for repeats in range(1, 6):
+        rotate(first.refresh_token)
+        assert len(bench.rows(ReadingAlarmRow)) == (repeats >= 3)
+    (alarm,) = bench.rows(ReadingAlarmRow)
+    assert alarm.held_id == bench.rows(FamilyRow)[0].grant_id
+    assert (alarm.rule, alarm.detail, alarm.paused) == ("refresh_repeated", {"repeats": 3}, False)
+    assert "3" in said_of(alarm.rule, alarm.detail)
 
 
 def row_of(bench: Any, issued: Issued) -> TokenRow:

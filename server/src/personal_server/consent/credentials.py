@@ -19,7 +19,7 @@ SECRET_BYTES: Final = 32
 
 GRANT, PACKAGE, CLIENT, FAMILY = "grt_", "gpkg_", "cli_", "fam_"
 REQUEST, CLIENT_REFERENCE = "ar_", "clr_"
-SUBSCRIPTION, EVENT = "sub_", "evt_"
+SUBSCRIPTION, EVENT, ALARM = "sub_", "evt_", "ral_"
 ACCESS_TOKEN, REFRESH_TOKEN = "pdpp_at_", "pdpp_rt_"
 AUTHORIZATION_CODE, DEVICE_CODE = "pdpp_ac_", "pdpp_dc_"
 OWNER_LINK, INTROSPECTION_SECRET = "pdpp_ol_", "pdpp_is_"

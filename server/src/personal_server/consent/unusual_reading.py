@@ -17,6 +17,8 @@ UnusualRule = Literal[
     "empty_searches", "new_words", "unknown_keys", "unseen_hour", "volume", "canary"
 ]
 CANARY: UnusualRule = "canary"
+REFRESH_REPEATED = "refresh_repeated"
+"""The one alarm that is not about records: raised where refresh tokens are judged."""
 
 LATELY_MINUTES = 10
 EMPTY_SEARCHES, NEW_WORDS, UNKNOWN_KEYS = 30, 200, 20
@@ -93,4 +95,9 @@ SENTENCES: Mapping[str, str] = {
     ),
     "volume": "the app read %(records)s records today; the most on an earlier day was %(most)s",
     "canary": "the app read one of your bait records (in %(stream)s)",
+    REFRESH_REPEATED: (
+        "the app asked %(repeats)s times for the same new tokens; somebody else may hold a copy of"
+        " the app's refresh token. If you do not know why, end this access and"
+        " connect the app again"
+    ),
 }

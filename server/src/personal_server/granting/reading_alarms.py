@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
 
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.consent.credentials import ALARM, new_id
 from personal_server.consent.unusual_reading import (
     CANARY,
     LATELY_MINUTES,
@@ -195,7 +196,7 @@ class ReadingWatch:
             hold_after_alarm(writer, held_id, SERVER, at_ns)
         writer.insert(
             ReadingAlarmRow(
-                alarm_id=f"ral_{self.random_bytes(9).hex()}",
+                alarm_id=new_id(ALARM, self.random_bytes),
                 held_id=held_id,
                 client_id=entry.client_id,
                 rule=found.rule,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 
 from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
@@ -18,6 +19,7 @@ from personal_server.consent import lifecycle
 from personal_server.consent.authorization_requests import SCOPE_OFFLINE
 from personal_server.consent.credentials import (
     ACCESS_TOKEN,
+    ALARM,
     FAMILY,
     REFRESH_TOKEN,
     SECRET_BYTES,
@@ -29,7 +31,8 @@ from personal_server.consent.credentials import (
 )
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.consent.terms import render_details
-from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.consent.unusual_reading import REFRESH_REPEATED
+from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.revocations import end_family
 from personal_server.granting.transitions import transition
 from personal_server.storage.authorization import (
@@ -41,6 +44,7 @@ from personal_server.storage.authorization import (
     GrantRow,
     PackageRow,
     R,
+    ReadingAlarmRow,
     RefreshTokenRow,
     TokenRow,
 )
@@ -51,6 +55,10 @@ ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
 FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS
 REPEAT_NS = 60 * NANOSECONDS
 """How long after a rotation its answer is given again, whatever became of it."""
+UNUSED_REPEAT_NS = 600 * NANOSECONDS
+"""How long it is given again where nobody used it, to the network that it was given to first."""
+NOTICED_REPEATS = 3
+"""A lost answer is asked for once or twice; whoever asks more often may be two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +192,10 @@ class Rotating:
     """Turns refresh tokens into the next pair.
 
     The conditional update of the presented token decides.  A superseded token that comes again gets
-    the pair that superseded it while nobody used that, and for `REPEAT_NS` in any case: an answer
-    may be lost, and two sessions of one host may share a credential.  Otherwise it ends the family,
-    its tokens and the grant, whoever brought it.
+    the pair that superseded it for `REPEAT_NS`, and for `UNUSED_REPEAT_NS` while nobody used that
+    and the same network asks: an answer may be lost, and two sessions of one host may share a
+    credential.  From the third time on the owner is told.  Otherwise it ends the family, its tokens
+    and the grant, whoever brought it.
     Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
     `note_uses` writes down which access tokens were used until now.
     """
@@ -230,10 +239,10 @@ class Rotating:
             return refused
         if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
             return InvalidClient("This client refreshes with an assertion.")
-        again = row.superseded_at_ns is not None
+        again, network = row.superseded_at_ns is not None, network_near(acting.address)
         salt = row.salt if again else self._random_bytes(SECRET_BYTES)
         pair = None if salt is None else _successor(asked.refresh_token, salt)
-        if pair is None or (again and not _may_repeat(writer, row, pair, now_ns)):
+        if pair is None or (again and not _may_repeat(writer, row, pair, network, now_ns)):
             end_family(writer, family, "refresh_reuse", acting, now_ns)
             audit(writer, "refresh.reused", acting, now_ns, subject)
             return InvalidGrantCode(
@@ -249,8 +258,9 @@ class Rotating:
             return refused
         if again:
             issued = _repeat(writer, family, pair, now_ns)
+            self._count_repeat(writer, row, subject, now_ns)
         else:
-            _supersede(writer, token_hash, salt, now_ns)
+            _supersede(writer, token_hash, salt, network, now_ns)
             issued = _mint_next(writer, family, pair, asked.jkt, now_ns)
         writer.change(
             ClientRow,
@@ -262,6 +272,40 @@ class Rotating:
         return dataclasses.replace(
             issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
         )
+
+    def _count_repeat(
+        self, writer: AuthorizationWriter, row: RefreshTokenRow, subject: Subject, now_ns: int
+    ) -> None:
+        """Count a pair that is given again, and tell the owner from the third time on."""
+        repeats = row.repeats + 1
+        of_token = RefreshTokenRow.token_hash.equals(row.token_hash)
+        writer.change(RefreshTokenRow, [RefreshTokenRow.repeats.to(repeats)], of_token)
+        held_id = subject.package_id or subject.grant_id
+        if repeats == NOTICED_REPEATS and held_id is not None:
+            detail: dict[str, object] = {"repeats": repeats}
+            writer.insert(
+                ReadingAlarmRow(
+                    alarm_id=new_id(ALARM, self._random_bytes),
+                    held_id=held_id,
+                    client_id=subject.client_id,
+                    rule=REFRESH_REPEATED,
+                    at_ns=now_ns,
+                    detail=detail,
+                    paused=False,
+                )
+            )
+            audit(
+                writer, "reading.unusual", SERVER, now_ns, subject, rule=REFRESH_REPEATED, **detail
+            )
+
+
+def network_near(address: str | None) -> str | None:
+    """The /24 of an IPv4 address, the /64 of an IPv6 one; what is no address stands for itself."""
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return address or None
+    return str(ip_network((parsed, 24 if parsed.version == 4 else 64), strict=False))
 
 
 def _has_key(
@@ -319,11 +363,18 @@ def _successor(refresh_token: str, salt: bytes) -> TokenPair:
 
 
 def _may_repeat(
-    reader: AuthorizationReader, row: RefreshTokenRow, pair: TokenPair, now_ns: int
+    reader: AuthorizationReader,
+    row: RefreshTokenRow,
+    pair: TokenPair,
+    network: str | None,
+    now_ns: int,
 ) -> bool:
     """Whether the pair that superseded a token may be given again."""
-    if row.superseded_at_ns is not None and now_ns <= row.superseded_at_ns + REPEAT_NS:
+    since_ns = now_ns - (row.superseded_at_ns or 0)
+    if since_ns <= REPEAT_NS:
         return True
+    if since_ns > UNUSED_REPEAT_NS or row.superseded_from not in (None, network):
+        return False
     next_row = reader.get(RefreshTokenRow, _hashed(RefreshTokenRow.token_hash, pair.refresh_token))
     access = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
     if next_row is None or access is None:
@@ -331,18 +382,13 @@ def _may_repeat(
     return (next_row.superseded_at_ns, access.last_used_at_ns, access.revoked_at_ns) == (None,) * 3
 
 
-def _repeat(writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now_ns: int) -> Issued:
-    """A pair given again; an access token that nobody used before its end begins anew."""
-    is_access = _hashed(TokenRow.token_hash, pair.access_token)
-    access = writer.get(TokenRow, is_access)
+def _repeat(reader: AuthorizationReader, family: FamilyRow, pair: TokenPair, now_ns: int) -> Issued:
+    """A pair given again: an access token outlives the minutes in which that may be."""
+    access = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
     if access is None:
         raise LookupError("The access token of a pair is gone before the pair.")
-    lasting, expires_at_ns = _lasting(family, access.jkt), access.expires_at_ns
-    if expires_at_ns <= now_ns:
-        expires_at_ns = _access_end(lasting, now_ns)
-        to = [TokenRow.issued_at_ns.to(now_ns), TokenRow.expires_at_ns.to(expires_at_ns)]
-        writer.change(TokenRow, to, is_access)
-    return _issued(lasting, pair, family.family_id, expires_at_ns, now_ns)
+    lasting = _lasting(family, access.jkt)
+    return _issued(lasting, pair, family.family_id, access.expires_at_ns, now_ns)
 
 
 def _hashed(column: StoredColumn[R, bytes], secret: str | None) -> ColumnCondition[R]:
@@ -416,7 +462,11 @@ def _access_end(entitled: Entitlement, now_ns: int) -> int:
 
 
 def _supersede(
-    writer: AuthorizationWriter, token_hash: bytes, salt: bytes | None, now_ns: int
+    writer: AuthorizationWriter,
+    token_hash: bytes,
+    salt: bytes | None,
+    network: str | None,
+    now_ns: int,
 ) -> None:
     transition(
         writer,
@@ -425,5 +475,5 @@ def _supersede(
         "superseded",
         now_ns,
         RefreshTokenRow.token_hash.equals(token_hash),
-        columns=[RefreshTokenRow.salt.to(salt)],
+        columns=[RefreshTokenRow.salt.to(salt), RefreshTokenRow.superseded_from.to(network)],
     )

@@ -281,7 +281,8 @@ class FamilyRow(AuthorizationRow, table="token_families"):
 class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
     """A refresh token; superseded ones stay to be recognised.
 
-    `salt` makes the pair that superseded it, together with the token itself.
+    `salt` makes the pair that superseded it, together with the token itself; `superseded_from` is
+    the network (/24, /64) that redeemed it, `repeats` how often its answer was given again.
     """
 
     token_hash: Cell[bytes] = column(key=True)
@@ -289,6 +290,8 @@ class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
     generation: Cell[int]
     superseded_at_ns: Cell[int | None] = column(default=None)
     salt: Cell[bytes | None] = column(default=None)
+    superseded_from: Cell[str | None] = column(default=None)
+    repeats: Cell[int] = column(default=0)
 
 
 class TokenRow(AuthorizationRow, table="tokens"):

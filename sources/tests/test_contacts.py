@@ -149,3 +149,36 @@ def test_line_ends_may_be_doubled(tmp_path: Path) -> None:
     (tmp_path / "a.vcf").write_text(RICH.replace("\n", "\r\r\n"), newline="")
     (card,) = records_of(read_path(tmp_path), "contacts")
     assert card["job_titles"] == ["Analyst", "Writer"]
+
+
+def test_soft_line_ends_that_are_folded_too_cut_no_letter(tmp_path: Path) -> None:
+    """As Samsung's phones write them: a blank begins the line behind a soft line end."""
+    head = ";CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:"
+    name = f"N{head}=D0=9F=D1=83=D0=\n =BF=D0=BA=D0=B8=D0=BD;=D0=92=D0=B0=D1=81=\n =D1=8F;;;\n"
+    shown = f"FN{head}=D0=92=D0=B0=D1=81=\n =D1=8F =D0=9F=D1=83=D0=BF=D0=BA=D0=B8=D0=BD\n"
+    card = f"BEGIN:VCARD\nVERSION:2.1\n{name}{shown}TEL;CELL:+70005551234\nEND:VCARD\n"
+    (tmp_path / "a.vcf").write_text(card)
+    (found,) = records_of(read_path(tmp_path))
+    names = (found["display_name"], found["family_name"], found["given_name"])
+    assert names == ("Вася Пупкин", "Пупкин", "Вася")
+
+
+def test_properties_under_names_of_programs_are_read(tmp_path: Path) -> None:
+    item = "X-ANDROID-CUSTOM:vnd.android.cursor.item/"
+    lines = [
+        f"{item}nickname;Countess;1;;;;",
+        f"{item}relation;Ann Byron;8;;;;",
+        f"{item}contact_event;2010-05-01;1;;;;",
+        f"{item}contact_event;1815-12-10;3;;;;",
+        f"{item}unheard_of;x;;;;",
+        "X-MS-TEL;TYPE=CALLBACK:+4930123",
+        "X-MS-IMADDRESS:ada@example.org",
+    ]
+    (tmp_path / "a.vcf").write_text(CARD.format("\r\n".join(lines)), newline="")
+    (found,) = records_of(read_path(tmp_path))
+    assert found["nicknames"] == ["Countess"]
+    assert found["related_people"] == ["mother: Ann Byron"]
+    assert found["anniversaries"] == ["anniversary: 2010-05-01"]
+    assert found["birthday"] == "1815-12-10"
+    assert found["phones"] == ["+4930123"]
+    assert found["instant_messages"] == ["ada@example.org"]

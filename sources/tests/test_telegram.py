@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from pdpp_sources.common.errors import ExportNotRecognized
 from pdpp_sources.telegram import is_telegram
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens import SPECIMENS
@@ -105,3 +108,38 @@ def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_bytes(as_json(chat))
     authors = [each["author"] for each in records_of(read_path(tmp_path), "messages")]
     assert authors == ["Ann Byron", "Ann Byron", "Eve", "Deleted account"]
+
+
+def test_reactions_are_counted_and_told_who_gave_them(tmp_path: Path) -> None:
+    recent = [{"from": "Bo", "from_id": "user2", "date": "2025-01-12T15:49:22"}]
+    message = {
+        "id": 1,
+        "type": "message",
+        "date": "2025-01-12T15:40:00",
+        "date_unixtime": "1736692800",
+        "from": "Ann",
+        "from_id": "user1",
+        "text": "hi",
+        "reactions": [
+            {"type": "emoji", "count": 1, "emoji": "\u2764", "recent": recent},
+            {"type": "custom_emoji", "count": 3, "document_id": "(File not included)"},
+        ],
+    }
+    chat = {"name": "C", "type": "personal_chat", "id": 1, "messages": [message]}
+    (tmp_path / "result.json").write_bytes(as_json(chat))
+    items = read_path(tmp_path)
+    (found,) = records_of(items, "messages")
+    assert (found["reactions"], found["reaction_count"]) == (["❤", "custom_emoji"], 4)
+    (given,) = records_of(items, "reactions")
+    assert (given["author"], given["reaction"], given["message_id"]) == ("Bo", "❤", found["id"])
+
+
+def test_its_pages_are_refused_with_the_form_that_is_read(tmp_path: Path) -> None:
+    page = b'<!DOCTYPE html><html><body><div class="page_body chat_page"><div class="history">'
+    (tmp_path / "ChatExport").mkdir()
+    (tmp_path / "ChatExport" / "messages.html").write_bytes(page)
+    for name in ("style.css", "script.js"):
+        (tmp_path / "ChatExport" / name).write_bytes(b"x")
+    with pytest.raises(ExportNotRecognized) as refused:
+        read_path(tmp_path)
+    assert "JSON" in refused.value.next_step

@@ -54,6 +54,10 @@ _QUOTED = "quoted-printable"
 _ENCODINGS = frozenset({"QUOTED-PRINTABLE", "BASE64", "B", "8BIT"})
 _BLANKS = (" ", "\t")
 _LINE_END = re.compile(r"\r*\n|\r")
+_SOFT_END = re.compile(r"=\r*\n([^\r\n]?)")
+# the first byte of a letter of UTF-8 before the line end, one that goes on behind it
+_CUT_LETTER = re.compile(r"=[C-F][0-9A-F]=\r*\n[ \t]=[89AB]", re.IGNORECASE)
+_UNFOLDED = re.compile(r"=(\r*\n)[ \t]")
 _APPLE_LABEL = re.compile(r"^_\$!<(.*)>!\$_$")
 # Kinds that say nothing, and those that people call otherwise.
 _NO_KINDS = frozenset({"pref", "voice", "internet", "x400", "intl", "postal", "parcel", "dom"})
@@ -97,6 +101,33 @@ _DAYS = {
     "X-KADDRESSBOOK-X-ANNIVERSARY": "anniversary",
     "X-ABDATE": "day",
     "DEATHDATE": "died",
+}
+_OTHER_NAMES = {
+    "X-MS-TEL": "TEL",
+    "X-MOBILE": "TEL",
+    "X-EMAIL": "EMAIL",
+    "X-MS-CARDPICTURE": "PHOTO",
+    "X-MS-IMADDRESS": "IMPP",
+    "X-NICKNAME": "NICKNAME",
+    "X-EVOLUTION-BLOG-URL": "URL",
+    "X-BIRTHDAY": "BDAY",
+}
+# Source: Android, ContactsContract.CommonDataKinds.Relation.
+_ANDROID_RELATIONS = {
+    "1": "assistant",
+    "2": "brother",
+    "3": "child",
+    "4": "domestic partner",
+    "5": "father",
+    "6": "friend",
+    "7": "manager",
+    "8": "mother",
+    "9": "parent",
+    "10": "partner",
+    "11": "referred by",
+    "12": "relative",
+    "13": "sister",
+    "14": "spouse",
 }
 _LONGEST_HEAD = 8_000
 # Atomic groups: a possessive repeat of a group with a quote in it that is never closed ends behind
@@ -276,8 +307,9 @@ class _Card:
                 continue
             scheme, _, rest = each.text.strip().partition(":")
             handle = rest if rest and scheme.isalnum() and not rest.startswith("//") else each.text
-            called = each.parameters.get("X-SERVICE-TYPE") or service or self._kind_or(each, scheme)
-            found.append(_labelled([called.lower()], handle))
+            called = each.parameters.get("X-SERVICE-TYPE") or service
+            called = called or self._kind_or(each, scheme if rest else "")
+            found.append(_labelled(filter(None, [called.lower()]), handle))
         return list(dict.fromkeys(found))
 
     def related(self) -> list[str]:
@@ -439,8 +471,42 @@ _SPLITS = {each: _splits(each) for each in (_NO_SEPARATOR, ";", ",")}
 
 def properties(raw: bytes) -> list[CardProperty]:
     """The properties of a card in their order; lines that are none are passed over."""
-    lines = _logical_lines(decoded(raw))
-    return [found for line in lines if (found := _property(line)) is not None]
+    text = decoded(raw)
+    lines = _logical_lines(_UNFOLDED.sub(r"=\1", text) if _is_folded(text) else text)
+    return [_renamed(found) for line in lines if (found := _property(line)) is not None]
+
+
+def _renamed(found: CardProperty) -> CardProperty:
+    """A property that a program gave a name of its own under the one that everybody knows."""
+    if found.name != "X-ANDROID-CUSTOM":
+        return replace(found, name=_OTHER_NAMES.get(found.name, found.name))
+    kind, value, number, label = (*found.parts, "", "", "", "")[:4]
+    plain = value.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
+    match kind.rpartition("/")[2]:
+        case "nickname":
+            return CardProperty("NICKNAME", plain)
+        case "relation":
+            said = label or _ANDROID_RELATIONS.get(number, "related")
+            return CardProperty("RELATED", plain, kinds=(said.lower(),))
+        case "contact_event" if number == "3":
+            return CardProperty("BDAY", plain)
+        case "contact_event":
+            said = label or ("anniversary" if number == "1" else "day")
+            return CardProperty("X-ABDATE", plain, kinds=(said.lower(),))
+        case _:
+            return found
+
+
+def _is_folded(text: str) -> bool:
+    """Whether soft line ends of quoted-printable are followed by a blank that folds the line.
+
+    Samsung's phones do so. One that begins inside a letter shows it, and so do all of several.
+    """
+    soft = [found[1] for found in _SOFT_END.finditer(text)]
+    blanks = [each for each in soft if each.startswith(_BLANKS)]
+    if not blanks:
+        return False
+    return _CUT_LETTER.search(text) is not None or len(blanks) == len(soft) > 1
 
 
 def _logical_lines(text: str) -> Iterator[str]:

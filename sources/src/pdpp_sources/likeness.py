@@ -68,6 +68,31 @@ LIKENESSES = (
         "This file is an Apple property list, but not one with Safari's bookmarks.",
     ),
     Likeness(
+        _within(rb'class="page_body chat_page"|<div class="page_about details with_divider"'),
+        "This is Telegram's export as pages (HTML), which is not imported.",
+        "telegram",
+        message(
+            "In Telegram Desktop export it again and choose JSON (machine-readable) as the format."
+        ),
+    ),
+    Likeness(
+        _within(rb'class="_a7?[0-9]-?[a-z]|class="(?:pam )?_3-95|chatlog__message|"_2lel"'),
+        "This is an export of chats or posts as pages (HTML), which is not imported.",
+        next_step=message("Ask for the export again and choose JSON as its format."),
+    ),
+    Likeness(
+        re.compile(
+            rb"\A(?:\xef\xbb\xbf|\xe2\x80\x8e)*(?:\[\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[^\]\r\n:]{3,25}\]"
+            rb"|\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[^:\d]\d\d[^:\r\n]{0,12} - )",
+        ).match,
+        (
+            "This file looks like a WhatsApp chat, but the colons in its times are missing, as "
+            "after it was saved by a spreadsheet."
+        ),
+        "whatsapp",
+        message("Export the chat again in WhatsApp, and import the file as it is."),
+    ),
+    Likeness(
         _within(rb"^BEGIN:V(?:CALENDAR|EVENT|TODO|JOURNAL|FREEBUSY)\s*$"),
         (
             "This file looks like a calendar, but does not begin like one "

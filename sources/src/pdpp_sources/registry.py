@@ -275,7 +275,7 @@ def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, s
     """What the files look like that most of them do, and the `--as` that was tried and works."""
     looks = [_likeness(member) for member in members]
     counted = Counter(looks)
-    most = max(looks, key=lambda each: (each.connector_key is not None, counted[each]))
+    most = max(looks, key=lambda each: (_says(each), counted[each]))
     sentence, next_step = most.sentence, most.next_step
     if counted[most] < len(members):
         sentence = message(
@@ -288,6 +288,11 @@ def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, s
     if most.connector_key and _works_as(most.connector_key, alike):
         next_step = message("Import this file with `--as %(source)s`.", source=most.connector_key)
     return sentence, next_step
+
+
+def _says(look: Likeness) -> int:
+    """How much a likeness tells: what bears the mark of a source before what may be any table."""
+    return (look.connector_key is not None) + (look.connector_key not in (None, "table"))
 
 
 def _works_as(connector_key: str, export: Export) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from pdpp_kernel.persons import PersonForm
-from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord
+from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import kind_of, with_file
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
@@ -28,6 +28,7 @@ from pdpp_sources.common.declaration import (
     key,
     marked,
     moment,
+    names,
     person,
     plain,
     reference,
@@ -103,13 +104,37 @@ MESSAGES = chat_messages(
         reference("reply_to_id", "The message it answers"),
         caseless(word("forwarded_from", "Who wrote it first")),
         moment("edited_at", "When it was last changed"),
+        names("reactions", "The reactions to it: an emoji, or its kind"),
+        integer("reaction_count", "Number of reactions", summed=True),
         integer("file_count", "Number of files", summed=True),
     ],
     traffic=("Who wrote when", ["chat_name", "sent_at", "author"]),
+    children={"reactions": ("reactions", "message_id")},
+)
+
+REACTIONS = StreamForm(
+    "reactions",
+    "Reactions to messages",
+    "Who reacted to which message, with what and when; of many the latest few.",
+    [
+        key(),
+        reference("message_id", "The message"),
+        moment("reacted_at", "When, in UTC", event=True),
+        message_author("author", "Who reacted"),
+        person(
+            marked(plain("author_id", "Telegram's id of who reacted")),
+            PersonForm.HANDLE,
+            network="telegram",
+            named_by="author",
+        ),
+        word("reaction", "The emoji, or the kind of what stands for one"),
+    ],
+    time_field="reacted_at",
+    parents={"message": ("messages", "message_id")},
 )
 
 DECLARATION = declaration(
-    "telegram", "Telegram", "Chats exported from Telegram.", [CHATS, MESSAGES, FILES]
+    "telegram", "Telegram", "Chats exported from Telegram.", [CHATS, MESSAGES, REACTIONS, FILES]
 )
 
 
@@ -234,6 +259,7 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
     replied = json_values.whole(value, "reply_to_message_id")
     message_id = f"{chat.id}.{own}"
     path = json_values.text(value, "file", "photo")
+    reactions = json_values.objects(value, "reactions")
     data: Data = {
         "id": message_id,
         "chat_id": chat.id,
@@ -248,11 +274,37 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
         "reply_to_id": f"{chat.id}.{replied}" if replied is not None else None,
         "forwarded_from": json_values.line(value, "forwarded_from"),
         "edited_at": _instant(value, "edited", chat.export.zone),
+        "reactions": list(dict.fromkeys(map(_reaction, reactions))),
+        "reaction_count": sum(json_values.whole(each, "count") or 0 for each in reactions),
         "file_count": 1 if path else 0,
     }
     yield SourceRecord("messages", data, element.position)
+    for each in reactions:
+        yield from _reacted(each, message_id, element.position, chat, people)
     if path:
         yield from _file(value, path, data, element.position, chat)
+
+
+def _reaction(value: Data) -> str:
+    """The emoji; of an own picture Telegram exports no more than that it is one."""
+    return json_values.line(value, "emoji") or json_values.line(value, "type") or "reaction"
+
+
+def _reacted(
+    value: Data, message_id: str, position: int, chat: _TelegramChat, people: _People
+) -> Iterator[SourceRecord]:
+    """Who reacted so: the latest few, whom the export names."""
+    for each in json_values.objects(value, "recent"):
+        own, reaction = json_values.line(each, "from_id"), _reaction(value)
+        data: Data = {
+            "id": f"{message_id}.{stable_id('rct', own, reaction)}",
+            "message_id": message_id,
+            "reacted_at": _instant(each, "date", chat.export.zone),
+            "author": people.name(each, chat),
+            "author_id": own,
+            "reaction": reaction,
+        }
+        yield SourceRecord("reactions", data, position)
 
 
 def _author_kind(value: Data, chat: _TelegramChat, *, notice: bool) -> str | None:

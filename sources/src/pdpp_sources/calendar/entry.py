@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, time, timedelta, tzinfo
@@ -25,6 +25,22 @@ from pdpp_sources.common.times import rendered
 Start = datetime | date
 Replaced = tuple[str | None, str | date | None]
 ZoneOf = Callable[[str | None], tzinfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """What one entry changes of all times of another from an occurrence on.
+
+    Shapes: `since` is the instant or day of that occurrence as it was; `length` is None where the
+    entry does not say how long it takes, `facts` are those that it says itself.
+    """
+
+    since: str
+    by: timedelta
+    length: timedelta | None
+    facts: Data
+
+
 MOST_STARTS = 150_000  # examined: a rule by the day since 1616
 MOST_SLOTS = 20_000
 FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
@@ -89,12 +105,37 @@ class CalendarEntry:
         if moment is not None and _wall(moment).time() == time.min:
             yield uid, _wall(moment).date()
 
+    def shifted(self) -> tuple[str | None, Shifted] | None:
+        """The uid, and what the entry changes of all later times, if it says that it does.
+
+        Source: RFC 5545, section 3.8.4.4.
+        """
+        values, begins = self._values("RECURRENCE-ID"), self._time("DTSTART")
+        moment = self._time("RECURRENCE-ID")
+        says = str(_parameters(values[0]).get("RANGE", "")).upper() if values else ""
+        if says != "THISANDFUTURE" or begins is None or moment is None:
+            return None
+        by = _between(moment, begins)
+        ends = self._time("DTEND")
+        length = _between(begins, ends) if ends is not None else self._length()
+        facts = {"title": self._text("SUMMARY"), "location": self._text("LOCATION")}
+        said: Data = {name: each for name, each in facts.items() if each is not None}
+        if by is None:
+            return None
+        return self._text("UID"), Shifted(self._rendered(moment), by, length, said)
+
     def slots(
-        self, event: Data, first: date, last: date, replaced: AbstractSet[Replaced]
+        self,
+        event: Data,
+        first: date,
+        last: date,
+        replaced: AbstractSet[Replaced],
+        shifts: Sequence[Shifted] = (),
     ) -> Iterator[Data]:
         """Each time that the event takes place from a day to a day, other entries' times left out.
 
-        One that takes place once has its time whenever that is.
+        One that takes place once has its time whenever that is. Times from an occurrence on that
+        another entry moves (`shifts`, the earliest first) keep their ids.
         Raises: BadRecord, after all times that are given, if there are more.
         """
         begins, ends = self._time("DTSTART"), self._time("DTEND")
@@ -103,6 +144,7 @@ class CalendarEntry:
         length = _between(begins, ends) if ends is not None else self._length()
         rules = [parse_rule(each) for each in self._rules()]
         left_out = self._left_out(begins)
+        later = () if self._replaces() else tuple(reversed(shifts))
         earlier, given = 0, set[str]()
         for start in self._starts(begins, rules, last):
             starts_at, starts_on = self._rendered(start), self._day_of(start)
@@ -126,20 +168,8 @@ class CalendarEntry:
                     ),
                 )
             given.add(starts_at)
-            ends_at = self._rendered(start + length) if length is not None else None
-            yield {
-                "id": stable_id("slot", event["id"], self._identifying(start)),
-                "event_id": event["id"],
-                "calendar": event["calendar"],
-                "title": event["title"],
-                "location": event["location"],
-                "people": event["people"],
-                "starts_at": starts_at,
-                "ends_at": ends_at,
-                "starts_on": starts_on.isoformat(),
-                "all_day": event["all_day"],
-                "minutes": None if event["all_day"] else _minutes(length),
-            }
+            moved = next((each for each in later if each.since <= starts_at), None)
+            yield self._slot(event, start, length, moved)
         if None in rules:
             raise BadRecord(
                 "unknown_rule", "the rule by which the event repeats was not worked out"
@@ -153,6 +183,27 @@ class CalendarEntry:
                     day=str(first),
                 ),
             )
+
+    def _slot(
+        self, event: Data, start: Start, length: timedelta | None, moved: Shifted | None
+    ) -> Data:
+        """One time of the event, known by when it would be were it not moved."""
+        slot_id = stable_id("slot", event["id"], self._identifying(start))
+        facts: Data = {name: event[name] for name in ("title", "location", "people")}
+        if moved is not None:
+            start, facts = start + moved.by, facts | moved.facts
+            length = moved.length if moved.length is not None else length
+        return {
+            "id": slot_id,
+            "event_id": event["id"],
+            "calendar": event["calendar"],
+            **facts,
+            "starts_at": self._rendered(start),
+            "ends_at": self._rendered(start + length) if length is not None else None,
+            "starts_on": self._day_of(start).isoformat(),
+            "all_day": event["all_day"],
+            "minutes": None if event["all_day"] else _minutes(length),
+        }
 
     def _replaces(self) -> bool:
         """Whether it stands for one occurrence of another; then it takes place once."""

@@ -16,8 +16,9 @@ from icalendar import Event, FreeBusy, Journal, Timezone, Todo, vPeriod
 from pdpp_kernel.persons import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
-from pdpp_sources.calendar.entry import FAULTS, CalendarEntry, Replaced, lines_of, parsed
-from pdpp_sources.calendar.zones import named_zone
+from pdpp_sources.calendar.entry import FAULTS, CalendarEntry, Replaced, Shifted, lines_of, parsed
+from pdpp_sources.calendar.vcalendar import modern
+from pdpp_sources.calendar.zones import differs_from_iana, named_zone
 from pdpp_sources.common.components import Component, cut_components
 from pdpp_sources.common.declaration import (
     Field,
@@ -64,7 +65,7 @@ _SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
 _WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
 _BUSY = re.compile(rb"^FREEBUSY[:;]", re.MULTILINE | re.IGNORECASE)
 _SPAN = re.compile(rb"(?:DTSTART|DTEND|DURATION)[:;]", re.IGNORECASE)
-_SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
+_SUFFIXES = (".ics", ".vcs", ".ical", ".ifb", ".icalendar", ".txt", "")
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
 
@@ -187,7 +188,7 @@ class CalendarSource:
     declaration: Data = DECLARATION
     how_to_export = (
         "Google: takeout.google.com, choose Calendar. Apple: Calendar > File > Export. Outlook: "
-        "save the calendar as an .ics file. Any .ics file or folder of them."
+        "save the calendar as an .ics file. Any .ics or .vcs file or folder of them."
     )
 
     def recognize(self, export: Export) -> Claim | None:
@@ -230,6 +231,9 @@ class _Calendar:
         self._zones: dict[str, tzinfo] = {}
         self._span = span
         self._replaced: set[Replaced] = set()
+        self._shifts: dict[str | None, list[Shifted]] = {}
+        self._differing: dict[str, tzinfo] = {}  # zones that bear a name of IANA's and are others
+        self._is_old = False
         self._newest: dict[bytes, tuple[int, bytes]] = {}
 
     def items(self) -> Iterator[SourceItem]:
@@ -282,11 +286,17 @@ class _Calendar:
             self._newest[own] = version
         if b"RECURRENCE-ID" in raw.upper():
             with suppress(BadRecord):
-                self._replaced.update(self._entry("VEVENT", raw).replaced())
+                entry = self._entry("VEVENT", raw)
+                self._replaced.update(entry.replaced())
+                if (found := entry.shifted()) is not None:
+                    uid, shift = found
+                    self._shifts.setdefault(uid, []).append(shift)
 
     def _learn(self, line: str) -> None:
         name, _, value = line.strip().partition(":")
         match name.partition(";")[0].upper():
+            case "VERSION":
+                self._is_old = value.strip() == "1.0"
             case "X-WR-CALNAME" if value:
                 self._name = one_line(value, 200)
             case "X-WR-TIMEZONE":
@@ -324,8 +334,12 @@ class _Calendar:
         """A zone the calendar defines itself, for names that no database knows."""
         try:
             zone = cast(Any, Timezone.from_ical(lines_of(raw)))
-            located = named_zone(str(zone.get("X-LIC-LOCATION", "")), {})
-            self._zones[str(zone["TZID"])] = located or zone.to_tz(lookup_tzid=False)
+            name, place = str(zone["TZID"]), str(zone.get("X-LIC-LOCATION", ""))
+            located = named_zone(place, {})
+            distances = [each["TZOFFSETTO"].td for each in zone.subcomponents]
+            if differs_from_iana(name, distances) or differs_from_iana(place, distances):
+                self._differing[name] = zone.to_tz(lookup_tzid=False)
+            self._zones[name] = located or zone.to_tz(lookup_tzid=False)
         except FAULTS:
             return
 
@@ -348,17 +362,20 @@ class _Calendar:
         event = entry.event()
         yield SourceRecord("events", event, position)
         try:
-            for slot in entry.slots(event, *self._span, self._replaced):
+            shifts = sorted(self._shifts.get(event["uid"], ()), key=lambda each: each.since)
+            for slot in entry.slots(event, *self._span, self._replaced, shifts):
                 yield SourceRecord("agenda", slot, position)
         except BadRecord as bad:
             yield Skipped("agenda", bad.code, bad.reason, position)
 
     def _entry(self, name: str, raw: bytes) -> CalendarEntry:
-        entry = parsed(_KINDS[name], raw)
+        entry = parsed(_KINDS[name], modern(raw) if self._is_old else raw)
         return CalendarEntry(entry, self._name, self._zone_of, self._own_zone)
 
     def _zone_of(self, name: str | None) -> tzinfo:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""
+        if name is not None and (own := self._differing.get(name)) is not None:
+            return own
         named = named_zone(name, self._zones) if name is not None else None
         return named or self._own_zone or self._zone
 

@@ -8,8 +8,8 @@ them, and at last the distance from UTC that stands in the name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, timedelta, timezone, tzinfo
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -59,6 +59,22 @@ _SHOWN = re.compile(r"\s*\((?:UTC|GMT)\s*([+-]\d{1,2}:?\d{2}|)\)\s*(.*)", re.IGN
 _OFFSET = re.compile(r"(?:^|UTC\s?|GMT\s?)([+-])(\d{1,2}):?(\d{2})?(?!\d)", re.IGNORECASE)
 _FARTHEST = timedelta(hours=14)
 _LONGEST_NAME = 200
+
+
+def differs_from_iana(name: str, distances: Iterable[timedelta]) -> bool:
+    """Whether a zone that a file defines is another than IANA's of that name.
+
+    Later rules for summer time make no other zone, a distance from UTC that IANA's never had does.
+    """
+    zone = _iana(name.strip().strip('"').lstrip("/")[:_LONGEST_NAME])
+    return zone is not None and not set(distances) <= _distances_of(zone)
+
+
+@cache
+def _distances_of(zone: tzinfo) -> frozenset[timedelta | None]:
+    """How far a zone was from UTC since 1970, in January and July."""
+    days = (datetime(y, m, 1) for y in range(1970, 2038) for m in (1, 7))  # noqa: DTZ001
+    return frozenset(zone.utcoffset(day) for day in days)
 
 
 def named_zone(name: str, defined: Mapping[str, tzinfo]) -> tzinfo | None:

@@ -251,3 +251,47 @@ def test_an_event_whose_last_line_is_missing_costs_no_other(tmp_path: Path) -> N
     open_ended = EVENT.format("2", "open", "DTSTART:20240102T100000Z").replace("END:VEVENT\n", "")
     path = written(tmp_path, open_ended, WEEKLY)
     assert [event["title"] for event in records_of(read_path(path), "events")] == ["open", "weekly"]
+
+
+def test_an_entry_for_this_and_all_later_times_moves_them(tmp_path: Path) -> None:
+    weekly = EVENT.format(
+        "1", "s", "DTSTART:20240101T090000Z\nDTEND:20240101T100000Z\nRRULE:FREQ=WEEKLY;COUNT=5"
+    )
+    moved = EVENT.format(
+        "1",
+        "moved",
+        "RECURRENCE-ID;RANGE=THISANDFUTURE:20240115T090000Z\n"
+        "DTSTART:20240115T110000Z\nDTEND:20240115T113000Z",
+    )
+    once = EVENT.format("1", "once", "RECURRENCE-ID:20240129T090000Z\nDTSTART:20240130T090000Z")
+    path = written(tmp_path, weekly, moved, once)
+    slots = sorted(records_of(read_path(path), "agenda"), key=lambda each: each["starts_at"])
+    assert [(slot["starts_at"], slot["title"], slot["minutes"]) for slot in slots] == [
+        ("2024-01-01T09:00:00Z", "s", 60),
+        ("2024-01-08T09:00:00Z", "s", 60),
+        ("2024-01-15T11:00:00Z", "moved", 30),
+        ("2024-01-22T11:00:00Z", "moved", 30),
+        ("2024-01-30T09:00:00Z", "once", None),
+    ]
+
+
+ZONE = (
+    "BEGIN:VTIMEZONE\nTZID:{}\nBEGIN:STANDARD\nDTSTART:19700101T000000\n"
+    "TZOFFSETFROM:{}\nTZOFFSETTO:{}\nEND:STANDARD\nEND:VTIMEZONE\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("distance", "instant"),
+    [
+        ("+0500", "2024-07-01T05:00:00Z"),  # no distance that Berlin ever had: another zone
+        ("+0100", "2024-07-01T08:00:00Z"),  # Berlin's in winter: an old rule of the same zone
+    ],
+)
+def test_a_zone_of_a_known_name_that_the_file_defines_otherwise(
+    tmp_path: Path, distance: str, instant: str
+) -> None:
+    zone = ZONE.format("Europe/Berlin", distance, distance)
+    event = EVENT.format("1", "x", "DTSTART;TZID=Europe/Berlin:20240701T100000")
+    path = written(tmp_path, zone, event)
+    assert [e["starts_at"] for e in records_of(read_path(path), "events")] == [instant]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,6 +24,19 @@ SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-shm", "-wal")
 # Endings of names of archives that are read in place.
 ARCHIVES = (".zip", ".tgz", ".tar.gz")
+# What in the name of a file says of when it is, or which copy it is: `2026-10`, `20261001`,
+# `01.10.2026`, `Oct_2026`, `Q3`, `(1)`.
+_YEAR, _MONTH, _DAY = r"(?:19|20)\d{2}", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
+_OF_TIME = re.compile(
+    rf"(?<!\d)(?:{_YEAR}(?P<by>[-_. ]?){_MONTH}(?:(?P=by){_DAY})?(?:T\d{{4,6}}Z?|[_ -]\d{{6}})?"
+    rf"|{_DAY}(?P<sep>[-_.]?){_MONTH}(?P=sep){_YEAR}|{_YEAR})(?!\d)"
+    r"|(?<![a-z])(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*"
+    rf"(?=[-_. ]*{_YEAR})|(?<![a-z0-9])q[1-4](?![a-z0-9])"
+    r"| \(\d{1,3}\)|[-_ ]+(?:copy|kopie|copie|copia)(?: \d)?$",
+    re.IGNORECASE,
+)
+_PLACE_IN_SERIES = re.compile(r"[-_ ]?\d{1,3}$")
+_SEPARATORS = re.compile(r"[-_. ]{2,}")
 _LONGEST_PATH_BYTES = 1024  # MAXPATHLEN of macOS
 
 
@@ -66,6 +80,19 @@ def name_of_parts(parts: Sequence[Path]) -> str:
     if len(parts) == 1:
         return parts[0].name
     return f"{parts[0].name} to {parts[-1].name} ({len(parts)} parts)"
+
+
+def family_name(name: str, *, of_series: bool = False) -> str:
+    """The name of a file without what says of when it is: what next month's has in common with it.
+
+    Shapes: `of_series` leaves its number among others out, too. A name of nothing else stays.
+    """
+    rest = _OF_TIME.sub("", name)
+    rest = _PLACE_IN_SERIES.sub("", rest) if of_series else rest
+    if rest == name:
+        return name
+    rest = _SEPARATORS.sub(lambda found: found[0][0], rest).strip("-_. ()")
+    return rest if any(map(str.isalpha, rest)) else name
 
 
 @lru_cache(maxsize=4)

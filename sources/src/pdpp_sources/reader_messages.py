@@ -37,12 +37,37 @@ class Message(msgspec.Struct, array_like=True, tag=True):
     """One of the messages below."""
 
 
+class KnownColumn(msgspec.Struct, array_like=True, frozen=True):
+    """A column of a table that is stored: its field, its spelling if that was kept, its type.
+
+    Shapes: `spelling` as in `tables.columns.SPELLINGS`; `kind` is the JSON type or format.
+    """
+
+    field: str
+    spelling: str | None
+    kind: str
+
+
+class KnownTable(msgspec.Struct, array_like=True, frozen=True):
+    """What is stored of a table whose next file is to be read.
+
+    Shapes: `streams` have their columns by the names that files give them; `times` the field of
+        each stream that is its time. Without streams only the key and the name are given.
+    """
+
+    connector_key: str
+    name: str
+    streams: dict[str, dict[str, KnownColumn]] = {}
+    times: dict[str, str] = {}
+
+
 class Look(Message):
     """Say who reads what of a path.
 
     `costly` are the places not to be tried again; `copies` the files read in place of others;
     `further_parts` of an export that was cut into archives; `within` the folder to stay in;
-    `kinds` what the owner says of the columns of a table, by their names.
+    `kinds` what the owner says of the columns of a table, by their names; `known` is what is
+    stored of that table.
     """
 
     path: str
@@ -54,6 +79,7 @@ class Look(Message):
     further_parts: list[str]
     within: str | None = None
     kinds: dict[str, str] = {}
+    known: KnownTable | None = None
 
 
 class Read(Message):
@@ -126,7 +152,8 @@ class SeenColumn(Message):
 class SeenReading(Message):
     """One source, and its part of the path; `files` names what it reads.
 
-    Shapes: `columns` of tables; other sources have none.
+    Shapes: `columns` of tables, and `full_name` with what the name of the file says of when it is;
+        other sources have none.
     """
 
     connector_key: str
@@ -138,6 +165,7 @@ class SeenReading(Message):
     begins_at: int
     total_bytes: int
     columns: list[SeenColumn] = []
+    full_name: str = ""
 
 
 class Seen(Message):

@@ -55,6 +55,7 @@ from pdpp_sources.reader_messages import (
     Broken,
     End,
     KnownSources,
+    KnownTable,
     ListSources,
     Look,
     Message,
@@ -131,7 +132,8 @@ class Wanted:
     """How the owner wants a path to be read.
 
     Shapes: `columns` of a table: its key, its time, its title; `kinds` of its columns, by their
-        names, each a word of `columns.KINDS`; `zone` is the name of one;
+        names, each a word of `columns.KINDS`; `known` is what is stored of it; `zone` is the name
+        of one;
         `further_parts` of an export whose first part is the path; `within` the folder that all
         that is read must lie in, wherever links lead.
     """
@@ -142,6 +144,7 @@ class Wanted:
     further_parts: tuple[Path, ...] = ()
     within: Path | None = None
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    known: KnownTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,7 @@ class ReaderProcess:
                 [str(each) for each in wanted.further_parts],
                 None if wanted.within is None else str(wanted.within),
                 dict(wanted.kinds),
+                wanted.known,
             )
             try:
                 reply = self._running().ask(request)

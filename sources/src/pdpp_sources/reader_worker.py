@@ -60,7 +60,8 @@ from pdpp_sources.registry import (
     unread_of,
     with_outside,
 )
-from pdpp_sources.tables.reader import FittedTable, Guidance
+from pdpp_sources.tables.reader import FittedTable
+from pdpp_sources.tables.table_fit import Guidance
 
 OUT_OF_MEMORY = 3  # the exit code
 BLOB_CHUNK_BYTES = 1024 * 1024
@@ -130,7 +131,8 @@ class ReaderWorker:
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
         """Who reads what of an export; other packages are not asked where one of ours is named."""
-        guidance, key = Guidance(*request.columns, request.kinds), request.connector_key
+        guidance = Guidance(*request.columns, request.kinds, request.known)
+        key = request.connector_key
         own = source_named(key) if key else None
         if own:
             return (reading_as(export, own, guidance),)
@@ -222,6 +224,7 @@ def _seen(reading: Reading) -> SeenReading:
             SeenColumn(stream, c.source_name, c.name, c.word, c.why, list(c.examples))
             for stream, c in columns
         ],
+        reading.source.full_name if isinstance(reading.source, FittedTable) else "",
     )
 
 

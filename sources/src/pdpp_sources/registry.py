@@ -39,7 +39,8 @@ from pdpp_sources.notes import NotesSource
 from pdpp_sources.slack import SlackSource
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import could_be_table, looks_like_table, views_of_notion
-from pdpp_sources.tables.reader import Guidance, TableSource
+from pdpp_sources.tables.reader import TableSource
+from pdpp_sources.tables.table_fit import UNGUIDED, Guidance
 from pdpp_sources.telegram import TelegramSource
 from pdpp_sources.whatsapp import WhatsAppSource
 
@@ -63,7 +64,6 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
 _OF_ANY_CONTENT: tuple[SourceReader, ...] = (NotesSource(), TableSource())
 SOURCES = (*_OF_ONE_FORMAT, *_OF_ANY_CONTENT)
 
-UNGUIDED = Guidance()
 _LOOKED_AT = 100
 _TRIED_ITEMS = 200
 _PACKED = (".zip", ".tgz", ".gz")
@@ -116,6 +116,8 @@ def readings(
     chosen: list[Reading] = []
     for source in sources:
         found = source.recognize(export)
+        if not (found or chosen) and isinstance(source, TableSource):
+            found = source.folder_of_json(export)
         members = [m for m in found.members if m.name not in taken] if found else []
         if found and members:
             taken.update(member.name for member in members)

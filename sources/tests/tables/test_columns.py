@@ -5,11 +5,10 @@ import pytest
 
 from pdpp_kernel.source_item import Json
 from pdpp_sources.common.errors import BadRecord
-from pdpp_sources.reader_messages import COLUMN_KINDS
+from pdpp_sources.reader_messages import COLUMN_KINDS, KnownColumn
 from pdpp_sources.tables.columns import (
     KINDS,
     SPELLINGS,
-    KnownColumn,
     Survey,
     TableColumn,
     agreed,
@@ -156,9 +155,9 @@ def test_digits_of_days_are_days_only_where_all_are() -> None:
 
 def test_what_is_known_of_a_column_counts_where_its_cells_fit() -> None:
     known = {
-        "Zip": KnownColumn("Zip", "code"),
-        "Day": KnownColumn("Day", "month/day"),
-        "W": KnownColumn("W_hrung", "string"),
+        "Zip": KnownColumn("Zip", "code", ""),
+        "Day": KnownColumn("Day", "month/day", ""),
+        "W": KnownColumn("W_hrung", "string", ""),
     }
     found = columns_of({"Zip": ["10115"], "Day": ["01/02/2023"], "W": ["EUR"]}, known)
     assert [found[name].spelling for name in known] == ["code", "month/day", "string"]

@@ -11,7 +11,7 @@ from pdpp_sources.common.errors import ExportNotRecognized
 from pdpp_sources.common.export import open_export
 from pdpp_sources.registry import reading_as, readings, source_named
 from pdpp_sources.tables.csv_file import form_with_header
-from pdpp_sources.tables.reader import Guidance
+from pdpp_sources.tables.table_fit import Guidance
 from sources.tests.reading import checked, read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder, as_zip
 

@@ -9,7 +9,8 @@ from pdpp_kernel.source_item import Data, Skipped
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.common.export import open_export
 from pdpp_sources.registry import readings
-from pdpp_sources.tables.reader import Guidance, TableSource
+from pdpp_sources.tables.reader import TableSource
+from pdpp_sources.tables.table_fit import Guidance
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_zip
 from sources.tests.specimens.table import TABLE

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, cast
 
 from cyclopts import Parameter
@@ -35,6 +36,7 @@ from pdpp_mcp_server.commands.exits import (
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
+from pdpp_sources.reader_messages import KnownTable
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.app.own_exports import OwnExport, is_own_export, open_own_export
 from personal_server.app.restored_exports import (
@@ -43,6 +45,7 @@ from personal_server.app.restored_exports import (
     survey_own_export,
 )
 from personal_server.cli.known_sources import known_sources
+from personal_server.cli.known_tables import changed_kinds, known_table
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.cli.table_columns import columns_json, kinds_said, print_columns
@@ -73,6 +76,7 @@ YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never nam
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 SHOWN_UNREAD = 20
 EXAMPLE_ZONE = "Europe/Berlin"
+NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 @Parameter(name="*")
@@ -416,10 +420,14 @@ class _Path:
                 tally = survey(reading, declaration, show_place)
             return self._finished(reading, contents, tally, None, {})
         with opener() as ports:
+            belongs, changed = self.command.belongs, dict[tuple[str, str], str]()
+            if reading.seen.full_name and (known := self._known_table(reading, ports)):
+                reading = self._read_as_known(reading, known)
+                belongs, changed = None, changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
             declaration = declare(ports.store, reading.seen.declaration, begun_ns).declaration
             connection = connection_for(
-                ports, declaration, self.command.account, self._name, self.command.belongs
+                ports, declaration, self.command.account, self._name, belongs
             )
             target = {"connection_id": connection.connection_id, "name": connection.display_name}
             whole = self.command.options.replace
@@ -438,7 +446,15 @@ class _Path:
                 ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
             ):
                 target, receipt = None, {}
-        return self._finished(reading, contents, tally, target, receipt)
+        return self._finished(reading, contents, tally, target, receipt, changed)
+
+    def _known_table(self, reading: ProcessReading, ports: ImportPorts) -> KnownTable | None:
+        return known_table(ports.store, reading.seen, reading.facts())
+
+    def _read_as_known(self, reading: ProcessReading, known: KnownTable) -> ProcessReading:
+        """The same reading, with the fields and types that are stored. Raises: ExportError."""
+        wanted = replace(reading.wanted, known=known)
+        return self.command.reader.look(self.path, wanted).readings[reading.number]
 
     def _may_delete(self, tally: ImportTally) -> bool:
         """Whether the file was read whole, and the owner agrees."""
@@ -458,12 +474,13 @@ class _Path:
         tally: ImportTally,
         target: Data | None,
         receipt: Data,
+        changed: Mapping[tuple[str, str], str] = NO_CHANGES,
     ) -> Data:
         refused, stored = contents.refused, target is not None
         if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
             if reading.seen.columns:
-                print_columns(reading.seen.columns, console(), stored=stored)
+                print_columns(reading.seen.columns, changed, console(), stored=stored)
             zone = self.command.wanted.zone
             change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
             if self.command.reader.used_zone:
@@ -472,7 +489,7 @@ class _Path:
         facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
         facts["times_without_zone"] = self.command.reader.used_zone
         if reading.seen.columns:
-            facts["columns"] = columns_json(reading.seen.columns)
+            facts["columns"] = columns_json(reading.seen.columns, changed)
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
         return report | ({"receipt": receipt} if receipt else {})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -29,6 +29,7 @@ WHY = {
     "yyyymmdd": "every number is a day (YYYYMMDD)",
     "yyyymmddhhmmss": "every number is an instant (YYYYMMDDHHMMSS)",
     "owner": "as you said",
+    "as_before": "as in earlier files",
 }
 _COUNTED = "counts {} since {}"
 
@@ -48,22 +49,37 @@ def kinds_said(said: Sequence[str]) -> dict[str, str]:
     return kinds
 
 
-def columns_json(columns: Sequence[SeenColumn]) -> list[Data]:
-    """For programs: every column, with a word of why where that is no matter of course."""
+def columns_json(
+    columns: Sequence[SeenColumn], changed: Mapping[tuple[str, str], str]
+) -> list[Data]:
+    """For programs: every column, with a word of why where that is no matter of course.
+
+    Shapes: `changed` is the type that a column had before, by its stream and its name.
+    """
     return [
         {"stream": c.stream, "column": c.name, "field": c.field, "type": c.kind}
         | ({"why": c.why} if c.why else {})
+        | ({"was": changed[c.stream, c.name]} if (c.stream, c.name) in changed else {})
         | {"examples": c.examples}
         for c in columns
     ]
 
 
-def print_columns(columns: Sequence[SeenColumn], out: Console, *, stored: bool) -> None:
+def print_columns(
+    columns: Sequence[SeenColumn],
+    changed: Mapping[tuple[str, str], str],
+    out: Console,
+    *,
+    stored: bool,
+) -> None:
     """Before an import every column with examples; after one those that are no matter of course."""
     if stored:
         for each in columns:
-            if why := _why(each.why):
+            if each.why != "as_before" and (why := _why(each.why)):
                 indented(f"{each.name}: {why}", 2, out)
+            if was := changed.get((each.stream, each.name)):
+                again = "import earlier files again to correct them"
+                indented(f"{each.name}: was {was}, is {each.kind} now; {again}", 2, out)
     else:
         rows = [
             (f"  {c.name}", c.kind, " · ".join(c.examples) or "(empty)", _why(c.why))

@@ -13,6 +13,7 @@ from pdpp_kernel.source_item import Json
 from pdpp_sources.common.epochs import EPOCHS, UNIX, WEBKIT, epoch_of, is_time_name
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.text import one_line, printable, printable_within
+from pdpp_sources.reader_messages import KnownColumn
 from pdpp_sources.tables.column_amounts import (
     AMOUNT_FORMS,
     POINTS,
@@ -136,14 +137,6 @@ class TableColumn:
     def word(self) -> str:
         """The type as its owner calls it."""
         return _WORDS[self.spelling if self.spelling == "code" else self.kind]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownColumn:
-    """What is known of a column before its file is read: its field, and how it was read before."""
-
-    field: str
-    spelling: str | None = None
 
 
 class Survey:

@@ -59,7 +59,26 @@ def rows_of_json(
         name, values = element.key or stem, element.value
         if values.get("type") == "Feature" and "geometry" in values:
             name, values = _feature(values)
-        yield name, element.where, element.position, values
+        for part, row in _rows_within(name, values) if form == "objects" else [(name, values)]:
+            yield part, element.where, element.position, row
+
+
+def _rows_within(name: str, values: Data) -> Iterator[tuple[str, Data]]:
+    """The rows of an object that is no row itself: objects by their names, or one for each part.
+
+    An object with other values is one row, whatever else it holds.
+    """
+    inner = [key for key, each in values.items() if isinstance(each, dict)]
+    if len(inner) < 2 or len(inner) < len(values):
+        yield name, values
+        return
+    rows = [json_values.inner(values, key) for key in inner]
+    shared = set(rows[0]).intersection(*rows)
+    if all(len(shared) >= _ALIKE * len(row) for row in rows):
+        for key, row in zip(inner, rows, strict=True):
+            yield name, {"name" if "name" not in row else "named": key, **row}
+    else:
+        yield from zip(inner, rows, strict=True)
 
 
 _CUTS = {"lines": json_lines, "lists": json_lists, "objects": json_objects}

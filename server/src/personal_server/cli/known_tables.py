@@ -1,0 +1,149 @@
+"""Which stored table the next file of one belongs to: next month's statement, a copy, a new name.
+
+Rule: a file goes where it went before, by its name or by its very content; else to the table whose
+name differs by a date alone and which has the same columns. What a stored field is called, and how
+its column was read, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, cast
+
+import orjson
+
+from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_item import Data
+from pdpp_sources.export_files import family_name
+from pdpp_sources.reader_messages import KnownColumn, KnownTable, SeenColumn, SeenReading
+from personal_server.collecting.receipts import receipts_of
+from personal_server.storage.ports.whole_store import RecordStore
+
+ALIKE = 0.6
+COLUMN = "x_table_column"
+_OLD_TITLE = "Column "
+Columns = Mapping[str, Collection[str]]
+
+
+def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTable | None:
+    """What is stored of the table that a file continues; None if it is the first of its kind.
+
+    Shapes: without streams it only says what the new source is to be called, since another table
+        has the name already.
+    """
+    tables = list(_stored_tables(store))
+    columns = _columns_of(seen.columns)
+    digest = facts.get("sha256")
+    for table in tables:
+        if digest and digest in _digests(store, table.connector_key):
+            return table
+    full_key = _key_of(seen.full_name)
+    same_name = [each for each in tables if each.connector_key == full_key]
+    if same_name:
+        return same_name[0]
+    family = family_name(seen.full_name)
+    of_family = [each for each in tables if family_name(each.name) == family]
+    for table in of_family:
+        if _are_alike(table, columns):
+            return table
+    if of_family and seen.full_name != family:
+        return KnownTable(full_key, seen.full_name)
+    return None
+
+
+def changed_kinds(known: KnownTable, seen: SeenReading) -> dict[tuple[str, str], str]:
+    """The columns that are read as another type than before: what that was, by stream and name."""
+    found: dict[tuple[str, str], str] = {}
+    for column in seen.columns:
+        before = known.streams.get(column.stream, {}).get(column.name)
+        word = _WORDS.get(before.kind, "text") if before else column.kind
+        word = "code" if before and before.spelling == "code" else word
+        if word != column.kind and {word, column.kind} != {"text", "code"}:
+            found[column.stream, column.name] = word
+    return found
+
+
+_WORDS = {
+    "integer": "number",
+    "number": "number",
+    "date": "day",
+    "date-time": "instant",
+    "boolean": "yes or no",
+    "json": "nested",
+}
+
+
+def _stored_tables(store: RecordStore) -> Iterable[KnownTable]:
+    with store.snapshot() as snapshot:
+        current = snapshot.declarations()
+        held = {connection.connector_key for connection in snapshot.connections()}
+    for each in current:
+        if each.connector_key.startswith(OWN_FILE_PREFIX) and each.connector_key in held:
+            yield _table_of(each.connector_key, cast("Data", orjson.loads(each.raw)))
+
+
+def _table_of(connector_key: str, declared: Data) -> KnownTable:
+    streams: dict[str, dict[str, KnownColumn]] = {}
+    times: dict[str, str] = {}
+    for stream in cast("list[Data]", declared["streams"]):
+        name, time = str(stream["name"]), stream.get("consent_time_field")
+        streams[name] = dict(_columns_declared(stream["schema"]["properties"]))
+        times |= {name: str(time)} if time else {}
+    return KnownTable(connector_key, str(declared["display"]["name"]), streams, times)
+
+
+def _columns_declared(properties: Mapping[str, Any]) -> Iterable[tuple[str, KnownColumn]]:
+    """The columns of a stream by the names that its files give them.
+
+    Declarations of before name a column in the description of its field alone.
+    """
+    for field, schema in properties.items():
+        said = schema.get(COLUMN)
+        about = str(schema.get("description", ""))
+        if said is not None:
+            yield str(said[0]), KnownColumn(field, str(said[1]), _kind(schema))
+        elif about.startswith(_OLD_TITLE):
+            name = about.removeprefix(_OLD_TITLE).partition(", written as ")[0]
+            yield name, KnownColumn(field, None, _kind(schema))
+
+
+def _kind(schema: Data) -> str:
+    """The JSON type, or the format of one that is a time."""
+    said: Any = schema.get("type", "json")
+    kinds = cast("list[str]", said) if isinstance(said, list) else [str(said)]
+    return str(schema.get("format") or next((k for k in kinds if k != "null"), "json"))
+
+
+def _columns_of(seen: Iterable[SeenColumn]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for column in seen:
+        found.setdefault(column.stream, set()).add(column.name)
+    return found
+
+
+def _are_alike(table: KnownTable, columns: Columns) -> bool:
+    """Whether each stream of the file has most of its columns with one that is stored."""
+    return all(
+        any(
+            len(set(names) & stored.keys()) >= ALIKE * len(set(names) | stored.keys())
+            for stored in table.streams.values()
+        )
+        for names in columns.values()
+    )
+
+
+def _digests(store: RecordStore, connector_key: str) -> set[str]:
+    with store.snapshot() as snapshot:
+        own = [c for c in snapshot.connections() if c.connector_key == connector_key]
+    return {
+        str(receipt["sha256"])
+        for connection in own
+        for receipt in receipts_of(store, connection.connection_id)
+        if "sha256" in receipt
+    }
+
+
+def _key_of(name: str) -> str:
+    """The key that a table of that name gets; as `sources.tables.reader.key_of`."""
+    plain = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower())
+    return f"{OWN_FILE_PREFIX}{'-'.join(plain.split())[:50] or 'data'}"[:64]

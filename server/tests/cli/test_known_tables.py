@@ -1,0 +1,130 @@
+"""The next file of a table: next month's, a copy, one of another shape; and data of before."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personal_server.collecting.connections import create_connection
+from personal_server.collecting.declarations import declare
+from server.tests.cli.import_command.test_reported_tables import stored
+from server.tests.cli.import_machine import Machine
+
+OCTOBER = (
+    "Datum;Empfänger;Betrag;PLZ\n01.10.2026;Bäcker;-3,10;01067\n05.10.2026;Lohn;2.500,00;10115\n"
+)
+NOVEMBER = "Datum;Empfänger;Betrag;PLZ\n01.11.2026;Bäcker;-3,20;80331\n"
+
+
+def connections(machine: Machine) -> list[str]:
+    with machine.store.snapshot() as snapshot:
+        return [str(each.display_name) for each in snapshot.connections()]
+
+
+def imported(machine: Machine, path: Path, text: str) -> dict[str, Any]:
+    path.write_text(text, encoding="utf-8")
+    code, printed = machine.run("import", path)
+    assert code == 0
+    return printed["imports"][0]
+
+
+def test_the_next_month_joins_the_stream_of_the_first(tmp_path: Path) -> None:
+    machine = Machine()
+    first = imported(machine, tmp_path / "Umsaetze_2026-10.csv", OCTOBER)
+    second = imported(machine, tmp_path / "Umsaetze_2026-11.csv", NOVEMBER)
+    assert connections(machine) == ["Umsaetze"]
+    assert first["connector_key"] == second["connector_key"] == "table-umsaetze"
+    assert sorted((r["Datum"], r["Betrag"], r["PLZ"]) for r in stored(machine, "umsaetze")) == [
+        ("2026-10-01", -3.1, "01067"),
+        ("2026-10-05", 2500, "10115"),
+        ("2026-11-01", -3.2, "80331"),
+    ]
+
+
+def test_months_in_one_folder_are_one_stream(tmp_path: Path) -> None:
+    (tmp_path / "bank").mkdir()
+    (tmp_path / "bank" / "Umsaetze_2026-10.csv").write_text(OCTOBER)
+    (tmp_path / "bank" / "Umsaetze_2026-11.csv").write_text(NOVEMBER)
+    machine = Machine()
+    assert {n: each["read"] for n, each in machine.streams(tmp_path / "bank").items()} == {
+        "umsaetze": 3
+    }
+
+
+def test_the_same_content_under_another_name_is_known(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "Umsaetze_2026-10.csv", OCTOBER)
+    again = imported(machine, tmp_path / "mine.csv", OCTOBER)
+    assert connections(machine) == ["Umsaetze"]
+    assert again["streams"]["umsaetze"]["unchanged"] == 2
+
+
+def test_a_table_of_other_columns_is_another_source(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "Umsaetze_2026-10.csv", OCTOBER)
+    other = imported(machine, tmp_path / "Umsaetze_2026-11.csv", "Depot,Stück\nA,1\nB,2\n")
+    assert other["connector_key"] == "table-umsaetze-2026-11"
+    assert len(connections(machine)) == 2
+
+
+def test_a_short_month_reads_days_as_the_longer_one_did(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a_2026-10.csv", "Day,Sum\n31/10/2026,1\n02/10/2026,2\n")
+    imported(machine, tmp_path / "a_2026-11.csv", "Day,Sum\n02/11/2026,3\n03/11/2026,4\n")
+    assert sorted(r["Day"] for r in stored(machine)) == [
+        "2026-10-02",
+        "2026-10-31",
+        "2026-11-02",
+        "2026-11-03",
+    ]
+
+
+def test_what_was_stored_before_keeps_its_stream_its_fields_and_its_ids(tmp_path: Path) -> None:
+    machine = Machine()
+    path = tmp_path / "Umsaetze_2026-10.csv"
+    imported(machine, path, OCTOBER)
+    _make_old(machine)
+    again = imported(machine, path, OCTOBER)
+    assert again["connector_key"] == "table-umsaetze-2026-10"
+    assert again["streams"]["umsaetze_2026_10"]["read"] == 2
+    imported(machine, tmp_path / "Umsaetze_2026-11.csv", NOVEMBER)
+    rows = stored(machine, "umsaetze_2026_10")
+    assert sorted((row["Datum"], row["Empf_nger"], row["PLZ"]) for row in rows) == [
+        ("2026-10-01", "Bäcker", "01067"),
+        ("2026-10-05", "Lohn", "10115"),
+        ("2026-11-01", "Bäcker", "80331"),
+    ]
+
+
+def test_a_column_that_is_read_otherwise_than_before_is_told(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a_2026-10.csv", "Name,Number\nx,12\ny,13\n")
+    second = imported(machine, tmp_path / "a_2026-11.csv", "Name,Number\nx,012\ny,013\n")
+    number = next(each for each in second["columns"] if each["column"] == "Number")
+    assert (number["type"], number["was"], number["why"]) == ("code", "number", "leading_zero")
+
+
+def _make_old(machine: Machine) -> None:
+    """Declare the table as it was declared before series and labels were known."""
+    with machine.store.snapshot() as snapshot:
+        (declared,) = [d for d in snapshot.declarations() if d.connector_key == "table-umsaetze"]
+    text = declared.raw.decode().replace("Empfaenger", "Empf_nger")
+    old = orjson.loads(text)
+    key = "table-umsaetze-2026-10"
+    old["connector_key"], old["source"]["id"] = (
+        key,
+        old["source"]["id"].replace("table-umsaetze", key),
+    )
+    old["display"]["name"], old["declaration_version"] = "Umsaetze_2026-10", "old"
+    (stream,) = old["streams"]
+    stream["name"] = "umsaetze_2026_10"
+    for schema in stream["schema"]["properties"].values():
+        schema.pop("x_table_column", None)
+        schema.pop("title", None)
+    with machine.store.snapshot() as snapshot:
+        held = [c.connection_id for c in snapshot.connections()]
+    for connection_id in held:
+        machine.store.erase_connection(connection_id, 1)
+    declare(machine.store, old, 1)
+    known = machine.store.declaration(key, None)
+    create_connection(machine.store, known, "Umsaetze_2026-10", 1, machine.ports.random_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,11 +13,17 @@ import pytest
 from pdpp_mcp_server.commands.exits import run_app
 from pdpp_mcp_server.commands.main import command_line
 from personal_server.app.stores import open_stores
+from personal_server.cli.store import local_acting
 from personal_server.settings import Settings
 from tests.browser.site import fill
 from tests.small_disk import full, only_read, small_disk
 
 pytestmark = pytest.mark.of_files("the disk is the one that the file lies on")
+
+
+def test_a_user_without_a_name_acts_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
+    assert local_acting().user == "4000000000"
 
 
 class Commands:

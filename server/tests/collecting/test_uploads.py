@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -101,6 +102,14 @@ def test_a_folder_keeps_its_places(uploads: Uploads) -> None:
     uploads.append(made.upload_id, "Takeout/b/x", 0, b"34")
     assert uploads.one(made.upload_id).is_whole
     assert (uploads.folder / made.upload_id / "content/Takeout/b/x").read_bytes() == b"34"
+
+
+def test_every_folder_of_an_upload_is_its_owners_alone(uploads: Uploads) -> None:
+    made = uploads.begin("Takeout", 2, "m")
+    uploads.append(made.upload_id, "Takeout/a/b/x", 0, b"12")
+    folders = [path for path in uploads.folder.rglob("*") if path.is_dir()]
+    assert len(folders) == 5
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
 
 
 @pytest.mark.parametrize(

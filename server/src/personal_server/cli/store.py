@@ -37,8 +37,13 @@ def open_store() -> AbstractContextManager[OwnerStore]:
 
 
 def local_acting() -> Acting:
-    """Who runs this command, for the audit."""
-    return Acting("local_cli", user=pwd.getpwuid(os.geteuid()).pw_name)
+    """Who runs this command, for the audit: in a container the user may have a number alone."""
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:
+        name = str(number)
+    return Acting("local_cli", user=name)
 
 
 @contextmanager

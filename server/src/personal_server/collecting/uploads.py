@@ -138,7 +138,7 @@ class Uploads:
         upload_id = f"upl_{self.random_bytes(12).hex()}"
         made = self.folder / upload_id
         self._make_folder()
-        (made / CONTENT).mkdir(parents=True, mode=0o700)
+        _make_private(made / CONTENT)
         _write(made / ABOUT, msgspec.json.encode(about))
         return self.one(upload_id)
 
@@ -199,7 +199,7 @@ class Uploads:
                 )
             if held.received_bytes + len(chunk) > held.about.size_bytes:
                 raise BodyTooLarge("The upload sent more bytes than announced.", param="body")
-            target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+            _make_private(target.parent)
             if not target.exists() and sum(1 for _ in _files(target.parent)) >= MOST_FILES:
                 raise InvalidRequest("The uploaded folder has too many files.", param="path")
             with target.open("ab") as out:
@@ -353,6 +353,13 @@ def _checked_name(name: str) -> str:
     if not plain or name in ("", ".", "..") or "/" in name or "\\" in name:
         raise InvalidRequest("The name of the uploaded file is not valid.", param="name")
     return name
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder with all above it that are missing; `mkdir` gives its mode to the last only."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -200,7 +200,7 @@ class UploadPages:
         try:
             listing = self.parts.folders.listing(number, path)
         except (NotFound, InvalidState) as error:
-            if path:
+            if path or number >= len(self.parts.folders.folders):
                 raise
             name = str(self.parts.folders.folders[number])
             step = str(error.members.get("next_step") or "")

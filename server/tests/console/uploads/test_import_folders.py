@@ -87,6 +87,10 @@ def test_what_lies_there_is_listed_with_what_it_is(owner: Browser) -> None:
     assert marked(below, "whole-folder")
 
 
+def test_a_folder_that_nobody_named_is_not_found(owner: Browser) -> None:
+    assert owner.get(f"{FOLDERS}?folder=7").status == 404
+
+
 def test_a_file_and_a_folder_are_read_where_they_lie(
     owner: Browser, uploads: Uploads, commands: Commands, folder: Path
 ) -> None:

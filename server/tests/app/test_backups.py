@@ -20,11 +20,12 @@ from personal_server.app.backup_ledger import catch_up_with_ledger, keep_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of, set_schedule
 from personal_server.app.backups import BackupOrder, make_backup, verify_backup
 from personal_server.app.restores import Restored, restore_backup
-from personal_server.app.scheduled_backups import ScheduledBackups
+from personal_server.app.scheduled_backups import ScheduledBackups, superfluous
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backups import BackupRefused
 from server.tests.resource_server.journal import DIARY, ENTRIES, furnished, write
@@ -295,7 +296,7 @@ def test_the_server_keeps_as_many_backups_as_it_is_told_and_proves_them(site: Si
             scheduled.make_if_due()
             site.now_ns += DAY_NANOSECONDS
         names = sorted(each.name for each in (site.folder / "kept").glob("backup-*"))
-        assert len(names) == 2
+        assert len(names) == 3  # the newest two, and the one that was proven
         assert sorted(kept_backups(stores)) == names
         proof = stores.upkeep.proof()
         assert proof is not None
@@ -305,6 +306,50 @@ def test_the_server_keeps_as_many_backups_as_it_is_told_and_proves_them(site: Si
         proof = stores.upkeep.proof()
         assert proof is not None
         assert proof.proven_at_ns == site.now_ns
+
+
+YEAR_NANOSECONDS = 365 * DAY_NANOSECONDS
+
+
+def test_a_backup_under_a_wrong_clock_replaces_no_true_one(site: Site) -> None:
+    settings = replace(site.settings, backup_keep=3)
+    with site.open() as stores:
+        scheduled = ScheduledBackups(stores, settings)
+        for _ in range(3):
+            scheduled.make_if_due()
+            site.now_ns += DAY_NANOSECONDS
+        true = set(kept_backups(stores))
+        site.now_ns += YEAR_NANOSECONDS
+        ScheduledBackups(stores, settings, is_trusted=lambda: False).make_if_due()
+        site.now_ns -= YEAR_NANOSECONDS
+        assert true <= set(kept_backups(stores))
+        for _ in range(5):  # a look a minute, as the server does
+            scheduled.make_if_due()
+            site.now_ns += 60 * 10**9
+        assert len(kept_backups(stores)) == 4  # that of the wrong clock, and the newest three
+        assert len(true & set(kept_backups(stores))) == 2
+
+
+def test_many_backups_of_one_hour_replace_no_day() -> None:
+    rows = [backup_row(day * DAY_NANOSECONDS + hour) for day in (3, 2, 1, 0) for hour in (2, 1, 0)]
+    going = {row.made_at for row in superfluous(rows, 3, None)}
+    staying = {row.made_at for row in rows} - going
+    newest, days = 3 * DAY_NANOSECONDS, {1, 2, 3}
+    assert staying == {newest + 2, newest + 1, newest} | {d * DAY_NANOSECONDS + 2 for d in days}
+    proven = {row.made_at for row in superfluous(rows, 1, 1)}
+    assert {row.made_at for row in rows} - proven == {newest + 2, 1}
+
+
+def backup_row(made_at: int) -> BackupRow:
+    return BackupRow(
+        backup_id=str(made_at),
+        path="x",
+        made_at=made_at,
+        sequence=0,
+        size_bytes=0,
+        sealed=False,
+        scheduled=True,
+    )
 
 
 def test_kept_backups_are_named_while_they_are_there(site: Site) -> None:
@@ -364,16 +409,17 @@ def test_a_schedule_of_the_owner_is_kept_to_by_a_server_that_runs_already(site: 
         assert kept_backups(serving) == ()
         with site.open() as command:
             set_schedule(command, settings, scheduled_into(site, every_hours=12))
-        for _ in range(4):
+        for _ in range(8):
             by_itself.make_if_due()
             by_itself.make_if_due()
             site.now_ns += DAY_NANOSECONDS // 2
-        assert len(list((site.folder / "kept").glob("backup-*.pdpp"))) == 2
+        # the newest two, which are those of the newest two days, and the one that was proven
+        assert len(list((site.folder / "kept").glob("backup-*.pdpp"))) == 3
         assert (site.folder / "kept" / "erasures.jsonl").parent.is_dir()
         with site.open() as command:
             set_schedule(command, settings, None)
         by_itself.make_if_due()
-        assert len(kept_backups(serving)) == 2
+        assert len(kept_backups(serving)) == 3
 
 
 def test_the_weekly_proof_is_left_out_and_told_where_there_is_no_room_for_it(site: Site) -> None:

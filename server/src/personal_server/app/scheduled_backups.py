@@ -5,36 +5,44 @@ Source: docs/backup.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pdpp_kernel.values import NANOSECONDS
+from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.app.backup_schedule import schedule_of
 from personal_server.app.backups import PROVEN_EVERY_NS, BackupOrder, free_bytes_of, make_backup
 from personal_server.app.stores import Stores
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
+from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.web.health import Fault
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledBackups:
-    """Backups that the running server makes by itself."""
+    """Backups that the running server makes by itself.
+
+    Shapes: `is_trusted` is whether the clock may be acted on for good.
+    """
 
     stores: Stores
     settings: Settings
     free_bytes: Callable[[Path], int] = free_bytes_of
+    is_trusted: Callable[[], bool] = lambda: True
 
     def make_if_due(self) -> None:
-        """Make one if the newest is old enough, and let the oldest go.  Raises: BackupRefused."""
+        """Make one if the newest is old enough, and let go of those it makes superfluous.
+
+        Raises: BackupRefused.
+        """
         schedule = schedule_of(self.stores, self.settings)
         if schedule is None:
             return
         now_ns = self.stores.clock()
-        kept = [row for row in self.stores.upkeep.backups() if row.scheduled]
-        if kept and kept[0].made_at <= now_ns < next_due_ns(kept[0].made_at, schedule):
+        made = [row.made_at for row in self._made_until(now_ns)]
+        if made and now_ns < next_due_ns(made[0], schedule):
             return
         order = BackupOrder(
             Path(schedule.folder) / _name(now_ns, schedule),
@@ -44,9 +52,18 @@ class ScheduledBackups:
             free_bytes=self.free_bytes,
         )
         make_backup(self.stores, self.settings, order)
-        for row in kept[max(schedule.keep - 1, 0) :]:
+        if not self.is_trusted():
+            return
+        proof = self.stores.upkeep.proof()
+        proven_ns = None if proof is None else proof.proven_at_ns
+        for row in superfluous(self._made_until(now_ns), schedule.keep, proven_ns):
             Path(row.path).unlink(missing_ok=True)
             self.stores.upkeep.forget_backup(row.backup_id)
+
+    def _made_until(self, now_ns: int) -> list[BackupRow]:
+        """Those made by schedule, newest first; what a wrong clock dated later does not count."""
+        rows = self.stores.upkeep.backups()
+        return [row for row in rows if row.scheduled and row.made_at <= now_ns]
 
     def faults(self) -> Iterator[Fault]:
         """That the weekly proof was left out."""
@@ -64,6 +81,22 @@ class ScheduledBackups:
         proof = self.stores.upkeep.proof()
         proven_ns = None if proof is None else proof.proven_at_ns
         return proven_ns is None or not 0 <= now_ns - proven_ns < PROVEN_EVERY_NS
+
+
+def superfluous(rows: Sequence[BackupRow], keep: int, proven_at_ns: int | None) -> list[BackupRow]:
+    """Which backups may go.
+
+    Those that stay are the newest `keep`, the newest of each of the newest `keep` days, so that
+    many made in an hour replace no day, and the newest that was proven.
+    Shapes: `rows` newest first.
+    """
+    of_days: dict[int, BackupRow] = {}
+    for row in rows:
+        of_days.setdefault(row.made_at // DAY_NANOSECONDS, row)
+    proven = [row for row in rows if proven_at_ns is not None and row.made_at <= proven_at_ns]
+    staying = (*rows[:keep], *list(of_days.values())[:keep], *proven[:1])
+    ids = {row.backup_id for row in staying}
+    return [row for row in rows if row.backup_id not in ids]
 
 
 def next_due_ns(made_at_ns: int, schedule: BackupSchedule) -> int:

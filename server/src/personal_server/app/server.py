@@ -189,7 +189,7 @@ def compose(
     console = console_app(_console_parts(settings, stores, sign_in, events.identify, space))
     authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch, space)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
-    scheduled = ScheduledBackups(stores, settings)
+    scheduled = ScheduledBackups(stores, settings, is_trusted=watch.is_trusted)
     background = BackgroundTasks(stores.clock)
     keep_process(background, stores, resolver)
     deliveries = Deliveries(events, callbacks, stores.changed, stores.clock, watch.is_trusted)

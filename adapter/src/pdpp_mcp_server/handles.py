@@ -138,7 +138,7 @@ def spells_connection(text: str) -> bool:
 
 def record_uri(record: RecordRef) -> str:
     """The URI form of a record."""
-    return RECORD_PREFIX + _encode({"v": 1, "kind": "record", **_where(record)})
+    return RECORD_PREFIX + encoded_handle({"v": 1, "kind": "record", **_where(record)})
 
 
 def window_uri(window: WindowRef) -> str:
@@ -149,13 +149,13 @@ def window_uri(window: WindowRef) -> str:
     body["limit_chars"] = window.limit_chars
     if window.digest:
         body["digest"] = window.digest
-    return WINDOW_PREFIX + _encode(body)
+    return WINDOW_PREFIX + encoded_handle(body)
 
 
 def blob_uri(blob: BlobRef) -> str:
     """The URI of a blob."""
     body: Json = {"v": 1, "kind": "blob", "connection_id": blob.connection_id}
-    return BLOB_PREFIX + _encode({**body, "blob_id": blob.blob_id})
+    return BLOB_PREFIX + encoded_handle({**body, "blob_id": blob.blob_id})
 
 
 def _where(record: RecordRef) -> Json:
@@ -166,7 +166,8 @@ def _where(record: RecordRef) -> Json:
     }
 
 
-def _encode(body: object) -> str:
+def encoded_handle(body: object) -> str:
+    """A JSON value as characters that any program passes on."""
     return urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
 
 
@@ -215,7 +216,7 @@ def _decode(handle: str, kind: str, names: tuple[str, ...], optional: str = "") 
     body = _json_of(handle)
     members = ("v", "kind", *names)
     allowed = (members, (*members, optional)) if optional else (members,)
-    if body is None or tuple(body) not in allowed or _encode(body) != handle:
+    if body is None or tuple(body) not in allowed or encoded_handle(body) != handle:
         raise _invalid(handle)
     if type(body["v"]) is not int or body["v"] != 1 or body["kind"] != kind:
         raise _invalid(handle)
@@ -225,11 +226,11 @@ def _decode(handle: str, kind: str, names: tuple[str, ...], optional: str = "") 
 def _json_of(handle: str) -> Json | None:
     if not handle or len(handle) > HANDLE_CHARS or not handle.isascii():
         return None
-    body = _decoded(handle)
+    body = decoded_handle(handle)
     return body if is_object(body) else None
 
 
-def _decoded(text: str) -> Any:
+def decoded_handle(text: str) -> Any:
     """The JSON behind base64; None for anything that is none, or that could not be written."""
     try:
         body: Any = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode())
@@ -266,7 +267,7 @@ def short_digest(digest: str | None) -> str:
 def render_cursor(cursor: WindowCursor) -> str:
     """The opaque form."""
     body = [1, cursor.key, cursor.offset_chars, cursor.limit_chars, cursor.digest]
-    text = _encode(body)
+    text = encoded_handle(body)
     return text + _check(text)
 
 
@@ -285,7 +286,7 @@ def _body(text: str) -> list[Any] | None:
     payload, check = text[:-CHECK_CHARS], text[-CHECK_CHARS:]
     if not text.isascii() or not payload or _check(payload) != check:
         return None
-    body = _decoded(payload)
+    body = decoded_handle(payload)
     return body if is_list(body) else None
 
 

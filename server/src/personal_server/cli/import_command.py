@@ -649,10 +649,10 @@ def print_unread(rest: UnreadFiles, out: Console) -> None:
         indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
         for name in names[:SHOWN_UNREAD]:
             indented(name, 4, out)
-        _print_beyond(len(names) - SHOWN_UNREAD, out)
+        print_beyond(len(names) - SHOWN_UNREAD, out)
 
 
-def _print_beyond(count: int, out: Console) -> None:
+def print_beyond(count: int, out: Console) -> None:
     """How many more there are than were shown."""
     if count > 0:
         indented(f"and {count:,} more", 4, out)
@@ -708,7 +708,7 @@ def print_tally(
         shown = examples[:SHOWN_EXAMPLES]
         for each in shown:
             indented(f"{each.where}: {each.reason}", 4, out)
-        _print_beyond(count - len(shown), out)
+        print_beyond(count - len(shown), out)
 
 
 def _print_absent(tally: ImportTally, out: Console) -> None:

@@ -140,7 +140,7 @@ def spaced(text: str) -> str:
     """The tokens of a text with white space between them: what an index is fed with."""
     if text.isascii():
         return text.encode().translate(_ASCII).decode()
-    return text.translate(_FOLDED)
+    return text.translate(FOLDED_LETTERS)
 
 
 class Vocabulary:
@@ -274,7 +274,7 @@ def spans(text: str) -> list[TokenSpan]:
     found: list[TokenSpan] = []
     letters, start, end = "", 0, 0
     for place, code_point in enumerate(map(ord, text)):
-        folded = _FOLDED[code_point]
+        folded = FOLDED_LETTERS[code_point]
         end = place + 1 if letters and not folded else end
         for letter in folded:
             if letter != " ":
@@ -339,5 +339,7 @@ def _part(character: str) -> str:
     return f" {character} " if unspaced else character
 
 
-_FOLDED = _Folding()
-_ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_point in range(256))
+FOLDED_LETTERS = _Folding()
+_ASCII = bytes(
+    ord(FOLDED_LETTERS[code_point]) if code_point < 128 else 32 for code_point in range(256)
+)

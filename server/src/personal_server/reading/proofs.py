@@ -129,17 +129,17 @@ class Proofs:
         return proof.jkt
 
     def _judge(self, sent: SentProof, token: str | None) -> Proof:
-        claims, jkt = _opened(sent)
+        claims, jkt = opened_proof(sent)
         jti = claims.get("jti")
         if not isinstance(jti, str) or not 1 <= len(jti) <= MAX_JTI:
-            raise _refused("jti")
+            raise proof_refused("jti")
         if claims.get("htm") != sent.method:
-            raise _refused("htm")
+            raise proof_refused("htm")
         named = claims.get("htu")
         if not isinstance(named, str) or normal_url(named) != normal_url(sent.url):
-            raise _refused("htu")
+            raise proof_refused("htu")
         if token is not None and claims.get("ath") != _digest(token):
-            raise _refused("ath")
+            raise proof_refused("ath")
         until = self._fresh_until(claims)
         once = hashlib.sha256(f"{jkt}\n{jti}".encode("utf-8", "surrogatepass")).digest()[:16]
         return Proof(jkt, once, until)
@@ -151,9 +151,9 @@ class Proofs:
         """
         now, made, nonce = self._now(), claims.get("iat"), claims.get("nonce")
         if isinstance(made, bool) or not isinstance(made, int | float):
-            raise _refused("iat")
+            raise proof_refused("iat")
         if nonce is not None and not isinstance(nonce, str):
-            raise _refused("nonce")
+            raise proof_refused("nonce")
         if nonce is not None:
             given = self._given_at(nonce)
             if given is None or not now - NONCE_SECONDS <= given <= now:
@@ -171,7 +171,7 @@ class Proofs:
                 # a request may be judged twice, by the process that it came to
                 if self._sent_here.get(proof.once) is sent.sending:
                     return
-                raise _refused("replay")
+                raise proof_refused("replay")
             forgotten = self._used.displaced_by(proof.once)
             if forgotten is not None and forgotten >= now:
                 self._begin(now)
@@ -238,60 +238,61 @@ def _normal_escape(match: re.Match[str]) -> str:
     return character if unreserved else match[0].upper()
 
 
-def _opened(sent: SentProof) -> tuple[Mapping[str, Any], str]:
+def opened_proof(sent: SentProof) -> tuple[Mapping[str, Any], str]:
     """The claims of a proof whose signature fits the key in it, and that key's thumbprint.
 
     Raises: InvalidDpopProof.
     """
     if len(sent.texts) != 1:
-        raise _refused("header")
+        raise proof_refused("header")
     header, claims = _read(sent.texts[0])
     if str(header.get("typ")).lower() not in _TYPES:
-        raise _refused("typ")
+        raise proof_refused("typ")
     algorithm = header.get("alg")
     if algorithm not in PROOF_ALGORITHMS:
-        raise _refused("alg")
+        raise proof_refused("alg")
     if "crit" in header or header.get("b64") is False:
-        raise _refused("crit")
+        raise proof_refused("crit")
     key = _key(header.get("jwk"), algorithm)
     try:
         jws.deserialize_compact(sent.texts[0], key, algorithms=[algorithm])
     except (JoseError, ValueError, TypeError):
-        raise _refused("signature") from None
+        raise proof_refused("signature") from None
     return claims, key.thumbprint()
 
 
 def _read(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     try:
         if len(text) > MAX_PROOF:
-            raise _refused("form")
+            raise proof_refused("form")
         found = jws.extract_compact(text.encode("ascii"))
         claims = orjson.loads(found.payload)
     except (JoseError, ValueError):
-        raise _refused("form") from None
+        raise proof_refused("form") from None
     if not isinstance(claims, dict):
-        raise _refused("form")
+        raise proof_refused("form")
     return found.headers(), cast("dict[str, Any]", claims)
 
 
 def _key(sent: object, algorithm: str) -> jwk.Key:
     """The public key of a header, of its public members alone.  Raises: InvalidDpopProof."""
     if not isinstance(sent, dict):
-        raise _refused("jwk")
+        raise proof_refused("jwk")
     members = cast("dict[str, object]", sent)
     kind = (members.get("kty"), members.get("crv"))
     if kind != _CURVES[algorithm] or members.keys() & _PRIVATE:
-        raise _refused("jwk")
+        raise proof_refused("jwk")
     public = {name: members.get(name) for name in _PUBLIC[algorithm]}
     if not all(isinstance(value, str) for value in public.values()):
-        raise _refused("jwk")
+        raise proof_refused("jwk")
     try:
         return jwk.import_key(cast("Any", public))
     except (JoseError, ValueError, TypeError):
-        raise _refused("jwk") from None
+        raise proof_refused("jwk") from None
 
 
-def _refused(reason: str) -> InvalidDpopProof:
+def proof_refused(reason: str) -> InvalidDpopProof:
+    """The refusal of a proof; `reason` is a key of `_WHY`."""
     return InvalidDpopProof(f"The DPoP proof is not valid: {_WHY[reason]}.", reason=reason)
 
 

@@ -194,7 +194,7 @@ class RecordRoutes:
         """`GET /v1/timeline`."""
         query = timeline_query(request)
         answer = read_timeline(self._ports, snapshot_of(request), request.authority, query)
-        return _list_reply(Timeline, request, answer)
+        return list_reply(Timeline, request, answer)
 
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
@@ -225,7 +225,7 @@ def record_list(request: Request, answer: ReadResult) -> Reply:
     return Reply(body, disclosed=answer.disclosed)
 
 
-def _list_reply(shape: type[ListOf[Item]], request: Request, answer: ReadResult) -> Reply:
+def list_reply(shape: type[ListOf[Item]], request: Request, answer: ReadResult) -> Reply:
     """A page of items, each already JSON."""
     body = page_of(
         shape,
@@ -326,7 +326,7 @@ class SearchRoutes:
 
     def _answer(self, request: Request, query: SearchQuery) -> Reply:
         answer = search(self._ports, snapshot_of(request), request.authority, query)
-        return _list_reply(SearchResults, request, answer)
+        return list_reply(SearchResults, request, answer)
 
 
 STREAM = "/v1/streams/{stream}"

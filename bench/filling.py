@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench.archive import COLLECTIONS, Collection, declarations, records
-from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare

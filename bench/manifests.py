@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import cast
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import InvalidDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
 
 

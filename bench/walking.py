@@ -22,7 +22,7 @@ from bench.archive import Collection, declarations, records
 from bench.clients import RestCaller
 from bench.filling import SEED, connect, ingest_lines
 from bench.site import Site
-from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
 from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings

@@ -14,11 +14,11 @@ from pages.parts import ADAPTER
 from pdpp_mcp_server.contract import ToolContract, published_contract
 from personal_server.resource_server.reads import (
     RecordList,
-    SearchResults,
     SingleAggregation,
     Timeline,
 )
 from personal_server.resource_server.schema import SchemaBody
+from personal_server.resource_server.search_routes import SearchResults
 from personal_server.web.json_schemas import Components
 
 DECLARATIONS = ADAPTER / "pdpp-types.d.ts"

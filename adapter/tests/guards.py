@@ -15,7 +15,7 @@ resources = ("test_resources.py",)
 schema = ("tools/test_schema.py",)
 windows = ("tools/test_read_record_field.py",)
 aggregate = ("tools/test_aggregate.py",)
-cursors = ("handles/test_window_cursors.py",)
+cursors = ("test_window_cursors.py",)
 listeners = ("listeners/test_bounds.py",)
 
 guards: tuple[Guard, ...] = (
@@ -45,8 +45,8 @@ guards: tuple[Guard, ...] = (
     Guard("handles", "_is_connection", handles, "True", whole=True),
     Guard("handles", "_decode", handles),
     Guard("handles", "_json_of", handles),
-    Guard("handles", "parse_cursor", cursors),
-    Guard("handles", "_body", cursors),
+    Guard("window_cursors", "parse_cursor", cursors),
+    Guard("window_cursors", "_body", cursors),
     Guard("safe_text", "clean", cleaning, "text", whole=True),
     Guard("safe_text", "_kept", cleaning, "True", whole=True),
     Guard("safe_text", "_kept", cleaning, "False", whole=True),

@@ -10,8 +10,13 @@ from adapter.tests.fake_rs import Answer, FakeRs, Request
 from adapter.tests.seed import declarations, world
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.errors import ARGUMENT_CODES, CONFLICT_CODES
-from pdpp_mcp_server.handles import RecordRef, WindowCursor, field_key, render_cursor
+from pdpp_mcp_server.handles import RecordRef
 from pdpp_mcp_server.rs_client.port import RsResponse, RsTimeout, RsUnreachable
+from pdpp_mcp_server.window_cursors import (
+    WindowCursor,
+    field_key,
+    render_cursor,
+)
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -126,8 +131,8 @@ async def test_failures_of_the_port_are_typed(failure: type[Exception], code: st
         ClientRequest,
         draw_nonce,
         guarded,
-        personal_data,
     )
+    from pdpp_mcp_server.server_offer import personal_data  # noqa: PLC0415
 
     port = Failing(failure)
     call = ToolCall("search", port, "https://me.example", draw_nonce)

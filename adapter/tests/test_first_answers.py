@@ -22,7 +22,8 @@ from pdpp_mcp_server.first_answers import (
     StandardStreams,
 )
 from pdpp_mcp_server.listeners import Listening, OfferedSubscriptions, Subscribing
-from pdpp_mcp_server.server import ClientRequest, build_server
+from pdpp_mcp_server.sdk_server import build_server
+from pdpp_mcp_server.server import ClientRequest
 from pdpp_mcp_server.stdio import poll_pace
 
 Message = dict[str, Any]

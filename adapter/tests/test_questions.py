@@ -12,7 +12,8 @@ from adapter.tests.fake_rs import FakeRs
 from adapter.tests.seed import world
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
-from pdpp_mcp_server.server import ClientRequest, build_server
+from pdpp_mcp_server.sdk_server import build_server
+from pdpp_mcp_server.server import ClientRequest
 from tests.requirements.doors import HttpWire, RpcError, World, eras, http_door, origin
 
 pytestmark = pytest.mark.anyio

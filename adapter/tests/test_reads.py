@@ -8,7 +8,12 @@ from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer, error_answer
 from adapter.tests.legality import insist_on_legal
 from adapter.tests.seed import world
-from pdpp_mcp_server.reads import expectation, mended_time, next_call, span_of
+from pdpp_mcp_server.read_refusals import (
+    expectation,
+    mended_time,
+    next_call,
+    span_of,
+)
 
 Json = dict[str, Any]
 query: Json = {"stream": "messages", "limit": 5}

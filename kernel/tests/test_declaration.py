@@ -13,10 +13,10 @@ from pdpp_kernel.declaration import (
     Property,
     Relationship,
     Semantics,
-    SourceDeclaration,
     Stream,
     View,
 )
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind
 
 TEXT, WHOLE, NUMBER = ValueKind.STRING, ValueKind.INTEGER, ValueKind.NUMBER

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from pdpp_kernel.persons import (
-    NO_CORRECTIONS,
+from pdpp_kernel.person_fields import (
     Identity,
     IdentityKind,
-    Mention,
     PersonField,
     PersonForm,
     identity_of,
-    merged,
     number_of,
-    parted,
     person_field,
+)
+from pdpp_kernel.persons import (
+    NO_CORRECTIONS,
+    Mention,
+    merged,
+    parted,
     persons_of,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.values import ValueKind
 from pdpp_sources.common.source import SourceReader
 from personal_server.domain.declaration_document import parse_declaration

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from pdpp_kernel import persons
-from pdpp_kernel.declaration import Semantics, SourceDeclaration
+from pdpp_kernel.declaration import Semantics
 from pdpp_kernel.errors import (
     BodyTooLarge,
     ConnectionNotFound,
@@ -25,6 +25,7 @@ from pdpp_kernel.errors import (
 )
 from pdpp_kernel.persons import Corrections
 from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import (

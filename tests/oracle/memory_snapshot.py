@@ -56,8 +56,9 @@ from personal_server.enforcement.rows import (
     WindowOutcome,
 )
 from personal_server.enforcement.scopes import Scope, TimedScope
+from personal_server.storage.folding import fold
 from personal_server.storage.record_changes import blob_ids, latest_change
-from personal_server.storage.row_rules import fold, foreign_value, holds, stored_text
+from personal_server.storage.row_rules import foreign_value, holds, stored_text
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_passages import nearest, waiting

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pdpp_kernel.persons import NO_CORRECTIONS, Corrections, PersonField
+from pdpp_kernel.person_fields import PersonField
+from pdpp_kernel.persons import (
+    NO_CORRECTIONS,
+    Corrections,
+)
 from pdpp_kernel.record import FieldChange, JsonObject, StoredRecord
 from pdpp_kernel.vectors import Passage
 from personal_server.domain.connection import Connection

@@ -19,17 +19,18 @@ from typing import Any
 import orjson
 import pytest
 
-from pdpp_kernel.persons import Corrections, Identity, IdentityKind
+from pdpp_kernel.person_fields import (
+    Identity,
+    IdentityKind,
+)
+from pdpp_kernel.persons import Corrections
 from pdpp_kernel.values import instant_ns
 from personal_server.collecting.persons import turn_on
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
-from personal_server.domain.stored import (
-    Batch,
-    RecordWrite,
-)
+from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door, Reply

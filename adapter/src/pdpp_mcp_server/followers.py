@@ -14,7 +14,8 @@ from urllib.parse import quote, unquote
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
 
 from pdpp_mcp_server.handles import is_part
-from pdpp_mcp_server.reads import ENDED_CODES, SCHEMA_PATH
+from pdpp_mcp_server.read_refusals import ENDED_CODES
+from pdpp_mcp_server.reads import SCHEMA_PATH
 from pdpp_mcp_server.resources import STREAM_PREFIX
 from pdpp_mcp_server.rs_client.answers import error_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object, as_text, compact

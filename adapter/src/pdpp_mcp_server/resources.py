@@ -19,19 +19,20 @@ from pdpp_mcp_server.handles import (
     BLOB_PREFIX,
     RECORD_PREFIX,
     WINDOW_PREFIX,
-    WindowCursor,
     WindowRef,
     connection_scope,
-    field_key,
     format_id,
     is_part,
     parse_blob_handle,
     parse_record_handle,
     parse_window_handle,
-    short_digest,
     window_uri,
 )
-from pdpp_mcp_server.reads import answer, read, refusal
+from pdpp_mcp_server.read_refusals import refusal
+from pdpp_mcp_server.reads import (
+    answer,
+    read,
+)
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, compact
 from pdpp_mcp_server.schema_document import (
     ConnectionLabel,
@@ -41,6 +42,11 @@ from pdpp_mcp_server.schema_document import (
 )
 from pdpp_mcp_server.tools.read_record_field import read_window
 from pdpp_mcp_server.tools.schema import index_data, read_compact, stream_data
+from pdpp_mcp_server.window_cursors import (
+    WindowCursor,
+    field_key,
+    short_digest,
+)
 
 JSON_TYPE = "application/json"
 TYPES_TYPE = "application/typescript"

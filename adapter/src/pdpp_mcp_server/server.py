@@ -1,96 +1,43 @@
-"""The `Server`: tools, resources, prompts and completions over one port per call.
+"""The handlers of a server: each call goes to its tool, over one port, and comes back as a result.
 
-Source: docs/contract/mcp-adapter.md 2.4, 4.1, 10 to 12, 14, 15. Both transports and both protocol
-eras are built from one offer; no exception but `MCPError` leaves a handler. A hint that tells
-clients apart chooses a format and nothing else.
+Source: docs/contract/mcp-adapter.md 2.4, 4.1, 10 to 12, 14, 15. No exception but `MCPError` leaves
+a handler. A hint that tells clients apart chooses a format and nothing else.
 """
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
 import mcp_types as types
-from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from pdpp_kernel.failures import log_failure, new_request_id
-from pdpp_mcp_server import contract, sdk_results
+from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import AdapterOptions, Outcome, ServerCapabilities, ToolCall, none_known
-from pdpp_mcp_server.contract import published_contract, replacement_of
+from pdpp_mcp_server.contract import replacement_of
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces.refusal import render_refusal
-from pdpp_mcp_server.listeners import OfferedSubscriptions
 from pdpp_mcp_server.metrics import Counts, MeasuredPort
-from pdpp_mcp_server.prompts import NOTHING, PROMPTS, UnusableArguments, complete
+from pdpp_mcp_server.prompts import NOTHING, UnusableArguments, complete
 from pdpp_mcp_server.questions import CONNECTION, ask, comes_back, question_of, with_answer
-from pdpp_mcp_server.resources import Resource, read_resource
 from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.safe_text import quoted
-from pdpp_mcp_server.sdk_results import call_result, resource_error, resource_result
-from pdpp_mcp_server.tools.aggregate import aggregate
-from pdpp_mcp_server.tools.fetch import fetch
-from pdpp_mcp_server.tools.query_records import query_records
-from pdpp_mcp_server.tools.read_record_field import read_record_field
-from pdpp_mcp_server.tools.schema import schema
-from pdpp_mcp_server.tools.search import search
+from pdpp_mcp_server.sdk_results import resource_error, resource_result
+from pdpp_mcp_server.server_offer import ServerOffer, ToolFunction, personal_data
 
 OPENAI_NAMES = frozenset({"openai-mcp", "chatgpt"})
 OPENAI_HOSTS = ("chatgpt.com", "openai.com")
-PUBLIC_HINT = CacheHint(ttl_ms=contract.TTL_MS, scope="public")
 INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
 _log = logging.getLogger("pdpp_mcp_server")
 
 Context = ServerRequestContext[Any, Any]
-ToolFunction = Callable[[ToolCall, Mapping[str, Any] | None], Awaitable[Outcome]]
-PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
-ResourceReader = Callable[[ToolCall, str], Awaitable[Resource]]
 Listed = TypeVar("Listed")
-Rendering = Callable[[ToolCall, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOffer:
-    """What a server offers: its lists, and what answers each name in them.
-
-    Shapes: a tool returns an outcome, which `render` makes a result with the sizes of its faces.
-    Raises: a prompt raises UnusableArguments; a tool or reader ToolError.
-    """
-
-    list_tools: Callable[[], types.ListToolsResult]
-    list_resources: Callable[[], types.ListResourcesResult]
-    list_templates: Callable[[], types.ListResourceTemplatesResult]
-    list_prompts: Callable[[], types.ListPromptsResult]
-    tools: Mapping[str, ToolFunction]
-    prompts: Mapping[str, PromptFunction]
-    read_resource: ResourceReader
-    render: Rendering = call_result
-
-
-personal_data = ServerOffer(
-    list_tools=sdk_results.list_tools_result,
-    list_resources=sdk_results.list_resources_result,
-    list_templates=sdk_results.list_templates_result,
-    list_prompts=sdk_results.list_prompts_result,
-    tools={
-        "schema": schema,
-        "query_records": query_records,
-        "aggregate": aggregate,
-        "search": search,
-        "fetch": fetch,
-        "read_record_field": read_record_field,
-    },
-    prompts={name: partial(sdk_results.prompt_result, prompt) for name, prompt in PROMPTS.items()},
-    read_resource=read_resource,
-)
-"""The one offer of this adapter, the same for every client, token and transport."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,71 +266,6 @@ def client_name(context: Context) -> str | None:
     """How the client names itself, where the era says it."""
     params = context.session.client_params
     return params.client_info.name if params is not None else None
-
-
-def build_server(
-    callers: Callers,
-    *,
-    name: str,
-    version: str,
-    icon_url: str | None = None,
-    settings: AdapterOptions | None = None,
-    offer: ServerOffer = personal_data,
-    counts: Counts | None = None,
-    subscriptions: OfferedSubscriptions | None = None,
-) -> Server[dict[str, Any]]:
-    """The server of one origin (hosted) or one process (stdio).
-
-    Shapes: `subscriptions` are those that this transport can tell; where it can send at any time,
-        progress is told too.
-    """
-    served = subscriptions or OfferedSubscriptions()
-    subscribing = served.subscribing
-    adapter = Adapter(
-        callers,
-        settings or AdapterOptions(),
-        offer,
-        counts or Counts(),
-        tells_progress=subscribing is not None,
-    )
-    icons = None
-    if icon_url is not None:
-        icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]
-    return Server(
-        name,
-        version=version,
-        title=contract.TITLE_OF_SERVER,
-        instructions=published_contract().instructions,
-        icons=icons,
-        cache_hints={"server/discover": PUBLIC_HINT},
-        get_tool_input_schema=no_header_parameters,
-        on_list_tools=listing(offer.list_tools),
-        on_call_tool=adapter.call_tool,
-        on_list_resources=listing(offer.list_resources),
-        on_list_resource_templates=listing(offer.list_templates),
-        on_read_resource=adapter.read_resource,
-        on_list_prompts=listing(offer.list_prompts),
-        on_get_prompt=adapter.get_prompt,
-        on_completion=adapter.complete,
-        on_subscriptions_listen=served.listening,
-        on_subscribe_resource=subscribing and subscribing.subscribe,
-        on_unsubscribe_resource=subscribing and subscribing.unsubscribe,
-    )
-
-
-def listing(make: Callable[[], Listed]) -> Callable[[Context, Any], Awaitable[Listed]]:
-    """The handler of a list, which is the same for every client."""
-
-    async def handler(context: Context, params: Any) -> Listed:
-        del context, params
-        return make()
-
-    return handler
-
-
-def no_header_parameters(name: str) -> None:
-    """No tool takes an argument by header, so there is nothing to look up."""
-    del name
 
 
 def is_openai(

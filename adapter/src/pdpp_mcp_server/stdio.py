@@ -21,7 +21,8 @@ from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.reads import get_schema
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object, as_text
 from pdpp_mcp_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
-from pdpp_mcp_server.server import ClientRequest, build_server
+from pdpp_mcp_server.sdk_server import build_server
+from pdpp_mcp_server.server import ClientRequest
 
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""

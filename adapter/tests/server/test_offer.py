@@ -1,4 +1,4 @@
-from pdpp_mcp_server.server import personal_data
+from pdpp_mcp_server.server_offer import personal_data
 
 
 def test_every_listed_tool_and_prompt_is_answered_and_no_other() -> None:

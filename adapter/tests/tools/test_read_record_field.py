@@ -8,7 +8,12 @@ from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer, FakeRs, Request, error_answer
 from adapter.tests.legality import insist_on_legal
 from adapter.tests.seed import long_body, world
-from pdpp_mcp_server.handles import RecordRef, WindowCursor, field_key, render_cursor
+from pdpp_mcp_server.handles import RecordRef
+from pdpp_mcp_server.window_cursors import (
+    WindowCursor,
+    field_key,
+    render_cursor,
+)
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

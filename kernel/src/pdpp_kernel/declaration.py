@@ -1,4 +1,4 @@
-"""Source declarations: what a source ships about its streams, as values.
+"""What a stream declares: its fields, relations and what may be asked of it, as values.
 
 Rule: a declaration that exists is valid (docs/contract/resource-server.md 17);
 `declaration_document` is the only maker.  Declarations are not personal data.
@@ -14,7 +14,11 @@ from functools import cached_property
 from typing import Literal
 
 from pdpp_kernel.operators import FURTHER_BY_KIND
-from pdpp_kernel.persons import PERSON_MEMBER, PersonField, person_field
+from pdpp_kernel.person_fields import (
+    PERSON_MEMBER,
+    PersonField,
+    person_field,
+)
 from pdpp_kernel.values import COMPARED_CODE_POINTS, NUMBERS, ValueKind
 
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
@@ -309,44 +313,3 @@ class Stream:
 
     def _with_role(self, role: str) -> str | None:
         return next(iter(self.fields_with_role(role)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Adaptation:
-    """What is read otherwise than it was written: where (a JSON Pointer), and how."""
-
-    path: str
-    message: str
-
-
-# Connector keys of declarations that were made from a file.
-OWN_FILE_PREFIX = "table-"
-
-
-@dataclass(frozen=True)
-class SourceDeclaration:
-    """The versioned description of a source.
-
-    Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its minimal JSON
-        text (member order kept), so that white space is no other content; `kept` are the places of
-        members that are stored and not interpreted.
-    """
-
-    source_kind: str
-    source_id: str
-    connector_key: str
-    version: str
-    display_name: str
-    streams: Mapping[str, Stream]
-    raw: Mapping[str, object] = field(repr=False)
-    digest: str = ""
-    display_detail: str | None = None
-    publisher_id: str | None = None
-    maximum_staleness_seconds: int | None = None
-    kept: tuple[str, ...] = ()
-    adapted: tuple[Adaptation, ...] = ()
-
-    @property
-    def is_of_own_file(self) -> bool:
-        """Whether it was made from a table of the owner's, whose names are personal (C33)."""
-        return self.connector_key.startswith(OWN_FILE_PREFIX)

@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.persons import NO_CORRECTIONS, identity_of, merged, parted
+from pdpp_kernel.person_fields import identity_of
+from pdpp_kernel.persons import (
+    NO_CORRECTIONS,
+    merged,
+    parted,
+)
 from pdpp_kernel.source_item import Data
-from personal_server.app.own_exports import is_own_export
+from personal_server.app.own_export_head import is_own_export
 from personal_server.collecting.connections import create_connection, move_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest

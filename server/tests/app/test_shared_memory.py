@@ -14,7 +14,11 @@ import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
 from personal_server.app.shared_memory import Seat, SharedMemory
-from personal_server.domain.keyed_values import OwnSpace, OwnValues, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import (
+    OwnSpace,
+    OwnValues,
+)
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.search_hits import FoundPassage
 from personal_server.reading.rankings import RankedHit, Ranking, Rankings, shared_rankings

@@ -6,17 +6,19 @@ import msgspec
 import pytest
 
 from pdpp_kernel.record import DamagedRow
+from personal_server.domain.answer_warnings import (
+    MAX_NAMED_RECORDS,
+    Warning,
+    damage_warnings,
+    skipped,
+)
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.envelope import (
     MAX_NAMED_CONNECTIONS,
-    MAX_NAMED_RECORDS,
     UNCOUNTED,
     Counted,
-    Warning,
-    damage_warnings,
     name_unavailable,
     render_unavailable,
-    skipped,
 )
 
 

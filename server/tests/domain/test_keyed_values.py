@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from personal_server.domain.keyed_values import OwnCounts, OwnSpace, OwnValues
+from personal_server.domain.own_values import (
+    OwnCounts,
+    OwnSpace,
+    OwnValues,
+)
 
 
 def test_the_value_that_was_put_longest_ago_gives_way() -> None:

@@ -2,12 +2,13 @@ import msgspec
 import pytest
 
 from pdpp_kernel.values import NANOSECONDS
-from personal_server.domain.stored import (
-    Collection,
-    CollectionRun,
-    RunStatus,
+from personal_server.domain.stored import Collection, CollectionRun, RunStatus
+from personal_server.reading.capture_times import CaptureTimes
+from personal_server.reading.freshness import (
+    Freshness,
+    freshness_of,
+    least_of,
 )
-from personal_server.reading.freshness import CaptureTimes, Freshness, freshness_of, least_of
 from server.tests.resource_server.journal import DIARY, client, furnished, write
 
 SOURCE = client().sources[0]  # declared: at most 86 400 seconds old

@@ -10,7 +10,12 @@ from joserfc import jwk
 
 from pdpp_kernel.errors import InvalidDpopProof, InvalidToken, UseDpopNonce
 from personal_server.domain.possession import PresentedToken, SentProof
-from personal_server.reading.proofs import BEHIND_SECONDS, NONCE_SECONDS, Proofs, normal_url
+from personal_server.reading.proof_token import normal_url
+from personal_server.reading.proofs import (
+    BEHIND_SECONDS,
+    NONCE_SECONDS,
+    Proofs,
+)
 from tests.proving import SECONDS, Holder, segment
 
 URL = "https://me.example/v1/streams"

@@ -21,7 +21,7 @@ from personal_server.domain.stored import SealingKey
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.semantic_search import QueryEmbedder
-from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.read_routes import read_routes
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.error_responses import json_error
 from personal_server.web.json_schemas import Components

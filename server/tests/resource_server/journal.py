@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -24,10 +24,7 @@ from personal_server.domain.grant import (
     Resolved,
     StreamGrant,
 )
-from personal_server.domain.stored import (
-    Batch,
-    RecordWrite,
-)
+from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports.whole_store import RecordStore
 from tests.oracle.memory import MemoryStore

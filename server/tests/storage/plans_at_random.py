@@ -11,8 +11,8 @@ from typing import Any
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, Term, WordQuery
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.operators import RANGES, Operator
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import (

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdpp_kernel.values import ValueKind
-from personal_server.storage.row_rules import fold, foreign_value
+from personal_server.storage.folding import fold
+from personal_server.storage.row_rules import foreign_value
 
 
 @given(st.text())

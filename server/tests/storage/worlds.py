@@ -8,16 +8,13 @@ from typing import Any
 import orjson
 
 from pdpp_kernel.criteria import Condition, Order
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.operators import Operator
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import comparable
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.stored import (
-    Batch,
-    RecordWrite,
-    WriteOutcome,
-)
+from personal_server.domain.stored import Batch, RecordWrite, WriteOutcome
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
 from pdpp_sources.common.attachments import kind_of, with_file

@@ -22,12 +22,13 @@ from typing import Any, cast
 
 import msgspec
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, SourceItem
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.common.export import Export
 from pdpp_sources.common.source import Claim, SourceReader
-from pdpp_sources.reader_messages import UnusableReader, fault_of
+from pdpp_sources.reader_channel import fault_of
+from pdpp_sources.reader_messages import UnusableReader
 
 GROUP = "pdpp.sources"
 

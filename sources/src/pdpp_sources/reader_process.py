@@ -49,8 +49,13 @@ from pdpp_sources.common.errors import (
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
-from pdpp_sources.reader_messages import (
+from pdpp_sources.reader_channel import (
     SLATE_BYTES,
+    Slate,
+    receive_reply,
+    send,
+)
+from pdpp_sources.reader_messages import (
     BlobFacts,
     Broken,
     End,
@@ -70,9 +75,6 @@ from pdpp_sources.reader_messages import (
     Seen,
     SeenReading,
     SkippedItem,
-    Slate,
-    receive_reply,
-    send,
 )
 
 WORKER = "pdpp_sources.reader_worker"

@@ -25,6 +25,12 @@ from pdpp_sources.common.source import SourceReader
 from pdpp_sources.common.times import NotedZone
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.outside_readers import OutsideReader, outside_readers
+from pdpp_sources.reader_channel import (
+    Slate,
+    fault_of,
+    receive_request,
+    send,
+)
 from pdpp_sources.reader_messages import (
     BlobFacts,
     Broken,
@@ -45,11 +51,7 @@ from pdpp_sources.reader_messages import (
     SeenColumn,
     SeenReading,
     SkippedItem,
-    Slate,
     UnusableReader,
-    fault_of,
-    receive_request,
-    send,
 )
 from pdpp_sources.registry import (
     SOURCES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_kernel.texts import message, text_of
 from pdpp_sources.apple_health.reader import AppleHealthSource

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import cast
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from pdpp_sources.common import json_values
 from pdpp_sources.common.chats import chat_messages, chat_name, in_chat, message_author

@@ -13,7 +13,7 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import kind_of, with_file

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
     Data,
     Skipped,

@@ -12,17 +12,19 @@ from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.truncation import cut_position, largest
 from pdpp_mcp_server.handles import (
     RecordRef,
-    WindowCursor,
     WindowRef,
-    field_key,
     format_id,
-    render_cursor,
-    short_digest,
     window_uri,
 )
 from pdpp_mcp_server.rs_client.answers import connection_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_object, as_text, compact
 from pdpp_mcp_server.safe_text import clean, clean_json, label
+from pdpp_mcp_server.window_cursors import (
+    WindowCursor,
+    field_key,
+    render_cursor,
+    short_digest,
+)
 
 LARGEST_LIMIT_CHARS = 16_384
 TOOL_NAME = "read_record_field"

@@ -12,7 +12,7 @@ from pdpp_kernel.operators import Operator
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
-from pdpp_mcp_server.reads import span_of
+from pdpp_mcp_server.read_refusals import span_of
 from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,

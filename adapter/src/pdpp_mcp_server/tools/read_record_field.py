@@ -18,17 +18,20 @@ from pdpp_mcp_server.faces.field_window import (
 )
 from pdpp_mcp_server.handles import (
     RecordRef,
-    WindowCursor,
-    field_key,
     format_id,
-    parse_cursor,
-    short_digest,
 )
-from pdpp_mcp_server.reads import answer, refusal
+from pdpp_mcp_server.read_refusals import refusal
+from pdpp_mcp_server.reads import answer
 from pdpp_mcp_server.rs_client.answers import error_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, is_object
 from pdpp_mcp_server.rs_client.port import Query, RsResponse
 from pdpp_mcp_server.tools.fetch import record_of
+from pdpp_mcp_server.window_cursors import (
+    WindowCursor,
+    field_key,
+    parse_cursor,
+    short_digest,
+)
 
 WINDOW_NAMES = (*SELECTOR_NAMES, "limit_chars")
 

@@ -12,7 +12,11 @@ from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.schema import field_schema_lines, index_text, stream_text
-from pdpp_mcp_server.reads import SCHEMA_PATH, answer, refusal
+from pdpp_mcp_server.read_refusals import refusal
+from pdpp_mcp_server.reads import (
+    SCHEMA_PATH,
+    answer,
+)
 from pdpp_mcp_server.rs_client.answers import error_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, is_object
 from pdpp_mcp_server.rs_client.port import RsResponse

@@ -9,7 +9,6 @@ Raises: ExportTruncated, ExportNotRecognized.
 from __future__ import annotations
 
 import hashlib
-import re
 import tarfile
 import zipfile
 import zlib
@@ -21,8 +20,8 @@ from typing import IO, Annotated, Protocol, cast
 
 import msgspec
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.values import instant_ns
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTruncated
@@ -46,10 +45,8 @@ from personal_server.reading.export import (
     records_member,
 )
 
-HEAD_BYTES = 1024
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
-_HEADER = re.compile(rb'\{\s*"object":\s*"export",')
 _LAST_LINE = b'{"object":"export_end",'
 
 Line = tuple[str, str, bytes]
@@ -113,18 +110,6 @@ class OwnExport:
     def declaration_of(self, connection_id: str) -> SourceDeclaration:
         """What the export says of a connection's source."""
         return self.declarations[self.connections[connection_id].connector_key]
-
-
-def is_own_export(path: Path, within: Path | None = None) -> bool:
-    """Whether a file begins as an export of this program does; `within` as in `open_file`."""
-    try:
-        with open_file(path, within) as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:  # a folder, or nothing at all: whoever reads exports of others says so
-        return False
-    if head.startswith(b"{"):
-        return _HEADER.match(head) is not None
-    return MANIFEST.encode() in head[:64] and _HEADER.search(head) is not None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from personal_server.app.in_process import LOCAL_OWNER, VERSION, InProcessTransp
 from personal_server.app.meaning import Meaning
 from personal_server.app.stores import open_stores
 from personal_server.app.v1 import callbacks_of, events_of, v1_app
-from personal_server.domain.keyed_values import OwnSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.reading.owner import owner_of
 from personal_server.reading.proofs import Proofs

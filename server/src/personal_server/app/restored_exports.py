@@ -14,9 +14,10 @@ from typing import IO, cast
 
 import orjson
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
 from pdpp_kernel.record import blob_references
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data, Skipped
 from pdpp_kernel.texts import message
 from personal_server.app.own_exports import ExportedConnection, OwnExport

@@ -53,7 +53,8 @@ from personal_server.console.owner_session import error_page, owner_session
 from personal_server.console.uploads import UploadParts
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
-from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch
 from personal_server.hosted_mcp.http import HostedApp

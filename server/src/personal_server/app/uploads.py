@@ -19,7 +19,7 @@ import orjson
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import BESIDE
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
-from personal_server.app.own_exports import is_own_export
+from personal_server.app.own_export_head import is_own_export
 from personal_server.app.stores import Stores
 from personal_server.collecting.import_folders import FolderListing, ImportFolders
 from personal_server.collecting.uploads import Uploads

@@ -24,7 +24,8 @@ from personal_server.authorization_server.registration import Registering
 from personal_server.authorization_server.revocation import Revoking
 from personal_server.authorization_server.token_endpoint import TokenEndpoint
 from personal_server.consent.credentials import RandomBytes
-from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.codes import Redeeming
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn

@@ -23,9 +23,9 @@ from personal_server.app.backup_schedule import kept_backups
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.store import kept_settings
 from personal_server.collecting.account_moves import merge_accounts, part_accounts
+from personal_server.collecting.chosen_connection import named_connection
 from personal_server.collecting.connections import (
     move_connection,
-    named_connection,
     rename_connection,
 )
 from personal_server.collecting.imports import ImportPorts

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX
 from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, TextState
 from pdpp_kernel.texts import CatalogueText, counted, message, render_text, text_of
 from pdpp_mcp_server.commands.exits import (
@@ -38,7 +38,11 @@ from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
 from pdpp_sources.reader_messages import KnownTable
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
-from personal_server.app.own_exports import OwnExport, is_own_export, open_own_export
+from personal_server.app.own_export_head import is_own_export
+from personal_server.app.own_exports import (
+    OwnExport,
+    open_own_export,
+)
 from personal_server.app.restored_exports import (
     RestoredConnection,
     restore_own_export,
@@ -49,6 +53,12 @@ from personal_server.cli.known_tables import changed_kinds, known_table
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.cli.table_columns import columns_json, kinds_said, print_columns
+from personal_server.cli.unread_files import (
+    UnreadFiles,
+    print_beyond,
+    print_not_revived,
+    print_unread,
+)
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import (
@@ -74,7 +84,6 @@ Done. Your records stay on this machine. List them: pdpp records
 Browse them, or connect an AI agent: pdpp serve"""
 YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never names of accounts
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
-SHOWN_UNREAD = 20
 EXAMPLE_ZONE = "Europe/Berlin"
 NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
@@ -555,21 +564,6 @@ def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlac
         yield lambda place: bar.update(task, completed=place - first)
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadFiles:
-    """The files of a path that nobody read, by what they are (`sources.registry.unread_of`)."""
-
-    path: Path
-    files: Mapping[str, Sequence[str]]
-
-    def as_json(self) -> Data:
-        """For programs: how many of each, and all their names."""
-        found: Data = {"path": str(self.path)}
-        for sort, names in self.files.items():
-            found[sort] = {"count": len(names), "files": list(names)}
-        return found
-
-
 @dataclass(slots=True)
 class ImportReport:
     """What became of all paths."""
@@ -625,51 +619,6 @@ def with_texts(report: Any) -> Any:
 def _failure_json(path: Path, failure: Failure) -> Data:
     facts = {"path": str(path), "code": failure.code, "message": failure.message}
     return facts | ({"next_step": failure.next_step} if failure.next_step else {})
-
-
-_UNREAD = {
-    "unknown": "of unknown format (`pdpp sources` lists what can be read)",
-    "unreadable": "unreadable: copy or download it again",
-    "costly": "that would take too much time or memory to check",
-    "archives": "in a nested archive: unpack it, and import its content",
-    "wide": "in UTF-16: save it as UTF-8",
-    "views": "with a view of a Notion database that the export also contains in full",
-    "tables": "that looks like a table: to import it, too, name it alone, with `--as table`",
-    "empty": "that is empty",
-    "hidden": "or folder that is hidden (the name begins with a dot)",
-    "links": "that is a link or a special file: import its target instead",
-}
-
-
-def print_unread(rest: UnreadFiles, out: Console) -> None:
-    """A line for each sort of file that was left, with what to do about it."""
-    for sort, names in rest.files.items():
-        key = sort.removeprefix("as_")
-        alike = f"that looks like `{key}`, with an unusual start or name: use `--as {key}`"
-        indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
-        for name in names[:SHOWN_UNREAD]:
-            indented(name, 4, out)
-        print_beyond(len(names) - SHOWN_UNREAD, out)
-
-
-def print_beyond(count: int, out: Console) -> None:
-    """How many more there are than were shown."""
-    if count > 0:
-        indented(f"and {count:,} more", 4, out)
-
-
-def print_not_revived(export: OwnExport, out: Console) -> None:
-    """Grants are a promise of the server that made them: they are listed, never brought back."""
-    count = len(export.grants)
-    if count:
-        out.print(f"  {counted(count, 'grant')} not restored. Reconnect the apps:")
-    for each in export.grants:
-        ended = " (ended)" if each.get("revoked_at") else ""
-        label = f"{each.get('client_id')} reads {each.get('connector_key')}"
-        indented(f"{label}, since {each.get('issued_at')}{ended}", 4, out)
-    if export.disclosure_count:
-        lines = counted(export.disclosure_count, "line")
-        out.print(f"  {lines} of the read log not imported; the file keeps them.")
 
 
 def print_tally(

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import orjson
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data
 from pdpp_sources.export_files import family_name
 from pdpp_sources.reader_messages import KnownColumn, KnownTable, SeenColumn, SeenReading

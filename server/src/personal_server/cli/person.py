@@ -12,7 +12,15 @@ from typing import Annotated, cast
 import cyclopts
 from cyclopts import Parameter
 
-from pdpp_kernel.persons import Corrections, Identity, identity_of, merged, parted
+from pdpp_kernel.person_fields import (
+    Identity,
+    identity_of,
+)
+from pdpp_kernel.persons import (
+    Corrections,
+    merged,
+    parted,
+)
 from pdpp_kernel.record import JsonObject
 from pdpp_mcp_server.commands.exits import CommandError, print_json
 from pdpp_mcp_server.commands.tables import console, print_facts, table, words

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import InvalidState
 from pdpp_kernel.record import StoredRecord, blob_references
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.values import instant_text
 from personal_server.collecting.imports import BLOB_CHUNK_BYTES, ImportPorts, record_counts

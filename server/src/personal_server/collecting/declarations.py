@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import DeclarationConflict, DeclarationIncompatible
 from pdpp_kernel.record import StoredRecord, canonical_key
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.stored import StoredDeclaration
 from personal_server.storage.ports.snapshots import ReadSnapshot

@@ -15,8 +15,11 @@ from typing import Protocol
 
 import orjson
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX, SourceDeclaration
 from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
+from pdpp_kernel.source_declaration import (
+    OWN_FILE_PREFIX,
+    SourceDeclaration,
+)
 from pdpp_kernel.source_item import (
     Data,
     Skipped,
@@ -34,10 +37,7 @@ from personal_server.collecting.ingest import IngestResult, LineChecker, LineRef
 from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.stored import (
-    CollectionRun,
-    RunStatus,
-)
+from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.storage.ports.whole_store import RecordStore
 
 BATCH_RECORDS = 2_000

@@ -8,7 +8,7 @@ Source: docs/contract/authorization-server.md 18.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -108,34 +108,3 @@ INVALID = "grant_invalid"
 PAUSED = "grant_paused"
 LIVING = frozenset({ACTIVE, PAUSED})
 DISCONNECTED = "disconnected"  # ended only because its credential did
-
-
-def standing(
-    reason: str | None, hold: str, expires_at_ns: int | None, readable: bool, now_ns: int
-) -> str:
-    """How a grant stands now; `reason` is why it was ended, `None` if it was not.
-
-    Source: docs/contract/authorization-server.md 10.1 and 11.1; being ended is final and outlives
-    the clock.
-    """
-    if reason is not None:
-        return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
-    if expires_at_ns is not None and expires_at_ns <= now_ns:
-        return EXPIRED
-    if not readable:
-        return INVALID
-    return ACTIVE if hold == "none" else PAUSED
-
-
-def package_standing(reason: str | None, members: Iterable[str]) -> str:
-    """How a package stands, from its own end and the standings of its members.
-
-    Source: docs/contract/authorization-server.md 11.2.
-    """
-    if reason is not None:
-        return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
-    found = set(members)
-    for status in (ACTIVE, PAUSED, REVOKED, DISCONNECTED, INVALID):
-        if status in found:
-            return status
-    return EXPIRED

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.json_shapes import ShapeFault
 from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind
 from personal_server.consent.selections import (
     AGENT_CONTEXT,

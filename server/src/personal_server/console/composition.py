@@ -28,7 +28,8 @@ from personal_server.console.sign_in_throttle import SignInThrottle
 from personal_server.console.source_pages import RecordsPages
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
-from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.decisions import Granting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn

@@ -17,7 +17,8 @@ from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_co
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import shown
-from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow

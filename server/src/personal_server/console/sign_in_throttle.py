@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pdpp_kernel.values import NANOSECONDS
-from personal_server.domain.keyed_values import OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import ValueSpace
+from personal_server.domain.own_values import OwnSpace
 from personal_server.web.failed_attempts import failures_in
 from personal_server.web.failed_attempts import refuse_until as _refuse_until
 from personal_server.web.limits import ALL, MINUTE_NS

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pdpp_kernel.declaration import Adaptation, SourceDeclaration
+from pdpp_kernel.source_declaration import (
+    Adaptation,
+    SourceDeclaration,
+)
 from pdpp_kernel.texts import Text, message
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.stored import (
-    Collection,
-    CollectionRun,
-    StoredStream,
-)
+from personal_server.domain.stored import Collection, CollectionRun, StoredStream
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
 

@@ -20,20 +20,22 @@ import orjson
 
 from pdpp_kernel.aggregations import FIGURES_OF_FIELDS
 from pdpp_kernel.declaration import (
-    Adaptation,
     Aggregations,
     Cardinality,
     Expansion,
     Property,
     Relationship,
     Semantics,
-    SourceDeclaration,
     Stream,
     View,
 )
 from pdpp_kernel.errors import InvalidDeclaration
 from pdpp_kernel.json_shapes import Members, ShapeFaults
 from pdpp_kernel.operators import MEASURES, RANGE_OPERATORS
+from pdpp_kernel.source_declaration import (
+    Adaptation,
+    SourceDeclaration,
+)
 from pdpp_kernel.values import TIMES, ValueKind
 from personal_server.domain.stream_schema import read_properties
 

@@ -1,4 +1,4 @@
-"""What stands around the data of an answer: warnings, pages, unavailable connections."""
+"""What stands around the data of an answer: pages, counts, unavailable connections."""
 
 from __future__ import annotations
 
@@ -8,35 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from pdpp_kernel.record import DamagedRow
-from pdpp_kernel.wire_objects import AnyObject, ConnectionId, Count, WireObject, Word
+from pdpp_kernel.wire_objects import ConnectionId, Count, WireObject, Word
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.disclosure import Disclosed
 
 MAX_NAMED_CONNECTIONS = 12
-MAX_NAMED_RECORDS = 12
-
-
-class Warning(WireObject, kw_only=False):
-    """One entry of `meta.warnings`.  Source: docs/contract/resource-server.md 2.3."""
-
-    component: ClassVar = "Warning"
-
-    code: Literal[
-        "limit_clamped",
-        "deprecated_alias_used",
-        "source_skipped_not_applicable",
-        "source_unavailable",
-        "partial_results",
-        "budget_low",
-        "damaged_record",
-        "outside_time_constraint",
-    ]
-    message: str
-    param: str | None = None
-    field: str | None = None
-    connection_id: str | None = None
-    detail: AnyObject | None = None
 
 
 class Uncounted(WireObject, tag_field="kind", tag="none"):
@@ -77,39 +54,6 @@ class UnavailableConnection(WireObject, kw_only=True):
     display_name: str | None = None
     reason: str
     next_step: Literal["reapprove", "choose_another"]
-
-
-def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
-    """A warning for each stream with damaged records, which are left out; figures count them.
-
-    Shapes: `detail` names at most `MAX_NAMED_RECORDS`, and only those whose id is sound.
-    """
-    by_stream: dict[tuple[str, str], list[DamagedRow]] = {}
-    for each in damaged:
-        by_stream.setdefault((each.connection_id, each.stream), []).append(each)
-    return [
-        Warning(
-            "damaged_record",
-            "Damaged records of this stream are left out; tell the owner: pdpp doctor --data.",
-            connection_id=connection_id,
-            detail={
-                "stream": stream,
-                "count": len(found),
-                "record_ids": [each.key for each in found if each.key][:MAX_NAMED_RECORDS],
-            },
-        )
-        for (connection_id, stream), found in sorted(by_stream.items())
-    ]
-
-
-def skipped(connection_id: str, stream: str, reason: str) -> Warning:
-    """The warning for a selected source that cannot take part."""
-    return Warning(
-        "source_skipped_not_applicable",
-        "A selected connection cannot take part in this read.",
-        connection_id=connection_id,
-        detail={"stream": stream, "reason": reason},
-    )
 
 
 @dataclass(frozen=True, slots=True)

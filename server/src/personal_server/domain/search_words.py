@@ -10,7 +10,6 @@ own).
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -19,21 +18,10 @@ from functools import cache, cached_property
 from whoosh.lang.stopwords import stoplists
 
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
+from personal_server.domain.spaced_text import FOLDED_LETTERS, spaced
 from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
 
 MIN_PREFIX_CHARS = 2
-# Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
-_UNSPACED_SCRIPTS = (
-    "CJK UNIFIED IDEOGRAPH",
-    "CJK COMPATIBILITY IDEOGRAPH",
-    "IDEOGRAPHIC",
-    "HIRAGANA",
-    "KATAKANA",
-    "THAI",
-    "LAO",
-    "KHMER",
-    "MYANMAR",
-)
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
 # A quoted stretch (the last one may end with the text), which a name may stand before, or a run
 # without blanks and quotes.
@@ -134,13 +122,6 @@ def _pieces(text: str) -> Iterator[tuple[str, Term]]:
             sign, term = "OR" if bare == "OR" else sign, _bare_term(bare)
         if term.tokens:
             yield sign, replace(term, said=match.group())
-
-
-def spaced(text: str) -> str:
-    """The tokens of a text with white space between them: what an index is fed with."""
-    if text.isascii():
-        return text.encode().translate(_ASCII).decode()
-    return text.translate(FOLDED_LETTERS)
 
 
 class Vocabulary:
@@ -311,35 +292,3 @@ def _bare_term(text: str) -> Term:
     named = _NAMED.fullmatch(text)
     piece = NamedPiece(named[1], named[2]) if named and tokens(named[2]) else None
     return Term(words, prefix, inflected=len(words) == 1 and not prefix, named=piece)
-
-
-class _Folding(dict[int, str]):
-    """Code point → its folded letters and digits, a space where it separates; made on demand."""
-
-    def __missing__(self, code_point: int) -> str:
-        folded = _fold(chr(code_point))
-        self[code_point] = folded
-        return folded
-
-
-def _fold(character: str) -> str:
-    text = character
-    for _ in range(3):
-        text = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(_part(each) for each in unicodedata.normalize("NFKD", text))
-
-
-def _part(character: str) -> str:
-    kind = unicodedata.category(character)[0]
-    if kind == "M":
-        return ""
-    if kind not in "LN":
-        return " "
-    unspaced = unicodedata.name(character, "").startswith(_UNSPACED_SCRIPTS)
-    return f" {character} " if unspaced else character
-
-
-FOLDED_LETTERS = _Folding()
-_ASCII = bytes(
-    ord(FOLDED_LETTERS[code_point]) if code_point < 128 else 32 for code_point in range(256)
-)

@@ -23,8 +23,11 @@ from pdpp_kernel.errors import (
     UnknownField,
 )
 from pdpp_kernel.values import NUMBERS, ValueKind
+from personal_server.domain.answer_warnings import (
+    Warning,
+    skipped,
+)
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.envelope import Warning, skipped
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.fields import require_field
 from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery

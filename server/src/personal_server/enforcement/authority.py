@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from pdpp_kernel import persons
 from pdpp_kernel.criteria import Condition
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.operators import Operator
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import comparable
 from personal_server.domain.authority import (
     Access,

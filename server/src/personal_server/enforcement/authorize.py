@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
 from pdpp_kernel.errors import InvalidRequest
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.envelope import Warning
 from personal_server.enforcement.aggregates import (
     check_combination,
     figure_of,

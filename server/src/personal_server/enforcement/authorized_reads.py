@@ -14,8 +14,8 @@ from pdpp_kernel.criteria import Condition, Grouping, Order
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import comparable, order_key
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.envelope import Warning
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import (
     AggregatePlan,

@@ -13,8 +13,8 @@ from pdpp_kernel.errors import InvalidFilter
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, TimeConstraint
-from personal_server.domain.envelope import Warning
 from personal_server.enforcement.fields import Sources
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.filter_values import condition_on

@@ -15,8 +15,12 @@ from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import DAY_NANOSECONDS, TIMES, ValueKind
+from personal_server.domain.answer_warnings import (
+    Warning,
+    skipped,
+)
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, Warning, skipped
+from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
 from personal_server.enforcement.queries import ALWAYS, Times
 
 NO_EVENT_TIME = "no_event_time"

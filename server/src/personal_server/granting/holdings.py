@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from personal_server.consent import lifecycle
+from personal_server.consent.standing import package_standing
 from personal_server.domain.grant import Grant
 from personal_server.storage.authorization import (
     AuthorizationReader,
@@ -186,7 +187,7 @@ def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Ho
         client_id=row.client_id,
         client_name=name,
         registration=registration,
-        standing=lifecycle.package_standing(row.reason, standings),
+        standing=package_standing(row.reason, standings),
         access_mode=members[0].access_mode,
         issued_at_ns=row.created_at_ns,
         expires_at_ns=members[0].expires_at_ns,

@@ -23,7 +23,11 @@ from webauthn.helpers.exceptions import WebAuthnException
 from pdpp_kernel.errors import SignInFailed
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent.credentials import RandomBytes, base64url
-from personal_server.domain.keyed_values import KeyedValues, OwnSpace, ValueSpace
+from personal_server.domain.keyed_values import (
+    KeyedValues,
+    ValueSpace,
+)
+from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.audit import NOTHING, Acting, audit
 from personal_server.storage.authorization import AuthorizationStore, JsonObject, PasskeyRow
 

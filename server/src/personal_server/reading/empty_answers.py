@@ -15,9 +15,9 @@ from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind, instant_ns
 from pdpp_kernel.wire_objects import Count, Instant, WireObject, Word
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Warning
 from personal_server.domain.search_words import tokens
 from personal_server.enforcement.authorized_reads import values_plan
 from personal_server.enforcement.conditions import asked_span

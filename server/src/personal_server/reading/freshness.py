@@ -7,21 +7,15 @@ Source: docs/contract/resource-server.md 2.6.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import ClassVar, Literal
 
 from pdpp_kernel.values import NANOSECONDS, render_instant
 from pdpp_kernel.wire_objects import Instant, WireObject
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.cursor import sources_digest
-from personal_server.domain.stored import (
-    Collection,
-    RunStatus,
-)
-from personal_server.enforcement.scopes import scope_of
+from personal_server.domain.stored import Collection, RunStatus
+from personal_server.reading.capture_times import CaptureTimes
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 FreshnessStatus = Literal["current", "stale", "unknown"]
@@ -31,7 +25,6 @@ UNKNOWN: FreshnessStatus = "unknown"
 
 _WORST_FIRST: tuple[FreshnessStatus, ...] = (STALE, UNKNOWN, CURRENT)
 _ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.CANCELLED})
-_KEPT_TIMES = 1_024
 
 
 class ShownFreshness(WireObject):
@@ -65,28 +58,6 @@ class Freshness:
             captured_at=None if captured is None else render_instant(captured),
             last_attempted_at=None if attempted is None else render_instant(attempted),
         )
-
-
-class CaptureTimes:
-    """The newest granted change of a source, remembered for one state of the store."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, int, str], int | None] = OrderedDict()
-        self._lock = Lock()
-
-    def newest(self, snapshot: ReadSnapshot, source: ReadableSource) -> int | None:
-        """`emitted_at` (ns) of the newest granted change among visible records."""
-        key = (snapshot.epoch, snapshot.horizon, sources_digest([source]))
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        found = snapshot.summary(scope_of(source)).last_emitted_at_ns
-        with self._lock:
-            self._known[key] = found
-            while len(self._known) > _KEPT_TIMES:
-                self._known.popitem(last=False)
-        return found
 
 
 def freshness_of(

@@ -9,7 +9,14 @@ from typing import cast
 
 import msgspec
 
-from pdpp_kernel.persons import CONNECTOR_KEY, STREAM, Identity, IdentityKind
+from pdpp_kernel.person_fields import (
+    Identity,
+    IdentityKind,
+)
+from pdpp_kernel.persons import (
+    CONNECTOR_KEY,
+    STREAM,
+)
 from pdpp_kernel.record import JsonObject, StoredRecord
 from personal_server.domain.authority import ReadableSource, TokenKind
 from personal_server.domain.disclosure import Disclosed
@@ -20,10 +27,7 @@ from personal_server.enforcement.authorized_reads import hit_plan
 from personal_server.enforcement.disclose import discloser
 from personal_server.enforcement.queries import MAX_LIMIT, RecordsQuery, Selectors
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports.snapshots import (
-    ReadSnapshot,
-    Snapshots,
-)
+from personal_server.storage.ports.snapshots import ReadSnapshot, Snapshots
 
 
 def every_person(store: Snapshots, declarations: KnownDeclarations) -> Iterator[JsonObject]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from personal_server.domain.cursor import Sealer
-from personal_server.reading.freshness import CaptureTimes
+from personal_server.reading.capture_times import CaptureTimes
 from personal_server.reading.rankings import Rankings, RecentSearches
 from personal_server.reading.semantic_search import QueryEmbedder
 from personal_server.storage.ports.snapshots import ReadSnapshot

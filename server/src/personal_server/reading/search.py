@@ -18,6 +18,7 @@ import msgspec
 from pdpp_kernel.criteria import Condition, HitOrder, WordQuery
 from pdpp_kernel.errors import CursorExpired, QueryTimeout
 from pdpp_kernel.record import RecordPlace, StoredRecord
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.cursor import (
     CursorPlace,
@@ -28,7 +29,10 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Counted, ReadResult, Warning
+from personal_server.domain.envelope import (
+    Counted,
+    ReadResult,
+)
 from personal_server.enforcement.authorize import authorize_search, authorize_search_in_time
 from personal_server.enforcement.authorized_reads import (
     AuthorizedRead,
@@ -85,10 +89,7 @@ from personal_server.reading.relaxing import (
 )
 from personal_server.reading.semantic_search import asked_meaning
 from personal_server.reading.timeline import time_cursor, time_position
-from personal_server.storage.ports.snapshots import (
-    READ_DEADLINE_SECONDS,
-    ReadSnapshot,
-)
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
 from personal_server.storage.row_rules import holds, holds_words, words_of
 
 # Recall: what the meta of a search says about how much was searched, and where hits came from.

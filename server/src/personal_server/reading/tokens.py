@@ -21,6 +21,7 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.values import MAX_INTEGER
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
+from personal_server.consent.standing import package_standing
 from personal_server.domain.authority import ReadingBudget, TokenKind
 from personal_server.domain.grant import MemberGrant, Resolved
 from personal_server.domain.possession import PresentedToken
@@ -239,9 +240,7 @@ def _judged(held: HeldRows, now_ns: int) -> JudgedToken:
     members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
     if row.package_id is not None:
         reason = "owner" if held.package is None else held.package.reason
-        standing = lifecycle.package_standing(
-            reason, [grant_standing(grant, now_ns) for grant in grant_rows]
-        )
+        standing = package_standing(reason, [grant_standing(grant, now_ns) for grant in grant_rows])
         lineage = None if held.package is None else held.package.lineage
         return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
     if row.grant_id is None:

@@ -32,7 +32,10 @@ from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.queries import BlobQuery
 from personal_server.enforcement.rows import BlobReference
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
+from personal_server.resource_server.read_queries import (
+    selectors_of,
+    snapshot_of,
+)
 from personal_server.resource_server.write_targets import (
     CONNECTION_TARGET,
     check_writable,

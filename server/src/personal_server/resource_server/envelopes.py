@@ -18,13 +18,15 @@ from pdpp_kernel.wire_objects import (
     WireObject,
     Word,
 )
+from personal_server.domain.answer_warnings import (
+    Warning,
+    damage_warnings,
+)
 from personal_server.domain.envelope import (
     UNCOUNTED,
     Counted,
     UnavailableConnections,
     Uncounted,
-    Warning,
-    damage_warnings,
 )
 from personal_server.reading.empty_answers import EmptyAnswer, NearValue
 from personal_server.reading.freshness import ShownFreshness

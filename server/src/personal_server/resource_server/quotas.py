@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 
 from pdpp_kernel.errors import QuotaExceeded, RateLimitExceeded
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
 from personal_server.domain.disclosure import Disclosed, DisclosureEntry
-from personal_server.domain.envelope import Warning
 from personal_server.domain.keyed_values import (
     KeyedCounts,
     KeyedValues,
-    OwnSpace,
     ValueSpace,
 )
+from personal_server.domain.own_values import OwnSpace
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.web.limits import MAX_KEYS, Bucket, RateStatus, levels_in
 

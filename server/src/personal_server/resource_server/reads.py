@@ -1,47 +1,22 @@
-"""The read routes, declared.
+"""What answers the routes of reads: records, one record, a window of text, aggregates.
 
 Source: docs/contract/resource-server.md 6 to 11, 20.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, TypeVar, cast
 
-from pdpp_kernel.errors import (
-    AmbiguousConnection,
-    AmbiguousSchemaDetail,
-    ConnectionNotFound,
-    CursorExpired,
-    DamagedRecord,
-    FieldNotFound,
-    FieldNotGranted,
-    FieldNotText,
-    GrantStreamNotAllowed,
-    InvalidCursor,
-    InvalidExpand,
-    InvalidFieldPath,
-    InvalidFilter,
-    InvalidSort,
-    InvalidWindow,
-    NotFound,
-    QueryNotFound,
-    UnknownField,
-    UnsupportedSearchMode,
-)
 from pdpp_kernel.wire_objects import WireObject, Word
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.enforcement.disclose import Record, Tombstone
-from personal_server.enforcement.queries import SearchMode, SearchQuery
-from personal_server.enforcement.search_hits import SearchResult
 from personal_server.enforcement.timeline_entries import TimelineEntry
 from personal_server.reading.aggregates import ShownAggregation, read_aggregate
 from personal_server.reading.changes import follow
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
-from personal_server.reading.search import search
 from personal_server.reading.timeline import read_timeline
 from personal_server.resource_server.envelopes import (
     ListFront,
@@ -54,35 +29,18 @@ from personal_server.resource_server.envelopes import (
     page_links,
     page_of,
 )
-from personal_server.resource_server.read_parameters import (
-    AGGREGATE,
-    FIELD_WINDOW,
-    RECORD,
-    RECORDS,
-    SCHEMA,
-    SEARCH,
-    SEARCH_ANY,
-    TIMELINE,
+from personal_server.resource_server.read_queries import (
     aggregate_query,
     changes_query,
     field_window_query,
     record_query,
     records_query,
-    search_query,
     snapshot_of,
     timeline_query,
 )
-from personal_server.resource_server.schema import (
-    ConnectorList,
-    SchemaBody,
-    SchemaRoutes,
-    SingleStream,
-    StreamList,
-)
-from personal_server.web.parameters import SELECTORS, Parameters
+from personal_server.web.parameters import Parameters
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
-from personal_server.web.routes import Caching, Route
 
 # Record routes: lists, single records, field windows.
 #
@@ -300,50 +258,7 @@ class AggregateRoute:
 # Search routes.  Source: docs/contract/resource-server.md 11.
 
 
-class SearchResults(ListOf[SearchResult]):
-    """A page of matching records."""
-
-    component: ClassVar = "SearchResults"
-
-
-class SearchRoutes:
-    """The three modes."""
-
-    def __init__(self, ports: ReadPorts) -> None:
-        self._ports = ports
-
-    def search(self, request: Request) -> Reply:
-        """`GET /v1/search`."""
-        return self._answer(request, search_query(request))
-
-    def search_meaning(self, request: Request) -> Reply:
-        """`GET /v1/search/semantic`."""
-        return self._answer(request, replace(search_query(request), mode=SearchMode.MEANING))
-
-    def search_both(self, request: Request) -> Reply:
-        """`GET /v1/search/hybrid`."""
-        return self._answer(request, replace(search_query(request), mode=SearchMode.HYBRID))
-
-    def _answer(self, request: Request, query: SearchQuery) -> Reply:
-        answer = search(self._ports, snapshot_of(request), request.authority, query)
-        return list_reply(SearchResults, request, answer)
-
-
 STREAM = "/v1/streams/{stream}"
-RECORD_KEY = STREAM + "/records/{record_key}"
-
-_SELECTION = (ConnectionNotFound, AmbiguousConnection)
-_STREAM_SELECTION = (*_SELECTION, GrantStreamNotAllowed, NotFound)
-_FIELDS = (UnknownField, FieldNotGranted)
-
-
-def read_routes(ports: ReadPorts) -> tuple[Route, ...]:
-    """Every route that reads."""
-    return (
-        *_schema_routes(SchemaRoutes(ports)),
-        *_record_routes(ports),
-        *_search_routes(SearchRoutes(ports)),
-    )
 
 
 def counting_cost(parameters: Parameters) -> int:
@@ -355,173 +270,3 @@ def counting_cost(parameters: Parameters) -> int:
 def counts_nothing(parameters: Parameters) -> bool:
     """Whether a page is asked for and no more, so that an index mostly leads to its rows."""
     return counting_cost(parameters) == 1
-
-
-def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
-    return (
-        Route(
-            "GET",
-            "/v1/connectors",
-            routes.list_connectors,
-            "The sources that the token can read, with their streams.",
-            "6.1",
-            parameters=SELECTORS,
-            answer=ConnectorList,
-            errors=_SELECTION,
-            cors=True,
-        ),
-        Route(
-            "GET",
-            "/v1/schema",
-            routes.read_schema,
-            "What the token can read, and how.",
-            "6.2",
-            parameters=SCHEMA,
-            answer=SchemaBody,
-            errors=(ConnectionNotFound, AmbiguousSchemaDetail),
-            cors=True,
-            caching=Caching.REVALIDATE,
-            etag=True,
-        ),
-        Route(
-            "GET",
-            "/v1/streams",
-            routes.list_streams,
-            "Streams by connection, with their number of records.",
-            "6.5",
-            parameters=SELECTORS,
-            answer=StreamList,
-            errors=_SELECTION,
-            cors=True,
-        ),
-        Route(
-            "GET",
-            STREAM,
-            routes.read_stream,
-            "One stream's description.",
-            "6.5",
-            parameters=SELECTORS,
-            answer=SingleStream,
-            errors=_STREAM_SELECTION,
-            cors=True,
-            caching=Caching.REVALIDATE,
-            etag=True,
-        ),
-    )
-
-
-def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
-    routes = RecordRoutes(ports)
-    return (
-        Route(
-            "GET",
-            STREAM + "/records",
-            routes.list_records,
-            "Records of a stream, or what changed since a bookmark.",
-            "7",
-            parameters=RECORDS,
-            cost=counting_cost,
-            is_brief=counts_nothing,
-            answer=RecordList,
-            errors=(
-                *_STREAM_SELECTION,
-                *_FIELDS,
-                InvalidSort,
-                InvalidFilter,
-                InvalidExpand,
-                InvalidCursor,
-                CursorExpired,
-            ),
-            cors=True,
-        ),
-        Route(
-            "GET",
-            "/v1/timeline",
-            routes.read_timeline,
-            "Records of all streams in the order of time.",
-            "7.9",
-            parameters=TIMELINE,
-            cost=lambda _: 3,
-            answer=Timeline,
-            errors=(*_SELECTION, GrantStreamNotAllowed, NotFound, InvalidCursor),
-            cors=True,
-        ),
-        Route(
-            "GET",
-            RECORD_KEY,
-            routes.read_record,
-            "One record.",
-            "9.1",
-            parameters=RECORD,
-            is_brief=lambda _: True,
-            answer=SingleRecord,
-            errors=(*_STREAM_SELECTION, *_FIELDS, InvalidExpand, DamagedRecord),
-            cors=True,
-        ),
-        Route(
-            "GET",
-            RECORD_KEY + "/field-window",
-            routes.read_field_window,
-            "A stretch of one long text field.",
-            "9.2",
-            parameters=FIELD_WINDOW,
-            is_brief=lambda _: True,
-            answer=SingleFieldWindow,
-            errors=(
-                *_STREAM_SELECTION,
-                *_FIELDS,
-                InvalidFieldPath,
-                InvalidWindow,
-                FieldNotFound,
-                FieldNotText,
-                QueryNotFound,
-                DamagedRecord,
-            ),
-            cors=True,
-        ),
-        Route(
-            "GET",
-            STREAM + "/aggregate",
-            AggregateRoute(ports).read,
-            "A metric over a stream, perhaps grouped.",
-            "10",
-            parameters=AGGREGATE,
-            cost=lambda _: 3,
-            answer=SingleAggregation,
-            errors=(*_STREAM_SELECTION, *_FIELDS, InvalidFilter),
-            cors=True,
-        ),
-    )
-
-
-def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
-    errors = (
-        *_SELECTION,
-        *_FIELDS,
-        GrantStreamNotAllowed,
-        NotFound,
-        InvalidFilter,
-        InvalidCursor,
-        CursorExpired,
-        UnsupportedSearchMode,
-    )
-    modes = (
-        ("", routes.search, "Records that hold all the words, best first.", "11"),
-        ("/semantic", routes.search_meaning, "The records nearest in meaning.", "11.6"),
-        ("/hybrid", routes.search_both, "Records found by words and by meaning.", "11.6"),
-    )
-    return tuple(
-        Route(
-            "GET",
-            f"/v1/search{path}",
-            answer,
-            text,
-            section,
-            parameters=SEARCH if path else SEARCH_ANY,
-            cost=lambda _: 3,
-            answer=SearchResults,
-            errors=errors,
-            cors=True,
-        )
-        for path, answer, text, section in modes
-    )

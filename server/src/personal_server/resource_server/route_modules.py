@@ -21,7 +21,7 @@ from personal_server.resource_server.envelopes import KeptBackups
 from personal_server.resource_server.event_subscriptions import EventSubscriptions
 from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
-from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.read_routes import read_routes
 from personal_server.resource_server.writes import Ingest
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.disclosure_stores import DisclosureStore

@@ -25,9 +25,13 @@ from pdpp_kernel.wire_objects import (
     Word,
     Yes,
 )
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.disclosure import Disclosed, TokenName
-from personal_server.domain.envelope import UnavailableConnections, Warning, name_unavailable
+from personal_server.domain.envelope import (
+    UnavailableConnections,
+    name_unavailable,
+)
 from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
     MODE_NOT_AVAILABLE,
@@ -78,7 +82,10 @@ from personal_server.resource_server.envelopes import (
     page_of,
     shown_source,
 )
-from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
+from personal_server.resource_server.read_queries import (
+    selectors_of,
+    snapshot_of,
+)
 from personal_server.web.parameters import Parameters
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request

@@ -5,14 +5,15 @@ Source: docs/contract/resource-server.md 13.
 
 from __future__ import annotations
 
-from pdpp_kernel.declaration import SourceDeclaration, Stream
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import (
     AmbiguousConnection,
     ConnectionNotFound,
     ConnectionNotWritable,
     NotFound,
 )
-from personal_server.collecting.connections import write_target
+from pdpp_kernel.source_declaration import SourceDeclaration
+from personal_server.collecting.chosen_connection import write_target
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.snapshots import ReadSnapshot

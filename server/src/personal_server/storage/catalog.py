@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import InvalidDeclaration, StorageUnavailable
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import StoredDeclaration

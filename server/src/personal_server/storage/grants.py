@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from pdpp_kernel.errors import GrantInvalid
 from personal_server.consent import lifecycle
+from personal_server.consent.standing import standing
 from personal_server.domain.grant import Grant, MemberGrant, parse_grant
 from personal_server.storage.authorization import (
     AuthorizationReader,
@@ -18,7 +19,7 @@ from personal_server.storage.authorization import (
 def grant_standing(row: GrantRow, now_ns: int) -> str:
     """How a stored grant stands now."""
     readable = readable_grant(row) is not None
-    return lifecycle.standing(row.reason, row.hold, row.expires_at_ns, readable, now_ns)
+    return standing(row.reason, row.hold, row.expires_at_ns, readable, now_ns)
 
 
 def readable_grant(row: GrantRow) -> Grant | None:

@@ -16,10 +16,10 @@ from pdpp_kernel.values import (
     ValueKind,
     comparable,
     event_instant_ns,
-    without_nul,
 )
 from personal_server.domain.search_words import TextWords, Vocabulary, text_words
 from personal_server.enforcement.scopes import Scope
+from personal_server.storage.folding import fold
 from personal_server.storage.record_changes import canonical_json
 
 TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
@@ -77,18 +77,6 @@ def foreign_value(text: str, kind: ValueKind | None) -> Comparable | None:
 def _is_canonical_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit() and str(int(text)) == text
-
-
-def fold(text: str) -> str:
-    """Each code point in its one-code-point lower case.
-
-    Source: docs/contract/resource-server.md 9.2.
-    """
-    text = without_nul(text)
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(low if len(low := each.lower()) == 1 else each for each in text)
 
 
 def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:

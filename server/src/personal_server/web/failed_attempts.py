@@ -10,7 +10,14 @@ from hashlib import blake2b
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import NANOSECONDS
-from personal_server.domain.keyed_values import KeyedValues, OwnSpace, OwnValues, ValueSpace
+from personal_server.domain.keyed_values import (
+    KeyedValues,
+    ValueSpace,
+)
+from personal_server.domain.own_values import (
+    OwnSpace,
+    OwnValues,
+)
 from personal_server.web.limits import INSTANT_BYTES, MAX_KEYS, MINUTE_NS, network_of
 
 

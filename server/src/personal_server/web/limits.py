@@ -12,7 +12,14 @@ from ipaddress import IPv4Address, IPv6Network, ip_address
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import NANOSECONDS
-from personal_server.domain.keyed_values import KeyedValues, OwnSpace, OwnValues, ValueSpace
+from personal_server.domain.keyed_values import (
+    KeyedValues,
+    ValueSpace,
+)
+from personal_server.domain.own_values import (
+    OwnSpace,
+    OwnValues,
+)
 
 MAX_KEYS = 10_000
 MINUTE_NS = 60 * NANOSECONDS

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pdpp_kernel.errors import InvalidRequest, PersonalServerError
-from personal_server.domain.envelope import Warning
+from personal_server.domain.answer_warnings import Warning
 
 
 class Form(StrEnum):

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from pdpp_kernel.errors import InvalidRequest, QueryTooLong
 from pdpp_kernel.values import instant_ns
-from personal_server.domain.envelope import Warning
+from personal_server.domain.answer_warnings import Warning
 from personal_server.web.parameters import Form, KeyedValue, Kind, Parameter, Parameters
 
 MAX_QUERY_BYTES = 16_384

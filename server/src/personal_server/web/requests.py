@@ -21,8 +21,8 @@ from pdpp_kernel.errors import (
     UnsupportedVersion,
 )
 from pdpp_kernel.failures import new_request_id
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadAuthority
-from personal_server.domain.envelope import Warning
 from personal_server.domain.possession import PresentedToken, SentProof
 from personal_server.web.authorization_headers import sent_token, shows_proof
 from personal_server.web.parameters import Parameters

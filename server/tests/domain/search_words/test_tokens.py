@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personal_server.domain.search_words import spaced, spans, tokens
+from personal_server.domain.search_words import (
+    spans,
+    tokens,
+)
+from personal_server.domain.spaced_text import spaced
 
 
 @pytest.mark.parametrize(

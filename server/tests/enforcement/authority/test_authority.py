@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.authority import ReadAuthority, TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration

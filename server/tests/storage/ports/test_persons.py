@@ -9,14 +9,18 @@ from typing import Any
 import orjson
 import pytest
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotWritable
-from pdpp_kernel.persons import Identity, identity_of, merged, parted
-from personal_server.collecting.persons import turn_on
-from personal_server.domain.stored import (
-    Batch,
-    RecordWrite,
+from pdpp_kernel.person_fields import (
+    Identity,
+    identity_of,
 )
+from pdpp_kernel.persons import (
+    merged,
+    parted,
+)
+from pdpp_kernel.source_declaration import SourceDeclaration
+from personal_server.collecting.persons import turn_on
+from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person

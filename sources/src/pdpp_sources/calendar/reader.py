@@ -13,7 +13,7 @@ from typing import Any, cast
 from icalendar import Component as ParsedComponent
 from icalendar import Event, FreeBusy, Journal, Timezone, Todo, vPeriod
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
 from pdpp_sources.calendar.entry import FAULTS, CalendarEntry, Replaced, Shifted, lines_of, parsed

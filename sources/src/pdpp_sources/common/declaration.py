@@ -14,7 +14,7 @@ from typing import Any
 
 from pdpp_kernel.aggregations import DeclaredGrouping, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import TEXT, TEXT_STATE, Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from pdpp_kernel.persons import PersonForm
+from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,
     Data,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
-from pdpp_kernel.declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, SourceItem
 from pdpp_sources.common.database import beside
 from pdpp_sources.common.declaration import (

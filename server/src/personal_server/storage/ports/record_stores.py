@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, Protocol
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.persons import Corrections
 from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import (
     Batch,

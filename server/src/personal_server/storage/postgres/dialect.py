@@ -435,7 +435,7 @@ def render_double(number: float) -> str:
 # Folding ----------------------------------------------------------------------------------------
 @lru_cache(maxsize=1)
 def _upper() -> dict[str, list[str]]:
-    """Code points by the one that they are folded to (`storage.row_rules.fold`)."""
+    """Code points by the one that they are folded to (`storage.folding.fold`)."""
     found: dict[str, list[str]] = {}
     for each in map(chr, range(_CASED_BELOW)):
         low = each.lower()

@@ -24,7 +24,8 @@ from pdpp_kernel.values import (
 from personal_server.domain.search_words import tokens
 from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.row_rules import TIME_KINDS, fold
+from personal_server.storage.folding import fold
+from personal_server.storage.row_rules import TIME_KINDS
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout, held_digest
 from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time

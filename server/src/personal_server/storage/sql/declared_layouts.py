@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pdpp_kernel.declaration import Property, SourceDeclaration, Stream
+from pdpp_kernel.declaration import (
+    Property,
+    Stream,
+)
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.layout import MOST_MEASURED, Column, Grouped, Layout
 

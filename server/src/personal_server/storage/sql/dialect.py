@@ -183,7 +183,7 @@ class Dialect(Protocol):
     def alike(
         self, text: str, sought: str, *, starts: bool = False, ends: bool = False
     ) -> tuple[str, Value]:
-        """The condition that a text has a part, both folded (`storage.row_rules.fold`), with its
+        """The condition that a text has a part, both folded (`storage.folding.fold`), with its
         parameter; the text `starts` and `ends` with it, if so asked.
         """
         ...

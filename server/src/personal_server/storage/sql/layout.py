@@ -21,7 +21,10 @@ import orjson
 from pdpp_kernel.declaration import (
     LIMITING_KINDS,
 )
-from pdpp_kernel.persons import PersonField, PersonForm
+from pdpp_kernel.person_fields import (
+    PersonField,
+    PersonForm,
+)
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.dialect import Value
 

@@ -15,7 +15,7 @@ import orjson
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.values import Comparable, ValueKind, bound, comparable
 from personal_server.enforcement.plans import FieldWindowPlan
-from personal_server.storage.row_rules import fold
+from personal_server.storage.folding import fold
 from personal_server.storage.sql.dialect import Conditions, Lines, Value
 from personal_server.storage.sql.records.word_index import MARK, STEM_MARK, sought_entries
 from personal_server.storage.tables import ColumnKind

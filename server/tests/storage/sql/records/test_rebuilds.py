@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpp_kernel.declaration import SourceDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.stored import Rebuild
 from personal_server.enforcement.rows import Matches

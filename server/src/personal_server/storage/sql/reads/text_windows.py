@@ -8,7 +8,7 @@ import orjson
 
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
-from personal_server.storage.row_rules import fold
+from personal_server.storage.folding import fold
 from personal_server.storage.sql.compiler import Statement, with_key
 from personal_server.storage.sql.source_tables import Reader
 

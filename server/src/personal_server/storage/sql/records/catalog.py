@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple
 
-from pdpp_kernel.declaration import SourceDeclaration
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import Rebuild, StoredDeclaration
 from personal_server.storage.catalog import kept_declaration

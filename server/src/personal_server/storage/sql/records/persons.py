@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pdpp_kernel.persons import (
-    Corrections,
+from pdpp_kernel.person_fields import (
     Identity,
     IdentityKind,
-    Mention,
     PersonField,
+)
+from pdpp_kernel.persons import (
+    Corrections,
+    Mention,
     persons_of,
 )
 from personal_server.enforcement.scopes import Scope

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pdpp_kernel.criteria import Term
-from personal_server.domain.search_words import spaced
+from personal_server.domain.spaced_text import spaced
 from personal_server.domain.word_forms import (
     USUAL_LANGUAGE,
     family_of,

@@ -20,8 +20,8 @@ from pdpp_kernel.values import (
     comparable,
 )
 from personal_server.domain.stored import RecordWrite
+from personal_server.storage.folding import fold
 from personal_server.storage.record_changes import blob_ids
-from personal_server.storage.row_rules import fold
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpp_mcp_server.handles import (
-    RecordRef,
+from pdpp_mcp_server.handles import RecordRef
+from pdpp_mcp_server.rs_client.json_values import compact
+from pdpp_mcp_server.window_cursors import (
     WindowCursor,
     field_key,
     parse_cursor,
     render_cursor,
     short_digest,
 )
-from pdpp_mcp_server.rs_client.json_values import compact
 
 record = RecordRef("cin_a", "messages", "m8")
 key = field_key(record, "body")

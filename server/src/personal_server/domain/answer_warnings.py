@@ -1,0 +1,66 @@
+"""What an answer says beside its data: that something was left out, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+from pdpp_kernel.record import DamagedRow
+from pdpp_kernel.wire_objects import AnyObject, WireObject
+
+MAX_NAMED_RECORDS = 12
+
+
+class Warning(WireObject, kw_only=False):
+    """One entry of `meta.warnings`.  Source: docs/contract/resource-server.md 2.3."""
+
+    component: ClassVar = "Warning"
+
+    code: Literal[
+        "limit_clamped",
+        "deprecated_alias_used",
+        "source_skipped_not_applicable",
+        "source_unavailable",
+        "partial_results",
+        "budget_low",
+        "damaged_record",
+        "outside_time_constraint",
+    ]
+    message: str
+    param: str | None = None
+    field: str | None = None
+    connection_id: str | None = None
+    detail: AnyObject | None = None
+
+
+def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
+    """A warning for each stream with damaged records, which are left out; figures count them.
+
+    Shapes: `detail` names at most `MAX_NAMED_RECORDS`, and only those whose id is sound.
+    """
+    by_stream: dict[tuple[str, str], list[DamagedRow]] = {}
+    for each in damaged:
+        by_stream.setdefault((each.connection_id, each.stream), []).append(each)
+    return [
+        Warning(
+            "damaged_record",
+            "Damaged records of this stream are left out; tell the owner: pdpp doctor --data.",
+            connection_id=connection_id,
+            detail={
+                "stream": stream,
+                "count": len(found),
+                "record_ids": [each.key for each in found if each.key][:MAX_NAMED_RECORDS],
+            },
+        )
+        for (connection_id, stream), found in sorted(by_stream.items())
+    ]
+
+
+def skipped(connection_id: str, stream: str, reason: str) -> Warning:
+    """The warning for a selected source that cannot take part."""
+    return Warning(
+        "source_skipped_not_applicable",
+        "A selected connection cannot take part in this read.",
+        connection_id=connection_id,
+        detail={"stream": stream, "reason": reason},
+    )

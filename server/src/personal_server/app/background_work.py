@@ -22,6 +22,7 @@ from personal_server.granting.retention import (
 )
 from personal_server.reading.tokens import TokenResolver
 from personal_server.settings import Settings
+from personal_server.storage.authorization import ClientRow
 from personal_server.storage.damage import MEND_RECORDS, DamageNotes
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
@@ -32,6 +33,15 @@ FIRST_USES_SECONDS = 1
 LEDGER_SECONDS = 60
 ERASING_SECONDS = 5
 BACKUP_SECONDS = 60
+
+
+def database_faults(stores: Stores) -> Iterator[Fault]:
+    """None, where what every request asks for can be read.  Raises: StorageUnavailable."""
+    with stores.authorization.read() as reader:
+        reader.rows(ClientRow, limit=1)
+    with stores.records.snapshot() as snapshot:
+        snapshot.connections()
+    return iter(())
 
 
 def disk_faults(database: ServerDatabase) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ from personal_server.app.background import BackgroundTasks
 from personal_server.app.background_work import (
     clock_faults,
     damage_faults,
+    database_faults,
     disk_faults,
     keep_process,
     keep_server,
@@ -206,11 +207,12 @@ def compose(
         health.register_progress(meaning.index.progress)
     if share.memory is not None:
         background.register("telling", PEERS_EVERY_SECONDS, Peers(share.memory, health).tell)
-    health.register(background.faults)
-    health.register(lambda: clock_faults(watch))
-    health.register(lambda: disk_faults(stores.database))
-    health.register(scheduled.faults)
-    health.register(lambda: damage_faults(stores.database.damage))
+    health.register(lambda: database_faults(stores), "database")
+    health.register(background.faults, "background")
+    health.register(lambda: clock_faults(watch), "clock")
+    health.register(lambda: disk_faults(stores.database), "disk")
+    health.register(scheduled.faults, "backup")
+    health.register(lambda: damage_faults(stores.database.damage), "records")
     health.register_progress(rebuilding.progress)
     app = Application(
         policy,

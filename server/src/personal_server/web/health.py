@@ -7,12 +7,15 @@ Source: docs/contract/resource-server.md 1.7.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import orjson
 from starlette.responses import Response
 
+from pdpp_kernel.errors import PersonalServerError, StorageUnavailable
 from pdpp_kernel.values import render_instant
 from personal_server.web.replies import JSON_TYPE
 
@@ -60,19 +63,29 @@ Progress = Callable[[], Mapping[str, int]]
 """Long work that is under way, and how many percent of it are done; quick, and without effects."""
 HealthPart = Callable[[], Iterable[Fault]]
 """What is wrong with a part now; quick, and without effects."""
+LOOK_AT_LOG = "Look at the server's log, which names the cause."
+RESTORE = (
+    "The database does not answer. Start it again; if its file is damaged, restore a backup:"
+    " pdpp restore FILE"
+)
 
 
 class Health:
-    """Every part that was registered, asked anew each time."""
+    """Every part that was registered, asked anew each time.
 
-    def __init__(self) -> None:
-        self._parts: list[HealthPart] = []
+    A part that cannot say how it is keeps the server from serving: that is its fault then.
+    """
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
+        self._parts: list[tuple[str, HealthPart]] = []
+        self._silent_since: dict[str, int] = {}
         self._progress: list[Progress] = []
         self._peers: Callable[[], Iterable[PeerHealth]] = tuple
 
-    def register(self, part: HealthPart) -> None:
-        """Let a part speak."""
-        self._parts.append(part)
+    def register(self, part: HealthPart, name: str = "server") -> None:
+        """Let a part speak; `name` is what a fault is of where it cannot."""
+        self._parts.append((name, part))
 
     def register_progress(self, work: Progress) -> None:
         """Let long work say how far it is."""
@@ -84,11 +97,26 @@ class Health:
 
     def own_faults(self) -> list[Fault]:
         """What is wrong with this process now."""
-        return [fault for part in self._parts for fault in part()]
+        return [fault for name, part in self._parts for fault in self._ask(name, part)]
+
+    def _ask(self, name: str, part: HealthPart) -> list[Fault]:
+        try:
+            found = list(part())
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is what is wrong)
+            code = error.code if isinstance(error, PersonalServerError) else "internal_error"
+            since_ns = self._silent_since.setdefault(name, self._clock())
+            step = RESTORE if isinstance(error, StorageUnavailable) else LOOK_AT_LOG
+            return [Fault(name, code, since_ns, step, serving=False)]
+        self._silent_since.pop(name, None)
+        return found
 
     def own_progress(self) -> dict[str, int]:
-        """What long work is under way in this process."""
-        return {part: done for work in self._progress for part, done in work().items()}
+        """What long work is under way in this process, as far as the database can say."""
+        found: dict[str, int] = {}
+        for work in self._progress:
+            with suppress(StorageUnavailable):  # which is told as a fault
+                found |= work()
+        return found
 
     def faults(self) -> list[Fault]:
         """What is wrong now, what keeps the server from serving first, each once."""

@@ -23,7 +23,7 @@ from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.app.http_server.served import until
 from server.tests.app.whole import reopened, whole
 from server.tests.storage.worlds import furnish, keys, note, order, scope, write
-from tests.postgresql import PostgresServer, run_as, schema, server
+from tests.postgresql import PostgresServer, new_cluster, run_as, schema, server
 from tests.torture.failover import primary_and_standby
 
 A = scope("cin_a")
@@ -176,6 +176,21 @@ def test_a_pooler_between_that_is_started_anew_is_told_and_survived(
         between.start()
         write(store, "cin_a", [note("n3")])
         assert len(keys(store, ALL)) == 4
+
+
+def test_a_database_that_is_away_is_told_by_the_health_page(tmp_path: Path) -> None:
+    with new_cluster() as cluster:
+        cluster.make()
+        cluster.start()
+        with whole(tmp_path, database_url=cluster.url()) as site:
+            assert site.client.get("/healthz").status == 200
+            cluster.kill()
+            away = site.client.get("/healthz")
+            assert (away.status, site.body(away)["status"]) == (503, "failing")
+            told = {(fault["part"], fault["code"]) for fault in site.body(away)["faults"]}
+            assert ("database", "storage_unavailable") in told
+            cluster.start()
+            until(lambda: site.client.get("/healthz").status == 200)
 
 
 # A standby ------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ import zipfile
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -53,23 +55,46 @@ def test_every_source_has_a_specimen() -> None:
 def test_an_entry_that_cannot_be_decoded_costs_no_other(
     source: SourceReader, tmp_path: Path, data: st.DataObject
 ) -> None:
-    path = as_folder(specimen(source), tmp_path)
-    whole = read_path(path)
-    entries = [
-        each for each in entries_of(path) if values_within(specimen(source)[each[0]], *each[1:])
-    ]
+    whole, entries = spoilable(source.connector_key)
     if not entries:
         return  # databases only: of those test_a_row_that_is_not_utf_8 tells
-    name, begin, end = data.draw(st.sampled_from(entries))
-    spoiled = bytearray(specimen(source)[name])
-    letters = values_within(specimen(source)[name], begin, end)
-    for at in data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=3)):
+    entry = data.draw(st.sampled_from(entries))
+    spoiled = bytearray(specimen(source)[entry.name])
+    for at in data.draw(st.lists(st.sampled_from(entry.letters), min_size=1, max_size=3)):
         spoiled[at] = 0xFF
-    rest = read_path(as_folder({**specimen(source), name: bytes(spoiled)}, tmp_path))
-    offset = offset_of(path, name)
-    others = [each for each in whole if not begin <= each[1].position - offset < end]
-    as_folder(specimen(source), tmp_path)
+    rest = read_path(as_folder({**specimen(source), entry.name: bytes(spoiled)}, tmp_path))
+    others = [
+        each for each in whole if not entry.begin <= each[1].position - entry.offset < entry.end
+    ]
     assert streams_of(rest) >= streams_of(others)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a file of a specimen.
+
+    Shapes: `offset` is the file's in the whole export; `letters` are where values can be spoiled.
+    """
+
+    name: str
+    begin: int
+    end: int
+    offset: int
+    letters: list[int]
+
+
+@cache
+def spoilable(connector_key: str) -> tuple[list[tuple[str, SourceItem]], list[Entry]]:
+    """What the specimen of a source gives, and its entries that hold something to spoil."""
+    files = SPECIMENS[connector_key]
+    with TemporaryDirectory() as folder:
+        path = as_folder(files, Path(folder))
+        entries = [
+            Entry(name, begin, end, offset_of(path, name), letters)
+            for name, begin, end in entries_of(path)
+            if (letters := values_within(files[name], begin, end))
+        ]
+        return read_path(path), entries
 
 
 def values_within(body: bytes, begin: int, end: int) -> list[int]:

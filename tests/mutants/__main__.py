@@ -68,14 +68,15 @@ def table(verdicts: list[tuple[Mutant, Verdict]]) -> str:
     whole = sum(outcomes.values(), Counter[str]())
     rows = [
         f"{name:70}{counts.total():8}{counts['killed']:8}{counts['timeout']:8}{counts['survived']:10}"
+        f"{counts['error']:8}"
         for name, counts in (*outcomes.items(), ("together", whole))
     ]
-    head = f"{'module':70}{'mutants':>8}{'killed':>8}{'timeout':>8}{'survived':>10}"
+    head = f"{'module':70}{'mutants':>8}{'killed':>8}{'timeout':>8}{'survived':>10}{'errors':>8}"
     return "\n".join([*survivors, "", head, *rows])
 
 
 def main() -> int:
-    """Sample, try each, print the table; 1 where the tests fail by themselves."""
+    """Sample, try each, print the table; 1 where tests fail by themselves or a trial broke."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("room", choices=ROOMS)
     parser.add_argument("count", type=int, nargs="?", default=60)
@@ -106,7 +107,10 @@ def main() -> int:
             for copy in made:
                 copy.end()
     print(table(verdicts))
-    return 0
+    errors = sum(verdict.outcome == "error" for _, verdict in verdicts)
+    if errors:
+        print(f"{errors} trials came to no verdict: a fault of this tool, and no kill")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,10 @@ def anyio_backend() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the tests said of a mutant: killed (and by which), timeout or survived."""
+    """What the tests said of a mutant: killed (and by which), timeout, survived, or error.
+
+    Shapes: an error is one of the trial, of which nothing is known: never a kill.
+    """
 
     outcome: str
     seconds: float
@@ -91,8 +94,10 @@ class Copy:
                     answer = self._tried(tests, self._seconds(tests, path, whole, mutation))
                     seconds += answer["seconds"]
                     if answer["outcome"] != "passed":
-                        outcome = "killed" if answer["outcome"] == "failed" else "timeout"
-                        KILLED_BY[answer["by"].partition("::")[0]] += 1
+                        is_kill = answer["outcome"] == "failed"
+                        outcome = "killed" if is_kill else answer["outcome"]
+                        if is_kill:
+                            KILLED_BY[answer["by"].partition("::")[0]] += 1
                         return Verdict(outcome, seconds, answer["by"])
         finally:
             path.write_bytes(whole)

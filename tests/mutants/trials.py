@@ -2,7 +2,9 @@
 
 `python -m tests.mutants.trials`, started in a copy of the tree, reads one JSON object a line:
 `{"tests": [paths], "left_out": [node ids], "seconds": 60}`, and answers one a line:
-`{"outcome": "passed" | "failed" | "timeout", "seconds": 1.5, "by": "node id", "slow": [node ids]}`.
+`{"outcome": "passed" | "failed" | "timeout" | "error", "seconds": 1.5, "by": "node id",
+"slow": [node ids]}`.  An error is a trial that came to no verdict: pytest broke, or the fork ended
+without an answer.
 Nothing of the program is imported before the fork, so that each trial sees the module of its turn.
 """
 
@@ -73,8 +75,8 @@ def run(order: dict[str, Any], answer: int) -> None:
     options += [f"--deselect={node}" for node in order["left_out"]]
     code = pytest.main([*options, *order["tests"]], plugins=[watcher])
     nothing = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    outcome = "passed" if nothing else "failed"
-    by = "" if outcome == "passed" else watcher.failed or pytest.ExitCode(code).name
+    outcome = "passed" if nothing else "failed" if watcher.failed else "error"
+    by = "" if nothing else watcher.failed or pytest.ExitCode(code).name
     told = {"outcome": outcome, "by": by, "slow": watcher.slow}
     os.write(answer, json.dumps(told).encode())
     os._exit(0)
@@ -95,7 +97,9 @@ def tried(order: dict[str, Any]) -> dict[str, Any]:
     written = os.read(reading, 1 << 16) if ready else b""
     os.close(reading)
     end_descendants()
-    answer: dict[str, Any] = {"outcome": "failed" if ready else "timeout", "by": "", "slow": []}
+    answer: dict[str, Any] = {"outcome": "timeout", "by": "", "slow": []}
+    if ready:
+        answer |= {"outcome": "error", "by": "ended without an answer"}
     if written:
         answer = json.loads(written)
     return {**answer, "seconds": time.monotonic() - began}

@@ -19,7 +19,7 @@ from tests.torture.tormented import Lost, Tormented
 VERSIONS, NEIGHBOURS, LONG_WORDS = 3, 30, 3_000
 # A word index keeps of a word only what differs from the word before it.
 TELLING = 12
-SECONDS = 60
+SECONDS = 240
 _FIELDS = ("subject", "from_name", "body")
 AT = "2026-01-01T00:00:00Z"
 

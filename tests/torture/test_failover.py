@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.torture.failover import fail_over
 
 
+@pytest.mark.long
 def test_nothing_acknowledged_is_lost_and_reads_are_refused_until_they_are_answered(
     tmp_path: Path,
 ) -> None:

@@ -31,7 +31,7 @@ from tests.browser.site import fill
 from tests.processes import started, stop
 from tests.secrecy.plugin import WATCH
 
-SECONDS = 30
+SECONDS = 120
 START_SECONDS = 120  # a second or two, but on a machine that is busy with much else
 PAYMENTS = "/v1/streams/transactions/records?limit=1"
 # Each call has a connection of its own, as its server may have been killed since the last one.
@@ -42,13 +42,15 @@ def command(*arguments: str) -> list[str]:
     return [str(Path(sysconfig.get_path("scripts")) / "pdpp"), *arguments]
 
 
-def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
+def until(
+    holds: Callable[[], object], seconds: float = SECONDS, pause_seconds: float = 0.02
+) -> None:
     """Wait for a condition.  Raises: TimeoutError."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
             raise TimeoutError
-        time.sleep(0.02)
+        time.sleep(pause_seconds)
 
 
 @dataclass
@@ -104,7 +106,8 @@ class ServedProcess:
             text=True,
         )
         threading.Thread(target=self._listen, daemon=True).start()
-        until(lambda: self._answers() or self.process.poll() is not None, START_SECONDS)
+        # each look is a request, and the server that starts needs the core
+        until(lambda: self._answers() or self.process.poll() is not None, START_SECONDS, 0.1)
         assert self.process.poll() is None, self.log
 
     def stop(self, number: int = signal.SIGTERM) -> int:

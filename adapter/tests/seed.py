@@ -157,3 +157,17 @@ def world(kind: str = "client") -> FakeRs:
         kind=kind,
         blobs={"blob_1": ("image/png", photo)},
     )
+
+
+def many(streams: int, connectors: int) -> list[Source]:
+    """So many streams without records, in so many sources."""
+    return [
+        Source(
+            f"cin_{n}",
+            f"connector{n}",
+            f"grt_{n}",
+            f"Label {n}",
+            {f"stream_number_{n}_{m}": {} for m in range(streams // connectors)},
+        )
+        for n in range(connectors)
+    ]

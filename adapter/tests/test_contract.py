@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from adapter.tests.asking import ask
-from adapter.tests.seed import declarations, world
-from tests.requirements.test_schema import many
+from adapter.tests.seed import declarations, many, world
 
 pytestmark = pytest.mark.anyio
 MOST_CHARS = 20_000

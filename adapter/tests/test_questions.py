@@ -14,13 +14,11 @@ from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server import ClientRequest
-from tests.requirements.doors import HttpWire, RpcError, World, eras, http_door, origin
 
 pytestmark = pytest.mark.anyio
+origin = "http://127.0.0.1:7662"
 Json = dict[str, Any]
-capabilities = "io.modelcontextprotocol/clientCapabilities"
 unsaid: Json = {"stream": "messages", "limit": 2}
-asking: Json = {"name": "query_records", "arguments": unsaid}
 chosen: Json = {**unsaid, "connection_id": "cin_b"}
 
 
@@ -101,48 +99,3 @@ async def test_nobody_is_asked_where_a_ready_call_asks_the_same() -> None:
         result = await client.call_tool("query_records", unsaid)
     assert result.is_error
     assert asked == []
-
-
-async def request(door: Any, given: Json) -> Json:
-    wire = door.wire
-    assert isinstance(wire, HttpWire)
-    wire.extra_meta = {capabilities: {"elicitation": {"form": {}}}}
-    return await wire.request("tools/call", given)
-
-
-async def test_a_hosted_call_comes_back_with_the_answer() -> None:
-    rs = package()
-    async with http_door("http-2026", World(rs), bearer="pdpp_at_package") as door:
-        first = await request(door, asking)
-        assert first["resultType"] == "input_required"
-        [(name, question)] = first["inputRequests"].items()
-        assert question["method"] == "elicitation/create"
-        field = question["params"]["requestedSchema"]["properties"]["connection_id"]
-        assert [choice["const"] for choice in field["oneOf"]] == ["cin_b", "cin_a"]
-        assert len(rs.requests) == 1
-        accepted = {"action": "accept", "content": {"connection_id": "cin_b"}}
-        second = await request(door, {**asking, "inputResponses": {name: accepted}})
-        assert second["resultType"] == "complete"
-        assert second["structuredContent"]["page"]["connection_id"] == "cin_b"
-        assert [each.values("connection_id") for each in rs.requests] == [[], ["cin_b"]]
-        declined = await request(door, {**asking, "inputResponses": {name: {"action": "decline"}}})
-        assert declined["structuredContent"]["error"]["code"] == "ambiguous_connection"
-        other = {"action": "accept", "content": {"connection_id": "cin_elsewhere"}}
-        forged = await request(door, {**asking, "inputResponses": {name: other}})
-        assert forged["structuredContent"]["error"]["code"] == "connection_not_found"
-
-
-async def test_hosted_clients_without_a_way_back_are_refused() -> None:
-    async with http_door("http-2025", World(package()), bearer="pdpp_at_package") as door:
-        refused = await request(door, asking)
-    assert refused["structuredContent"]["error"]["code"] == "ambiguous_connection"
-
-
-async def test_who_takes_no_questions_gets_the_refusal() -> None:
-    rs = package()
-    async with http_door("http-2026", World(rs), bearer="pdpp_at_package") as door:
-        refused = await door.wire.request("tools/call", asking)
-        assert refused["structuredContent"]["error"]["code"] == "ambiguous_connection"
-        assert eras["http-2026"] == "2026-07-28"
-        with pytest.raises(RpcError):
-            await request(door, {**asking, "inputResponses": {"connection_id": {"action": 1}}})

@@ -27,6 +27,7 @@ from mcp import ClientSession
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from adapter.tests.reader import records_of
 from bench.samples import mailbox
 from bench.site import Site as Served
 from pdpp_mcp_server.rs_client.authorization_flows import Listener, listening
@@ -34,7 +35,6 @@ from tests.browser.agent import Agent
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import Keyboard
 from tests.browser.site import Owner
-from tests.requirements.reader import records_of
 
 MAILS = 400
 ASKED = "asks to read your records"

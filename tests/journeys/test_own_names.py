@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from adapter.tests.reader import Text
 from bench.site import Site
 from demo.agent import over_http
 from demo.story import Story
 from tests.journeys.test_sources import asked, run
-from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema_rs
 
+from adapter.tests.reader import Call, Text, ids_of, records_of
 from pdpp_mcp_server.contract import published_contract
 from tests.requirements.doors import Result
-from tests.requirements.reader import Call, Text, ids_of, records_of
 
 Json = dict[str, Any]
 window_chars = 4_000

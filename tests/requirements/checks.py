@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from adapter.tests.reader import Text, ids_of
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.contract import ResultBudget, published_contract
@@ -17,7 +18,6 @@ from pdpp_mcp_server.rs_client.json_values import objects_in
 from pdpp_mcp_server.safe_text import clean, clean_json
 from pdpp_mcp_server.sdk_results import call_result
 from tests.requirements.hostile import marker, unseen
-from tests.requirements.reader import Text, ids_of
 
 Json = dict[str, Any]
 validators = {

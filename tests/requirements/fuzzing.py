@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapter.tests.legality import calls_in, insist_on_legal
+from adapter.tests.reader import ids_of
 from pdpp_mcp_server.calls import (
     AdapterOptions,
     LinkRule,
@@ -29,7 +30,6 @@ from pdpp_mcp_server.server import (
 from pdpp_mcp_server.server_offer import personal_data
 from tests.requirements.checks import check
 from tests.requirements.hostile_port import HostilePort
-from tests.requirements.reader import ids_of
 
 Json = dict[str, Any]
 origin = "https://me.example"

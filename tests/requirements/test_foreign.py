@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from adapter.tests.reader import Text, ids_of
 from adapter.tests.seed import long_body
 from tests.requirements.doors import Door, Result
-from tests.requirements.reader import Text, ids_of
 from tests.requirements.recorded import RecordedRs
 
 pytestmark = pytest.mark.anyio

@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request
+from adapter.tests.reader import Text
 from tests.requirements import hostile
 from tests.requirements.checks import check_fence, outside_payload, validators
 from tests.requirements.doors import Door
 from tests.requirements.fuzzing import Session, Tally
 from tests.requirements.hostile import marker
-from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

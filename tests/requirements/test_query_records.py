@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adapter.tests.fake_rs import Answer, FakeRs, Request
+from adapter.tests.reader import Text, records_of
 from adapter.tests.seed import declarations
 from tests.requirements.doors import Door
-from tests.requirements.reader import Text, records_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

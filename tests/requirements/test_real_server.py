@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from adapter.tests.reader import Text, hits_of
 from adapter.tests.seed import long_body, photo
 from pdpp_mcp_server.rs_client.json_values import is_list, is_object
 from personal_server.settings import Settings
 from tests.requirements.doors import HttpWire, eras
-from tests.requirements.reader import Text, hits_of
 from tests.requirements.real import Real, as_json, origin, outermost, real_door, stdio_caller
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request, Source, error_answer
+from adapter.tests.reader import Text
 from adapter.tests.seed import message, world
 from tests.requirements.doors import Door
-from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -9,25 +9,12 @@ from typing import Any
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request, Source
-from adapter.tests.seed import bank, declarations, personal, work, world
+from adapter.tests.reader import Text
+from adapter.tests.seed import bank, declarations, many, personal, work, world
 from tests.requirements.doors import Door, RpcError
-from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
-
-
-def many(streams: int, connectors: int) -> list[Source]:
-    return [
-        Source(
-            f"cin_{n}",
-            f"connector{n}",
-            f"grt_{n}",
-            f"Label {n}",
-            {f"stream_number_{n}_{m}": {} for m in range(streams // connectors)},
-        )
-        for n in range(connectors)
-    ]
 
 
 def with_streams(door: Door, count: int) -> list[str]:

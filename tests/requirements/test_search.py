@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request, Source
+from adapter.tests.reader import Text, hits_of
 from adapter.tests.seed import message, world
 from pdpp_mcp_server.handles import RecordRef, parse_id
 from tests.requirements.doors import Door, World, hosted, http_door, origin
-from tests.requirements.reader import Text, hits_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.tests.fake_rs import Answer, Request
+from adapter.tests.reader import Text
 from adapter.tests.seed import binary_needle, long_body, photo, world
 from pdpp_mcp_server.handles import (
     BlobRef,
@@ -19,7 +20,6 @@ from pdpp_mcp_server.handles import (
     window_uri,
 )
 from tests.requirements.doors import Door, RpcError, World, http_door, memory_door, settings_for
-from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer
+from adapter.tests.reader import Text, cells_of, ids_of, records_of, value_of
 from adapter.tests.seed import world
 from pdpp_mcp_server.faces.page_table import cell
-from tests.requirements.reader import Text, cells_of, ids_of, records_of, value_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Keys of a client: what they prove is what the server asks for, and where they lie."""
+"""Keys of a client: what they learn, and where they lie."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.errors import InvalidDpopProof
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from pdpp_mcp_server.rs_client.credentials import (
     Credential,
@@ -17,8 +16,6 @@ from pdpp_mcp_server.rs_client.credentials import (
     parse_credential,
 )
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing, ProofKey
-from personal_server.domain.possession import PresentedToken, SentProof
-from personal_server.reading.proofs import Proofs
 
 NOW_NS = 1_795_000_000_000_000_000
 URL = "https://me.example/v1/streams/a%2Fb/records"
@@ -34,19 +31,6 @@ def credential(jkt: str | None) -> Credential:
 @pytest.fixture
 def ring(tmp_path: Path) -> KeyRing:
     return KeyRing(CredentialCache(tmp_path / ".pdpp", folder="keys"))
-
-
-def test_a_proof_is_what_the_server_asks_for() -> None:
-    now_ns = NOW_NS - 3_600 * 10**9
-    proofs, key = Proofs(lambda: now_ns, bytes), ProofKey(clock=lambda: NOW_NS)
-    now_ns = NOW_NS
-    sent = SentProof((key.proof("GET", f"{URL}?limit=1#x", "pdpp_at_1"),), "GET", URL)
-    proofs.admit(PresentedToken("pdpp_at_1", sent), key.jkt)
-    first = SentProof((key.proof("POST", URL),), "POST", URL)
-    assert proofs.key_of(first) == key.jkt
-    assert proofs.key_of(SentProof((key.proof("POST", URL),), "POST", URL)) == key.jkt
-    with pytest.raises(InvalidDpopProof):
-        proofs.key_of(SentProof(first.texts, "POST", URL))
 
 
 def test_a_nonce_is_kept_and_a_request_repeated_once() -> None:

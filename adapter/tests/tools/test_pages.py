@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer, FakeRs, Request
+from adapter.tests.reader import ids_of
 from adapter.tests.seed import world
-from tests.requirements.reader import ids_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -2,8 +2,8 @@ import pytest
 
 from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer
+from adapter.tests.reader import ids_of
 from adapter.tests.seed import world
-from tests.requirements.reader import ids_of
 
 pytestmark = pytest.mark.anyio
 

@@ -196,16 +196,49 @@ def schema() -> Generator[str, None, None]:
     try:
         yield name
     finally:
-        with psycopg.connect(server().url(), autocommit=True) as connection:
-            connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE'.encode())
+        say(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+
+
+COPIED_SCHEMA = "owner"
+"""The schema of the owner in each copied database."""
+_MADE = "made_once"
+
+
+@cache
+def _made_once() -> str:
+    """The name of a database whose schema has taken every step, and which nobody writes to."""
+    with tempfile.TemporaryDirectory() as folder:
+        say(f"CREATE DATABASE {_MADE} TEMPLATE template0")
+        with closing(PostgresDatabase(server().url(database=_MADE), Path(folder), COPIED_SCHEMA)):
+            return _MADE
+
+
+def say(statement: str) -> None:
+    """Say something to the server, outside of any transaction."""
+    with psycopg.connect(server().url(), autocommit=True) as connection:
+        connection.execute(statement.encode())
 
 
 @contextmanager
-def postgres_database(directory: Path, **options: Any) -> Generator[PostgresDatabase, None, None]:
+def copied_database() -> Generator[str, None, None]:
+    """The address of a database of its own with the empty schema `COPIED_SCHEMA`.
+
+    All steps take six tenths of a second of processor time, a copy of what they made a tenth.
+    """
+    name = f"copy_{next(_NUMBERS)}"
+    say(f"CREATE DATABASE {name} TEMPLATE {_made_once()}")
+    try:
+        yield server().url(database=name)
+    finally:
+        say(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def postgres_database(directory: Path) -> Generator[PostgresDatabase, None, None]:
     """An empty database of one owner."""
     with (
-        schema() as name,
-        closing(PostgresDatabase(server().url(), directory, name, **options)) as database,
+        copied_database() as url,
+        closing(PostgresDatabase(url, directory, COPIED_SCHEMA)) as database,
     ):
         yield database
 

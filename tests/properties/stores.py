@@ -8,7 +8,7 @@ from pathlib import Path
 
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.new_files import new_file
 from tests.oracle.memory import MemoryStore
 from tests.postgresql import postgres_store
 
@@ -25,7 +25,7 @@ def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]
         with postgres_store(directory) as store:
             yield store
         return
-    database = SqliteDatabase(directory / "records.db")
+    database = new_file(directory / "records.db")
     try:
         yield SqlRecordStore(database, "owner", directory / "blobs")
     finally:

@@ -34,8 +34,8 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
-from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.granting.conftest import NOTES, Bench, entry, make_bench
+from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.proving import bearer, unproven
 
@@ -184,7 +184,7 @@ class LivesInAFile(Lives):
 
     def open_store(self) -> AuthorizationStore:
         self.folder = TemporaryDirectory()
-        self.database = SqliteDatabase(Path(self.folder.name) / "pdpp.db")
+        self.database = new_file(Path(self.folder.name) / "pdpp.db")
         return SqlAuthorizationStore(self.database, "own_1")
 
     def teardown(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,14 +37,14 @@ from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
+from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
-from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
-from tests import postgresql
+from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
-from tests.postgresql import postgres_database
+from tests.postgresql import COPIED_SCHEMA, copied_database
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -282,12 +283,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
         yield MemoryAuthorizationStore("own_1")
         return
     if request.param == "postgres":
-        with postgres_database(tmp_path) as shared:
+        with (
+            copied_database() as url,
+            closing(PostgresDatabase(url, tmp_path, COPIED_SCHEMA)) as shared,
+        ):
             # where other processes find it
-            tmp_path.joinpath("schema").write_text(f"{postgresql.server().url()}\n{shared.schema}")
+            tmp_path.joinpath("schema").write_text(f"{url}\n{COPIED_SCHEMA}")
             yield SqlAuthorizationStore(shared, "own_1")
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db")
+    database = new_file(tmp_path / "pdpp.db")
     yield SqlAuthorizationStore(database, "own_1")
     database.close()
 

@@ -28,7 +28,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
-from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.postgresql import postgres_database
 
@@ -187,7 +187,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
         with postgres_database(tmp_path) as database:
             yield make_bench(SqlAuthorizationStore(database, "own_1"))
         return
-    file = SqliteDatabase(tmp_path / "pdpp.db")
+    file = new_file(tmp_path / "pdpp.db")
     yield make_bench(SqlAuthorizationStore(file, "own_1"))
     file.close()
 

@@ -11,15 +11,15 @@ import pytest
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import sign_blocks
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.worlds import furnish
+from tests.new_files import new_file
 from tests.oracle.memory import MemoryStore
 from tests.postgresql import postgres_store
 
 
 @contextmanager
 def sqlite_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
-    database = SqliteDatabase(directory / "data" / "records.db")
+    database = new_file(directory / "data" / "records.db")
     try:
         yield SqlRecordStore(database, "owner", directory / "data" / "blobs")
     finally:

@@ -20,7 +20,7 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
-from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.postgresql import postgres_database
 
@@ -34,7 +34,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
         with postgres_database(tmp_path) as database:
             yield SqlAuthorizationStore(database, "own_1")
         return
-    file = SqliteDatabase(tmp_path / "pdpp.db")
+    file = new_file(tmp_path / "pdpp.db")
     yield SqlAuthorizationStore(file, "own_1")
     file.close()
 
@@ -169,7 +169,7 @@ def test_delete_removes_what_meets_the_conditions(store: AuthorizationStore) -> 
 
 
 def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "pdpp.db")
+    database = new_file(tmp_path / "pdpp.db")
     one = SqlAuthorizationStore(database, "own_1")
     two = SqlAuthorizationStore(database, "own_2")
     for store in (one, two):
@@ -187,7 +187,7 @@ def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path)
 def test_each_table_is_keyed_by_subject_and_has_the_columns_of_its_row(
     table: type[AuthorizationRow], tmp_path: Path
 ) -> None:
-    database = SqliteDatabase(tmp_path / "pdpp.db")
+    database = new_file(tmp_path / "pdpp.db")
     with database.read() as session:
         info = session.rows("SELECT name, pk FROM pragma_table_info(?)", [table.table.name])
     database.close()

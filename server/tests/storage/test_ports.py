@@ -14,7 +14,7 @@ from personal_server.storage.ports.disclosure_stores import (
     ShareOf,
 )
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
-from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.new_files import new_file
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.postgresql import postgres_database
 
@@ -52,7 +52,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disclosure
         with postgres_database(tmp_path) as database:
             yield SqlDisclosures(database, "sub_1")
         return
-    file = SqliteDatabase(tmp_path / "store" / "db.sqlite3")
+    file = new_file(tmp_path / "store" / "db.sqlite3")
     yield SqlDisclosures(file, "sub_1")
     file.close()
 

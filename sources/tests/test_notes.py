@@ -1,5 +1,9 @@
+import os
 from pathlib import Path
 
+import pytest
+
+from pdpp_kernel.source_item import Data
 from sources.tests.reading import read_path, records_of
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import as_folder, as_zip
@@ -46,3 +50,105 @@ def test_pictures_that_no_note_speaks_of_stay_out_of_them(tmp_path: Path) -> Non
         "Vault/assets/loaf.png",
         "best one.jpg",
     ]
+
+
+def note_of(folder: Path, text: str, name: str = "note.md") -> Data:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    (note,) = records_of(read_path(folder), "notes")
+    return note
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("---\ntags: [[misc]]\nauthor:\n  name: me\n---\nBody #inline", ["misc", "inline"]),
+        ("---\ntags: [bread, [[rye starter]]]\n---\n", ["bread", "rye starter"]),
+        ('---\ntags: "[[misc]]"\n---\n', ["misc"]),
+        ("---\nTags: bread rye\n---\n", ["bread", "rye"]),
+        ("---\ntag: bread\n---\n", ["bread"]),
+        ("---\ntags: big oven, rye\n---\n", ["big oven", "rye"]),
+        (
+            "tags:: [[baking]], rye, #[[big oven]]\n- text #quick",
+            ["baking", "rye", "big oven", "quick"],
+        ),
+        ("- a block\n  tags:: later\n- #[[two words]]", ["later", "two words"]),
+        ("- `tags:: none`", []),
+    ],
+)
+def test_tags_are_read_however_a_program_writes_them(
+    tmp_path: Path, text: str, tags: list[str]
+) -> None:
+    assert note_of(tmp_path, text)["tags"] == tags
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("graph/pages/bread.md", "title:: Rye [Bread]\n- # a block's heading", "Rye [Bread]"),
+        ("graph/pages/bread___rye.md", "- text", "bread/rye"),
+        ("graph/pages/bread%2Frye.md", "- text", "bread/rye"),
+        ("graph/pages/bread.md", "- # a block's heading", "bread"),
+        ("note.md", "# Heading", "Heading"),
+    ],
+)
+def test_pages_of_logseq_are_called_as_there(
+    tmp_path: Path, name: str, text: str, title: str
+) -> None:
+    assert note_of(tmp_path, text, name)["title"] == title
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "created", "modified"),
+    [
+        ("journals/2024_01_05.md", "- rye", "2024-01-05", "2024-01-05"),
+        ("Daily Notes/2024-01-05.md", "rye", "2024-01-05", "2024-01-05"),
+        ("Meeting 20240105.md", "rye", "2024-01-05", "2020-03-04"),
+        (
+            "a.md",
+            "---\ncreated: 2019-01-02\nupdated: 2021-01-02\n---\n",
+            "2019-01-02",
+            "2021-01-02",
+        ),
+        ("a.md", "---\nDate Created: 2019-01-02\n---\n", "2019-01-02", "2020-03-04"),
+        ("a.md", "rye", None, "2020-03-04"),
+        ("2024-13-45.md", "rye", None, "2020-03-04"),
+    ],
+)
+def test_a_note_is_dated_by_the_best_that_is_known(
+    tmp_path: Path, name: str, text: str, created: str | None, modified: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (1_583_280_000, 1_583_280_000))  # 2020-03-04
+    (note,) = records_of(read_path(tmp_path), "notes")
+    assert (note["created_at"] or "")[:10] == (created or "")
+    assert note["modified_at"][:10] == modified
+
+
+def test_a_vault_that_was_just_unpacked_is_not_all_of_today(tmp_path: Path) -> None:
+    files = {
+        "a.md": b"rye",
+        "b.md": b"---\ncreated: 2019-01-02\n---\n",
+        "journals/2024_01_05.md": b"- rye",
+        "loaf.png": b"1",
+    }
+    items = read_path(as_folder(files, tmp_path))
+    dates = {note["path"]: note.get("modified_at") for note in records_of(items, "notes")}
+    assert dates == {
+        "a.md": None,
+        "b.md": "2019-01-02T00:00:00Z",
+        "journals/2024_01_05.md": "2024-01-05T00:00:00Z",
+    }
+    assert "modified_at" not in records_of(items, "files")[0]
+
+
+def test_files_that_were_changed_one_after_another_keep_their_times(tmp_path: Path) -> None:
+    for day in (1, 2, 3):
+        path = tmp_path / f"{day}.md"
+        path.write_text("rye")
+        os.utime(path, (day * 86_400, day * 86_400))
+    days = [note["modified_at"][:10] for note in records_of(read_path(tmp_path), "notes")]
+    assert days == ["1970-01-02", "1970-01-03", "1970-01-04"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Any, cast
@@ -42,7 +42,29 @@ from pdpp_sources.common.text import decoded, one_line, printable
 from pdpp_sources.common.times import rendered
 
 LARGEST_NOTE_BYTES = 8 * 1024 * 1024
-_FACTS = ("title", "tags", "created", "created_at", "date")
+_CREATED = ("created", "created_at", "created-at", "createdat", "date created", "date")
+_MODIFIED = (
+    *("updated", "updated_at", "updated-at", "modified", "modified_at", "lastmod"),
+    *("date modified", "date_modified", "last_modified", "updatedat"),
+)
+_FACTS = ("title", "tags", "tag", "keywords", *_CREATED, *_MODIFIED)
+# Logseq writes the facts of a page, and of a block, as `name:: value`.
+_PROPERTY = re.compile(r"^(?:- )?([A-Za-z][\w-]{0,60})::[^\S\n]+(\S[^\n]*)$")
+_LOGSEQ_TAGS = re.compile(r"^[^\S\n]*(?:- )?tags::[^\S\n]+(\S[^\n]*)$", re.MULTILINE)
+_PAGE_NAME = re.compile(r"#?\[\[([^\[\]]+)\]\]|#?([^,#\[\]]+)")
+_PAGE = re.compile(r"\[\[(.*)\]\]")
+_AROUND_TAG = re.compile(r"^[\s\"'#\[]+|[\s\"'\]]+$")
+_BRACKETED_TAG = re.compile(r"(?:^|(?<=\s))#\[\[([^\[\]\n]{1,100})\]\]")
+# Notes of one day, as journals are called: `2024_01_05`, `2024-01-05`, `20240105`.
+_DAY = re.compile(
+    r"(?:.*\D)?((?:19|20)\d\d)([-_. ]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d).*"
+)
+_JOURNALS = frozenset({"journals", "journal", "daily", "daily notes", "dailies", "diary"})
+# Pages of names with a slash, whose files cannot be called so.
+_SLASH = re.compile(r"___|%2F", re.IGNORECASE)
+# Files that were unpacked or copied at once bear the time of that.
+_UNPACKED_WITHIN = timedelta(minutes=10)
+_FEWEST_UNPACKED = 3
 _SUFFIXES = (".md", ".markdown", ".mdown")
 _HEADING = re.compile(r"^#{1,3}[^\S\n]+(\S[^\n]*)", re.MULTILINE)
 _TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
@@ -66,8 +88,8 @@ NOTES = StreamForm(
         names("tags", "Tags"),
         text("tagged", "All tags, to search in"),
         names("links", "Notes and files it links to"),
-        moment("modified_at", "When the file was last changed", event=True),
-        moment("created_at", "When it was begun, as the note itself says"),
+        moment("modified_at", "When it was last changed, or the day it is about", event=True),
+        moment("created_at", "When it was begun, as the note or its name says"),
         integer("word_count", "Number of words", summed=True),
     ],
     time_field="modified_at",
@@ -114,7 +136,9 @@ class NotesSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
-        return beginning_at(start, each_member(export, _read_member))
+        unpacked = _unpacked(export)
+        items = each_member(export, lambda member: _read_member(member, unpacked=unpacked))
+        return beginning_at(start, items)
 
 
 def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[ExportMember]:
@@ -160,14 +184,20 @@ def _links_of(note: ExportMember) -> list[str]:
         return []
 
 
-def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+def _unpacked(export: Export) -> bool:
+    """Whether the times of the files are those of the copy: all within a few minutes."""
+    times = sorted(each.modified_at for each in export.members if each.suffix in _SUFFIXES)
+    return len(times) >= _FEWEST_UNPACKED and times[-1] - times[0] <= _UNPACKED_WITHIN
+
+
+def _read_member(member: ExportMember, *, unpacked: bool) -> Iterator[SourceItem]:
     if member.suffix in _SUFFIXES:
-        yield from one_record(member.name, member.offset, lambda: [_note(member)])
+        yield from one_record(member.name, member.offset, lambda: [_note(member, unpacked)])
     else:
-        yield from with_file(_file(member), member)
+        yield from with_file(_file(member, unpacked), member)
 
 
-def _note(member: ExportMember) -> SourceRecord:
+def _note(member: ExportMember, unpacked: bool) -> SourceRecord:
     if member.size_bytes > LARGEST_NOTE_BYTES:
         raise BadRecord("too_large", "the note is over 8 MB")
     with member.open() as stream:
@@ -176,20 +206,68 @@ def _note(member: ExportMember) -> SourceRecord:
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
+    facts = _properties(plain) | {name: each for name, each in facts.items() if each is not None}
     tags = _tags(facts, plain)
-    title = json_values.line(facts, "title") or (_words_of(heading) or path.stem)
+    is_page = path.parent.name in ("pages", *_JOURNALS)  # of Logseq: a heading is one of a block
+    stem = _SLASH.sub("/", unquote(path.stem))
+    named = None if is_page else _words_of(heading)
+    title = json_values.line(facts, "title") or named or stem
     data: Data = {
         "id": stable_id("note", member.name),
         "title": one_line(printable(title), 300),
         "body": body,
         **_placed(member),
+        **_dated(facts, member, unpacked=unpacked),
         "tags": tags,
         "tagged": " ".join(tags) or None,
         "links": _links(body),
-        "created_at": json_values.instant(facts, "created", "created_at", "date"),
         "word_count": len(body.split()),
     }
     return SourceRecord("notes", data, member.offset)
+
+
+def _dated(facts: Data, member: ExportMember, *, unpacked: bool) -> Data:
+    """When a note was begun and last changed, by the best that is known.
+
+    Shapes: what the note says, then the day in the name of a journal's page, then the file's time,
+        unless that is the time of a copy of them all: then a note without another has none.
+    """
+    day = _day_of(member)
+    created_at = json_values.instant(facts, *_CREATED) or day
+    said = json_values.instant(facts, *_MODIFIED)
+    own = None if unpacked else rendered(member.modified_at)
+    modified_at = said or (day if day and (unpacked or _is_journal(member)) else own) or created_at
+    when: Data = {"created_at": created_at}
+    return when | ({"modified_at": modified_at} if modified_at else {})
+
+
+def _is_journal(member: ExportMember) -> bool:
+    return any(each.name.casefold() in _JOURNALS for each in PurePosixPath(member.name).parents)
+
+
+def _day_of(member: ExportMember) -> str | None:
+    """The day that a note is called after."""
+    found = _DAY.fullmatch(PurePosixPath(member.name).stem)
+    if found is None:
+        return None
+    year, _, month, day = found.groups()
+    try:
+        return rendered(datetime(int(year), int(month), int(day)))  # noqa: DTZ001 (a day)
+    except ValueError:
+        return None
+
+
+def _properties(plain: str) -> Data:
+    """What Logseq writes at the top of a page: `title:: Bread`, `tags:: [[baking]], rye`."""
+    found: Data = {}
+    for line in plain.split("\n"):
+        written = _PROPERTY.match(line)
+        if written is None:
+            break
+        found.setdefault(written[1].lower(), written[2].strip())
+    title = found.get("title")
+    page = _PAGE.fullmatch(title) if isinstance(title, str) else None
+    return found | ({"title": page[1]} if page else {})
 
 
 def _words_of(heading: re.Match[str] | None) -> str:
@@ -197,11 +275,12 @@ def _words_of(heading: re.Match[str] | None) -> str:
     return heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
 
 
-def _file(member: ExportMember) -> SourceRecord:
+def _file(member: ExportMember, unpacked: bool) -> SourceRecord:
     data: Data = {
         "id": stable_id("file", member.name),
         "filename": one_line(printable(PurePosixPath(member.name).name), 255),
         **_placed(member),
+        **({} if unpacked else {"modified_at": rendered(member.modified_at)}),
         "mime_type": kind_of(member.name),
         "size_bytes": member.size_bytes,
     }
@@ -213,7 +292,6 @@ def _placed(member: ExportMember) -> Data:
     return {
         "path": printable(member.name),
         "folder": printable(str(path.parent)) if path.parent.name else None,
-        "modified_at": rendered(member.modified_at),
     }
 
 
@@ -232,7 +310,8 @@ def _split_front_matter(content: str) -> tuple[Data, str]:
         return {}, content.strip()
     named = cast("Data", facts) if isinstance(facts, dict) else {}
     body = content[front.end() :].strip()
-    return {name: _as_json(named.get(name)) for name in _FACTS}, body
+    lower = {str(name).lower(): value for name, value in named.items()}
+    return {name: _as_json(lower.get(name)) for name in _FACTS}, body
 
 
 def _as_json(value: Any) -> Any:
@@ -241,8 +320,17 @@ def _as_json(value: Any) -> Any:
     Nothing is followed further down: a few lines of YAML can name more than memory holds.
     """
     if isinstance(value, list):
-        return [_scalar(each) for each in cast("list[Any]", value)]
+        return [_scalar(_linked_name(each)) for each in cast("list[Any]", value)]
     return _scalar(value)
+
+
+def _linked_name(value: Any) -> Any:
+    """What `[[misc]]` means without quotes, which YAML takes for a list of one word in a list."""
+    for _ in range(2):
+        inner = cast("list[Any]", value) if isinstance(value, list) else []
+        if len(inner) == 1:
+            value = cast("Any", inner[0])
+    return cast("Any", value)
 
 
 def _scalar(value: Any) -> Any:
@@ -252,9 +340,16 @@ def _scalar(value: Any) -> Any:
 
 
 def _tags(facts: Data, plain: str) -> list[str]:
-    text = json_values.text(facts, "tags") or ""
-    listed = json_values.strings(facts, "tags") or re.split(r"[,\s]+", text)
-    found = [tag.lstrip("#") for tag in [*listed, *_TAG.findall(plain)]]
+    """The tags of front matter, of Logseq's properties and of the text, each once."""
+    listed: list[str] = []
+    for name in ("tags", "tag", "keywords"):
+        words = json_values.strings(facts, name)
+        text = json_values.text(facts, name) or ""
+        listed += words or re.split(r",\s*" if "," in text else r"\s+", text)
+    for line in _LOGSEQ_TAGS.findall(plain):
+        listed += [page or word for page, word in _PAGE_NAME.findall(line)]
+    inline = [*_TAG.findall(plain), *_BRACKETED_TAG.findall(plain)]
+    found = [_AROUND_TAG.sub("", tag).strip() for tag in [*listed, *inline]]
     return list(dict.fromkeys(filter(None, found)))
 
 

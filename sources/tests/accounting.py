@@ -272,6 +272,7 @@ def _in_google(body: bytes) -> int:
     if "items" in whole:
         return len(whole["items"]) + sum(len(each["items"]) for each in whole["items"])
     names = ("Browser History", "locations", "timelineObjects", "semanticSegments", "rawSignals")
+    names += ("timelineEdits",)
     lists: list[Any] = [whole] if body.startswith(b"[") else _named(whole, names)
     inside = _named(whole, ("points", "childVisits", "frequentPlaces"))
     own = sum(len(entry.get("timelinePath", "1")) for each in lists for entry in each)

@@ -61,6 +61,12 @@ from pdpp_sources.common.text import or_none, printable
 
 _BEGINS = rb"^\s*(?:\{\s*\"conversations\"\s*:\s*)?\[\s*\{"
 _CONVERSATION = re.compile(_BEGINS + rb".*\"(?:mapping|current_node)\"\s*:", re.DOTALL)
+# One conversation alone, as programs save it: an object whose nodes hold messages.
+_ALONE = re.compile(
+    rb"^\s*\{(?!\s*\"conversations\")(?=.*\"mapping\"\s*:\s*\{)"
+    rb"(?=.*\"(?:message|current_node|create_time)\"\s*:)(?=.*\"(?:parent|children)\"\s*:)",
+    re.DOTALL,
+)
 # What stands beside the conversations, told by its shape.
 _BESIDE: dict[str, re.Pattern[bytes]] = {
     "shared": re.compile(
@@ -166,7 +172,7 @@ class ChatGptSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim lists of conversations with a message tree, what they point to and what is said."""
-        found = {m.name for m in matching(export, _CONVERSATION.match, ".json")}
+        found = {m.name for m in matching(export, _is_conversation, ".json")}
         if not found:
             return None
         beside = {m.name for m in matching(export, _beside, ".json") if _is_beside(m)}
@@ -183,8 +189,12 @@ class ChatGptSource:
         return beginning_at(start, without_repeats(items))
 
 
+def _is_conversation(head: bytes) -> bool:
+    return _CONVERSATION.match(head) is not None or _ALONE.match(head) is not None
+
+
 def _beside(head: bytes) -> str | None:
-    if _CONVERSATION.match(head):
+    if _is_conversation(head):
         return None
     return next((kind for kind, shape in _BESIDE.items() if shape.match(head)), None)
 
@@ -209,6 +219,8 @@ def _names(tables: Iterable[ExportMember]) -> dict[str, str]:
 def _member_items(
     member: ExportMember, build: Callable[[Element], Iterator[SourceItem]]
 ) -> Iterator[SourceItem]:
+    if _ALONE.match(member.head()):
+        return one_record(member.name, member.offset, lambda: build(_alone(member)))
     kind = _beside(member.head())
     if kind == "file names":
         return iter(())
@@ -220,6 +232,15 @@ def _member_items(
         "group chats": _group_chat,
     }
     return each_element(json_elements(member, "conversations", "chats"), lists.get(kind, build))
+
+
+def _alone(member: ExportMember) -> Element:
+    """The one conversation of a file. Raises: BadRecord."""
+    with member.open() as stream:
+        raw = stream.read(LARGEST_LINE_BYTES + 1)
+    if len(raw) > LARGEST_LINE_BYTES:
+        raise BadRecord("too_large", "the entry is over 64 MB")
+    return Element(member.offset, member.name, parse_object(raw))
 
 
 def _shared(element: Element) -> Iterator[SourceItem]:

@@ -326,11 +326,15 @@ def _as_json(value: Any) -> Any:
 
 def _linked_name(value: Any) -> Any:
     """What `[[misc]]` means without quotes, which YAML takes for a list of one word in a list."""
-    for _ in range(2):
-        inner = cast("list[Any]", value) if isinstance(value, list) else []
-        if len(inner) == 1:
-            value = cast("Any", inner[0])
-    return cast("Any", value)
+    outer = _entries(value)
+    if len(outer) != 1:
+        return value
+    inner = _entries(outer[0])
+    return inner[0] if len(inner) == 1 else outer[0]
+
+
+def _entries(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _scalar(value: Any) -> Any:

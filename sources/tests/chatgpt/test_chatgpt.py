@@ -96,3 +96,22 @@ def test_marks_of_sources_become_their_names(tmp_path: Path) -> None:
     files = {"conversations.json": as_json(told)}
     (message,) = records_of(read_path(as_zip(files, tmp_path / "export.zip")), "messages")
     assert message["text"] == "Rain. ([a](https://a)) Sun."
+
+
+def test_one_conversation_alone_is_one(tmp_path: Path) -> None:
+    def message(name: str, role: str, text: str, parent: str) -> Data:
+        said = {"content_type": "text", "parts": [text]}
+        inner = {"id": name, "author": {"role": role}, "create_time": 1.7e9, "content": said}
+        return {"id": name, "message": inner, "parent": parent, "children": []}
+
+    nodes = {
+        "r": {"id": "r", "message": None, "parent": None, "children": ["a"]},
+        "a": message("a", "user", "one", "r"),
+        "b": message("b", "assistant", "answer", "a"),
+    }
+    whole: Data = {"title": "T", "create_time": 1.7e9, "mapping": nodes, "conversation_id": "c1"}
+    (tmp_path / "conversation.json").write_bytes(as_json(whole | {"current_node": "b"}))
+    items = read_path(tmp_path)
+    assert [each["title"] for each in records_of(items, "conversations")] == ["T"]
+    assert [each["text"] for each in records_of(items, "messages")] == ["one", "answer"]
+    assert {key for key, _ in items} == {"chatgpt"}

@@ -4,7 +4,7 @@ import pytest
 
 from pdpp_sources.google.photos import files_of_photos
 from sources.tests.reading import read_path, records_of, skips_of
-from sources.tests.specimens.files import as_json, as_zip
+from sources.tests.specimens.files import as_folder, as_json, as_zip
 from sources.tests.specimens.google import ALBUM, LOAF, sidecar
 
 # How Google cuts the names of its files, as people who looked for their pictures wrote down.
@@ -124,3 +124,19 @@ def test_two_pictures_of_a_name_and_a_second_are_two(tmp_path: Path) -> None:
     items = read_path(as_zip(files, tmp_path / "takeout.zip"))
     shas = {photo["blob_ref"]["sha256"] for photo in records_of(items, "photos")}
     assert len(shas) == 2
+
+
+def test_an_album_that_knows_no_more_than_its_title_is_one(tmp_path: Path) -> None:
+    photo = {"title": "a.jpg", "photoTakenTime": {"timestamp": "1679759460"}}
+    root = "Takeout/Google Photos"
+    files = {
+        f"{root}/Basement Office/metadata.json": as_json({"title": "Basement Office"}),
+        f"{root}/Basement Office/a.jpg": b"\xff\xd8",
+        f"{root}/Basement Office/a.jpg.supplemental-metadata.json": as_json(photo),
+        f"{root}/Photos from 2023/a.jpg": b"\xff\xd8",
+        f"{root}/Photos from 2023/a.jpg.supplemental-metadata.json": as_json(photo),
+        "elsewhere/settings.json": as_json({"title": "no album"}),
+    }
+    items = read_path(as_folder(files, tmp_path))
+    assert [each["title"] for each in records_of(items, "albums")] == ["Basement Office"]
+    assert len(records_of(items, "photos")) == len(records_of(items, "album_photos")) == 1

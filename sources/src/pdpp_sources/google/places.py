@@ -34,6 +34,19 @@ _FARTHEST = 1_800_000_000
 Position = tuple[float, float]
 
 
+def edit_records(element: Element) -> Iterator[SourceItem]:
+    """One entry of `Timeline Edits.json`: a point that the phone observed. Raises: BadRecord."""
+    signal = json_values.inner(element.value, "rawSignal", "signal", "position")
+    if not signal:
+        raise BadRecord("unknown_record_type", "the entry is no observation of a position")
+    place = _ten_millionths(json_values.inner(signal, "point"))
+    if place is None:
+        raise BadRecord("bad_record", "the point has no coordinates")
+    millimeters = json_values.whole(signal, "accuracyMm")
+    accuracy = round(millimeters / 1000) if millimeters is not None else None
+    yield _point(_time(signal, "timestamp"), place, accuracy, signal, element.position)
+
+
 def visit_records(element: Element) -> Iterator[SourceItem]:
     """One visit of Chrome's history. Raises: BadRecord."""
     value = element.value

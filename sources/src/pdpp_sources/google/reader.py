@@ -59,6 +59,7 @@ from pdpp_sources.google.photos import (
 )
 from pdpp_sources.google.places import (
     PLACE_ARRAYS,
+    edit_records,
     place_records,
     point_records,
     segment_records,
@@ -86,6 +87,12 @@ _KINDS: dict[str, re.Pattern[bytes]] = {
         rb"|title\"(?=.*\"date\"\s*:\s*\{\s*\"timestamp\"))",
         re.DOTALL,
     ),
+    # Of an album it may know no more than the title, where its pictures tell what it is.
+    "bare album": re.compile(
+        rb"^\s*\{\s*\"title\"\s*:\s*\"(?:[^\"\\]|\\.)*\"\s*"
+        rb"(?:,\s*\"description\"\s*:\s*\"(?:[^\"\\]|\\.)*\"\s*)?\}\s*$"
+    ),
+    "edits": re.compile(rb"^\s*\{\s*\"timelineEdits\"\s*:\s*\["),
     "tasks": re.compile(rb"^\s*\{.*\"kind\"\s*:\s*\"tasks#taskLists\"", re.DOTALL),
     "listed": re.compile(
         rb"^\s*\[\s*\{.*\"kind\"\s*:\s*\"youtube#(?:subscription|playlist|playlistItem)\"",
@@ -108,6 +115,7 @@ _ARRAYS = {
     "points": ("locations",),
     "places": ("timelineObjects",),
     "timeline": PLACE_ARRAYS,
+    "edits": ("timelineEdits",),
     "tasks": ("items",),
 }
 _BUILDS: dict[str, Build] = {
@@ -117,6 +125,7 @@ _BUILDS: dict[str, Build] = {
     "places": place_records,
     "timeline": segment_records,
     "segments": segment_records,
+    "edits": edit_records,
     "tasks": task_records,
 }
 
@@ -280,7 +289,7 @@ class GoogleSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files by the shape of their first entry, since Google translates their names."""
-        kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+        kinds = _kinds(export)
         pages = [m for m in matching(export, _is_html, ".html") if m.name not in kinds]
         mine = {*kinds, *(m.name for m in pages if is_page(m))}
         mine |= {m.name for m in matching(export, table_kind, ".csv")}
@@ -306,6 +315,19 @@ def _beside(export: Export, kinds: Mapping[str, str | None]) -> Iterator[ExportM
                 yield from files_of_note(_whole(member), folders.beside(member))
         elif kind == "photo":
             yield from (file for file, _ in folders.files_of_photo(member, kinds))
+
+
+def _kinds(export: Export) -> dict[str, str | None]:
+    """What each file is; a bare title is that of an album where pictures are beside it."""
+    kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+    pictured = {PurePosixPath(name).parent for name, kind in kinds.items() if kind == "photo"}
+    bare = [name for name, kind in kinds.items() if kind == "bare album"]
+    for name in bare:
+        if PurePosixPath(name).parent in pictured:
+            kinds[name] = "album"
+        else:
+            del kinds[name]
+    return kinds
 
 
 class _Folders:
@@ -346,7 +368,7 @@ class _Reading:
     def __init__(self, export: Export) -> None:
         self._zone = export.zone
         self._folders = _Folders(export)
-        self._kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+        self._kinds = _kinds(export)
         self._alike: dict[str, list[ExportMember]] = {}
         for member in export.members:
             if self._kinds.get(member.name) == "photo":

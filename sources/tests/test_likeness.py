@@ -77,6 +77,7 @@ REFUSED: dict[str, tuple[bytes, str | None]] = {
     "messages.html": (b'<html><div class="page_body chat_page"><div class="history">\n', None),
     "posts.html": (b'<html><div class="_3-95 _a6-g"><div class="_2ph_ _a6-h">\n', None),
     "colons.txt": (b"[12.01.24, 21 05 00] Ann  hello\r\n[12.01.24, 21 06 00] Bo  yes\r\n", None),
+    "tweets.js": (b'window.YTD.tweets.part0 = [\n  {"tweet":{"id":"1"}}\n]\n', None),
     "noise.bin": (bytes(range(256)), None),
     "nothing.csv": (b"", None),
     "wide.txt": ("Ada Byron".encode("utf-16"), None),

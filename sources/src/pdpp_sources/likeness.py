@@ -68,6 +68,14 @@ LIKENESSES = (
         "This file is an Apple property list, but not one with Safari's bookmarks.",
     ),
     Likeness(
+        _within(rb"\A\s*window\.(?:YTD\.|__THAR_CONFIG)"),
+        "This is a file of an archive of X (Twitter): a program that contains JSON.",
+        next_step=message(
+            "Delete all that stands before the first [ in the file, save the file as .json, "
+            "and import that."
+        ),
+    ),
+    Likeness(
         _within(rb'class="page_body chat_page"|<div class="page_about details with_divider"'),
         "This is Telegram's export as pages (HTML), which is not imported.",
         "telegram",

@@ -29,18 +29,24 @@ from pdpp_sources.tables.json_file import (
     rows_of_json,
     tables_of_json,
 )
+from pdpp_sources.tables.meta_text import MetaText
 
 _OF_NOTION = re.compile(r"( [0-9a-f]{32})(_all)?\.csv$")
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row: its cells by column, where it begins, and in which part of its file."""
+    """One row: its cells by column, where it begins, and in which part of its file.
+
+    Shapes: `written` are the cells as they stand in the file, where those are not what they mean; a
+        row without a key is known by them.
+    """
 
     position: int
     where: str
     values: dict[str, Json]
     part: str = ""
+    written: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +161,15 @@ def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skippe
 
 def json_rows(member: ExportMember, form: JsonForm) -> Iterator[TableRow | Skipped]:
     """The rows of all tables of a file of JSON in their order."""
+    texts = MetaText(member)
     for row in rows_of_json(member, form):
         if isinstance(row, Skipped):
             yield row
         else:
             part, where, position, values = row
-            yield TableRow(position, where, values, part)
+            meant = texts.mended(values)
+            written = None if meant == values else values
+            yield TableRow(position, where, meant, part, written)
 
 
 def _database_tables(

@@ -29,6 +29,7 @@ from pdpp_sources.tables.columns import (
 )
 from pdpp_sources.tables.files import Table, TableRow
 from pdpp_sources.tables.table_series import Series, stream_name
+from pdpp_sources.tables.utc_columns import zone_of_column
 
 KEY_FIELD = "id"
 _MOST_LISTS = 20  # lists of objects in the rows of a table that become streams
@@ -129,7 +130,10 @@ class TableFit:
         self, table: Table, row: TableRow, zone: tzinfo, alike: dict[str, int]
     ) -> Iterator[SourceItem]:
         """One row as records; `alike` counts the rows of equal content so far."""
-        row = replace(row, values=self.series.values(table, row))
+        written = row.written
+        if written is not None:
+            written = self.series.values(table, replace(row, values=written))
+        row = replace(row, values=self.series.values(table, row), written=written)
         return one_record(row.where, row.position, partial(self._records, row, zone, alike))
 
     def _records(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> list[SourceItem]:
@@ -152,7 +156,8 @@ class TableFit:
         if own and own.name == self.key:
             value = key_text(row.values.get(own.source_name), is_whole=own.has_whole_keys)
         if self.key is None:
-            content = repr(sorted((str(k), str(v)) for k, v in row.values.items()))
+            cells = row.values if row.written is None else row.written
+            content = repr(sorted((str(k), str(v)) for k, v in cells.items()))
             row_id = stable_id("row", content)
             number = alike.get(row_id, 0) + 1
             if number > 1 or len(alike) < MOST_REMEMBERED:
@@ -182,7 +187,7 @@ def _cells(
                 "these cells were imported as empty"
             )
             beside.append(Skipped(row.where, "no_value", reason, row.position))
-        cell = typed(value, column.spelling, zone)
+        cell = typed(value, column.spelling, zone_of_column(column.source_name, values, zone))
         if cell is not None or column.name != time:
             data[column.name] = cell
     return data, beside

@@ -152,3 +152,15 @@ def test_files_that_were_changed_one_after_another_keep_their_times(tmp_path: Pa
         os.utime(path, (day * 86_400, day * 86_400))
     days = [note["modified_at"][:10] for note in records_of(read_path(tmp_path), "notes")]
     assert days == ["1970-01-02", "1970-01-03", "1970-01-04"]
+
+
+def test_a_read_me_beside_something_else_is_no_note(tmp_path: Path) -> None:
+    table = b"Date,Amount\n2024-01-05,3\n2024-01-06,4\n"
+    path = as_folder({"README.md": b"# About this export\n", "rows.csv": table}, tmp_path)
+    assert {key.partition("-")[0] for key, _ in read_path(path)} == {"table"}
+
+
+@pytest.mark.parametrize("beside", [{}, {"a.md": b"rye"}, {"loaf.png": b"1"}])
+def test_a_read_me_among_notes_is_one(tmp_path: Path, beside: dict[str, bytes]) -> None:
+    items = read_path(as_folder({"README.md": b"# Home\n"} | beside, tmp_path))
+    assert "Home" in {each["title"] for each in records_of(items, "notes")}

@@ -202,3 +202,27 @@ def test_a_notice_that_quotes_a_colon_has_no_author(tmp_path: Path) -> None:
 def test_a_site_with_a_remark_is_no_file(tmp_path: Path) -> None:
     found = kinds(tmp_path, "Ada: example.org (my own site)", "Ada: a.pdf (file attached) or so")
     assert [kind for kind, _ in found] == ["message", "message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This message was deleted",
+        "This message was deleted.",
+        "\u200eYou deleted this message.",
+        "Diese Nachricht wurde gelöscht.",
+        "Se eliminó este mensaje.",
+        "Mensagem apagada",
+        "このメッセージは削除されました。",
+    ],
+)
+def test_a_deleted_message_is_none_of_its_author_s(tmp_path: Path, words: str) -> None:
+    lines = f"[12.01.24, 21:05:00] Ann: {words}\n[12.01.24, 21:06:00] Ann: This was deleted, too\n"
+    (tmp_path / "WhatsApp Chat with Ann.txt").write_text(lines)
+    deleted, said = records_of(read_path(tmp_path), "messages")
+    assert (deleted["kind"], deleted["author_kind"], deleted["author"]) == (
+        "deleted",
+        "notice",
+        "Ann",
+    )
+    assert (said["kind"], said["author_kind"]) == ("message", "person")

@@ -339,6 +339,7 @@ class _DatabaseReader:
         chat = self._chats.get(row["chat"])
         notice = _NOTICES.get(row["item"]) if isinstance(row["item"], int) else None
         edited_at = _instant(row["edited"])
+        kind = notice or _kind(row, unsent=bool(edited_at and not words and is_whole))
         data: Data = {
             "id": own_id,
             "chat_id": chat.id if chat else None,
@@ -347,8 +348,9 @@ class _DatabaseReader:
             "is_from_me": bool(row["from_me"]),
             "text": words or (_line(row["group_title"]) if notice else None),
             "subject": _line(row["subject"]),
-            "kind": notice or _kind(row, unsent=bool(edited_at and not words and is_whole)),
-            "author_kind": "person" if notice is None else "notice",
+            "kind": kind,
+            # one that was taken back says nothing any more
+            "author_kind": "person" if notice is None and kind != "unsent" else "notice",
             "is_notice": notice is not None,
             "reply_to_id": _line(row["reply_to"]),
             "service": _line(row["service"]),

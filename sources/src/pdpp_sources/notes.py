@@ -66,6 +66,8 @@ _SLASH = re.compile(r"___|%2F", re.IGNORECASE)
 _UNPACKED_WITHIN = timedelta(minutes=10)
 _FEWEST_UNPACKED = 3
 _SUFFIXES = (".md", ".markdown", ".mdown")
+# What comes with an export of something else, and is no note of its owner's.
+_READ_ME = frozenset({"readme", "read me", "read_me", "license", "licence", "liesmich", "lisezmoi"})
 _HEADING = re.compile(r"^#{1,3}[^\S\n]+(\S[^\n]*)", re.MULTILINE)
 _TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
 _WIKI_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
@@ -131,6 +133,8 @@ class NotesSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim Markdown by its ending and by being text, and the media that belong to it."""
         notes = list(matching(export, lambda head: b"\x00" not in head, *_SUFFIXES))
+        if all(map(_tells_of_others, notes)) and _has_others(export, notes):
+            return None
         media = [m for m in export.members if notes and is_media(m.name)]
         return claim([*notes, *_of_notes(notes, media)], "it holds Markdown files")
 
@@ -139,6 +143,18 @@ class NotesSource:
         unpacked = _unpacked(export)
         items = each_member(export, lambda member: _read_member(member, unpacked=unpacked))
         return beginning_at(start, items)
+
+
+def _tells_of_others(note: ExportMember) -> bool:
+    """Whether a note is called as one that only explains what lies beside it."""
+    return PurePosixPath(note.name).stem.casefold() in _READ_ME
+
+
+def _has_others(export: Export, notes: list[ExportMember]) -> bool:
+    """Whether anything but notes and their media is there."""
+    names = {note.name for note in notes}
+    others = (each for each in export.members if each.name not in names and each.size_bytes)
+    return any(not is_media(each.name) for each in others)
 
 
 def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[ExportMember]:

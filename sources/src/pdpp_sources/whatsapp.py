@@ -129,9 +129,32 @@ _NOTICE = re.compile(
     r"|a créé (?:le|ce) groupe|ha creato (?:il|questo) gruppo",
     re.IGNORECASE,
 )
+# What stands in place of a message that was deleted, in the languages of most exports.
+_DELETED_WORDS = (
+    "This message was deleted|You deleted this message(?: as admin)?"
+    r"|This message was deleted by admin [^\n]{1,100}"
+    "|Diese Nachricht wurde gelöscht|Du hast diese Nachricht gelöscht"
+    "|Se eliminó este mensaje|Eliminaste este mensaje|Este mensaje (?:fue eliminado|se eliminó)"
+    "|Ce message a été supprimé|Vous avez supprimé ce message"
+    "|Questo messaggio è stato eliminato|Hai eliminato questo messaggio"
+    "|(?:Esta )?mensagem (?:foi )?(?:apagada|eliminada)|Você apagou esta mensagem"
+    "|(?:Apagaste|Eliminou|Eliminaste) esta mensagem"
+    "|Dit bericht is verwijderd|(?:U hebt|Je hebt|Jij hebt) dit bericht verwijderd"
+    "|(?:Ta )?wiadomość została usunięta|Usunięto tę wiadomość"
+    "|(?:Данное|Это) сообщение удалено|Вы удалили (?:данное|это) сообщение|Сообщение удалено"
+    "|Це повідомлення (?:було )?видалено|Bu mesaj silindi|Bu mesajı sildiniz"
+    "|Pesan ini telah dihapus|Anda telah menghapus pesan ini"
+    "|Det här meddelandet har raderats|Denne besked blev slettet|Denne meldingen ble slettet"
+    "|Tämä viesti poistettiin|Acest mesaj a fost șters|Tato zpráva byla (?:odstraněna|smazána)"
+    "|Ezt az üzenetet törölték|このメッセージは削除されました"
+    "|此消息已删除|您删除了此消息|此訊息已刪除|您已刪除此訊息"
+    "|यह मैसेज हटा दिया गया था|यह संदेश हटा दिया गया|تم حذف هذه الرسالة|הודעה זו נמחקה"
+)
+_DELETED = re.compile(rf"(?:{_DELETED_WORDS})\s?[.。।]?", re.IGNORECASE)
 _NAMES_NO_CHAT = re.compile(r"_?chat(?:[ _-]?\(?\d{1,4}\)?)?", re.IGNORECASE)
 _HEAD_BYTES = 64 * 1024  # a group joined by link begins with many notices
 _MOST_NAMED = 5
+_SAID_BY_NOBODY = ("notice", "deleted")
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(
     "chats",
@@ -159,7 +182,7 @@ MESSAGES = chat_messages(
         person(message_author("author", "Who wrote it; none for notices"), PersonForm.WRITTEN),
         author_kind(),
         text("text", "What it says", title=True),
-        word("kind", "message, notice, file, or left_out where media was not exported"),
+        word("kind", "message, notice, file, deleted, or left_out where media was not exported"),
         integer("file_count", "Number of files", summed=True),
     ],
     traffic=("Who wrote when", ["sent_at", "author"]),
@@ -355,6 +378,8 @@ class _WhatsAppChat:
         local = calendar.local(entry)
         sent_at = rendered(local, self._export.zone)
         filename = file_named(entry.text)
+        is_deleted = entry.author is not None and _DELETED.fullmatch(entry.text.strip()) is not None
+        kind = "deleted" if is_deleted else entry.kind
         message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
         data: Data = {
             "id": message_id,
@@ -363,8 +388,8 @@ class _WhatsAppChat:
             "sent_at": sent_at,
             "author": entry.author,
             "text": or_none(entry.text),
-            "author_kind": "notice" if entry.kind == "notice" and not filename else "person",
-            "kind": "file" if filename else entry.kind,
+            "author_kind": "notice" if kind in _SAID_BY_NOBODY and not filename else "person",
+            "kind": "file" if filename else kind,
             "file_count": 1 if filename else 0,
         }
         yield SourceRecord("messages", data, position)

@@ -132,3 +132,15 @@ def test_a_bad_amount_costs_its_row_alone(tmp_path: Path, amount: bytes) -> None
     (tmp_path / "m.csv").write_bytes(LAYOUTS["Mint.csv"].replace(b'"2.45"', amount))
     items = read_path(tmp_path / "m.csv")
     assert (len(records_of(items, "transactions")), skips_of(items)) == (1, ["bad_amount"])
+
+
+@pytest.mark.parametrize(
+    ("name", "gross"),
+    [("PayPal.csv", [-20.0, 1120.0]), ("Revolut.csv", [-3.1, -3.1, -50.0])],
+)
+def test_what_the_statement_says_before_fees_is_kept(
+    name: str, gross: list[float], tmp_path: Path
+) -> None:
+    found = records_of(read(tmp_path, name), "transactions")
+    assert [each["gross_amount"] for each in found] == gross
+    assert all(each["gross_amount"] - (each["fee"] or 0) == each["amount"] for each in found)

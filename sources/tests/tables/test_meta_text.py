@@ -45,7 +45,7 @@ def test_what_other_programs_write_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_names_reactions_and_columns_are_mended_too(tmp_path: Path) -> None:
     reaction = {"reaction": written("👍"), "actor": written("Zoë Müller")}
-    rows = [
+    rows: list[Data] = [
         {"sender_name": written("Zoë"), written("Größe"): 1, "reactions": [reaction]},
         {"sender_name": "Bo", written("Größe"): 2, "reactions": []},
     ]

@@ -41,6 +41,7 @@ class CsvLayout:
     amount: tuple[str, ...] = ("amount",)
     spent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()
+    gross: tuple[str, ...] = ()
     fee: tuple[str, ...] = ()
     fee_is_extra: bool = False
     memo: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ LAYOUTS = (
         "date",
         ("name",),
         amount=("net",),
+        gross=("gross",),
         fee=("fee",),
         memo=("item title", "subject", "note"),
         currency=("currency",),
@@ -207,6 +209,7 @@ LAYOUTS = (
         _columns("type, started date, completed date, description, amount, fee, currency, state"),
         "completed date",
         ("description",),
+        gross=("amount",),
         fee=("fee",),
         fee_is_extra=True,
         account=("product",),
@@ -330,7 +333,7 @@ class CsvPayments:
         posted = self.dates.parse(_said(row, layout.posted))
         if posted is None:
             raise BadRecord("bad_date", "the date of the payment is missing or does not exist")
-        fee = _amount(row, layout.fee)
+        fee, gross = _amount(row, layout.fee), _amount(row, layout.gross)
         amount = self._amount(row, fee)
         currency = self._currency(row)
         balance = _amount(row, layout.balance)
@@ -351,6 +354,7 @@ class CsvPayments:
             "kind": (line_or_none(_first(row, layout.type)) or "other").lower(),
             "category": line_or_none(_first(row, layout.category)),
             "fee": None if fee is None else number_of(abs(fee)),
+            "gross_amount": None if gross is None else number_of(gross),
             "balance_after": None if balance is None else number_of(balance),
             "initiated_on": initiated.isoformat() if initiated else None,
             "check_number": line_or_none(_first(row, layout.check)),

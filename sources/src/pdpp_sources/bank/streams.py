@@ -77,6 +77,11 @@ TRANSACTIONS = StreamForm(
         *_money_abroad("amount", "Positive for money received, negative for money spent"),
         word("direction", "in or out"),
         number("fee", "What of the amount was a fee, where it is said", summed=True),
+        number(
+            "gross_amount",
+            "What was paid or received before the fee, where the statement says it",
+            summed=True,
+        ),
         number("balance_after", "What the account held after it, where it is said"),
         caseless(word("category", "What the owner or a budget program filed it under")),
         word("kind", "credit, debit, check, atm, fee, interest …"),

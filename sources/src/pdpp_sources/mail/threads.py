@@ -3,7 +3,8 @@
 Mail that names what it answers (In-Reply-To, References) is in one thread with that, whether that
 comes sooner, later or never. An answer that names nothing, as some mailing lists send them, is in
 one thread with mail of the same subject within a month, if it came through the same list, or two
-of its people stand in that mail as the one who sent it and one who got it.
+of its people stand in that mail as the one who sent it and one who got it. A list that names itself
+in no header is told by its address, to which both were sent and which is not the owner's.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _BEFORE_THE_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _LISTS = ("list-id", "x-beenthere", "mailing-list", "x-mailing-list", "list-post")
+_KEEPERS = ("bounces", "bounce", "request", "owner", "admin", "return", "errors")
+_RETURNED_TO = ("sender", "return-path", "errors-to")
+# To whom a mail was brought in the end.
+_OWNERS = ("delivered-to", "x-delivered-to", "x-original-to", "envelope-to", "x-envelope-to")
 _IN_ANGLES = re.compile(r"<([^<>]+)>")
 
 
@@ -102,9 +107,32 @@ def _circles(headers: Headers, mailbox: str) -> Iterator[tuple[str, ...]]:
     receivers = _receivers(headers)
     if not found and not receivers:
         yield ("mailbox", mailbox)
+    if not found:
+        for receiver in receivers:
+            if _is_list(receiver, headers):
+                yield ("list", receiver)
     for sender in _addresses(headers, "from")[:1]:
         for receiver in receivers:
             yield ("people", *sorted((sender, receiver)))
+
+
+def _is_list(receiver: str, headers: Headers) -> bool:
+    """Whether an address is a list's, though no header names one.
+
+    Answers go back to it, or are returned to its keeper; or the mail came to another address, that
+    of the mailbox's owner.
+    """
+    local = receiver.partition("@")[0]
+    if receiver in _addresses(headers, "reply-to"):
+        return True
+    keepers = [f"owner-{local}", *(f"{local}-{each}" for each in _KEEPERS)]
+    returned = [each for name in _RETURNED_TO for each in _addresses(headers, name)]
+    if any(each.partition("@")[0].startswith(tuple(keepers)) for each in returned):
+        return True
+    owners = [each for name in _OWNERS for each in _addresses(headers, name)]
+    sender = _addresses(headers, "from")[:1]
+    known = {each.partition("@")[0] for each in [*owners, *sender]}
+    return bool(owners) and local not in known
 
 
 def _pairs(headers: Headers) -> Iterator[tuple[str, ...]]:

@@ -24,6 +24,8 @@ def read(value: str) -> list[tuple[str, str]]:
         ("a@x.org, Doe, John, MD <j@x.org>", [("", "a@x.org"), ("Doe, John, MD", "j@x.org")]),
         ("O'Brien <o@x.org>", [("O'Brien", "o@x.org")]),
         ('"A \\"q\\" B" <a@x.org>', [('A "q" B', "a@x.org")]),
+        ('"Tan Tanaka,<t@x.org>', [("Tan Tanaka", "t@x.org")]),
+        ('"Meyer, Greg <g@x.org>"', [("Meyer, Greg", "g@x.org")]),
         ("Shop: Sales <s@x.org>", [("Shop: Sales", "s@x.org")]),
         # separators
         ("a@b.c; b@c.d", [("", "a@b.c"), ("", "b@c.d")]),
@@ -36,7 +38,7 @@ def read(value: str) -> list[tuple[str, str]]:
         # one bad entry among good ones
         ("a@b.c, not one at all, c@d.e", [("", "a@b.c"), ("not one at all", ""), ("", "c@d.e")]),
         ("a@b.c, d@@e, c@d.e", [("", "a@b.c"), ("d@@e", ""), ("", "c@d.e")]),
-        ('"open <a@x.org>, c@d.e', [('"open', "a@x.org"), ("", "c@d.e")]),
+        ('"open <a@x.org>, c@d.e', [("open", "a@x.org"), ("", "c@d.e")]),
         ("Ann <a@x.org, Bo <b@y.org>", [("Ann", "a@x.org"), ("Bo", "b@y.org")]),
         ("<<a@x.org>>", [("", "a@x.org")]),
         # groups, remarks, routes, schemes

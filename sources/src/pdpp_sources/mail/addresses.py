@@ -180,9 +180,9 @@ def _joined(entries: Iterable[_ListEntry]) -> Iterator[_ListEntry]:
             waiting = []
             yield entry
             continue
-        if waiting and entry.text and not _names_itself(entry.text):
+        if waiting and not _names_itself(entry.text):
             for each in reversed(waiting):
-                entry.words[:0] = [each.text, ", "]
+                entry.words[:0] = [each.text, ", " if entry.text else ""]
                 entry.remarks[:0] = each.remarks
         else:
             yield from waiting
@@ -276,6 +276,8 @@ def _address(name: str, email: str) -> Address:
 
 def _name(text: str, remarks: Iterable[str]) -> str:
     """What somebody is called, without quotes around it; remarks stand behind it."""
+    if text.count('"') == 1:
+        text = text.replace('"', "")  # it was never closed
     name = one_line(decode_words(_unquoted(text.strip().lstrip(":>").rstrip("<"))))
     if len(name) > 1 and name[0] == name[-1] == "'":
         name = name[1:-1].strip()

@@ -305,7 +305,8 @@ def _bad_addresses(headers: Headers, position: int) -> Iterator[Skipped]:
 
 
 def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
-    sender = next(iter(headers.addresses("from")), Address("", ""))
+    senders = sorted(headers.addresses("from"), key=reads_as_nobody)
+    sender = next(iter(senders), Address("", ""))
     to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
     labels = headers.labels()
     names = ("references", "in-reply-to", "message-id")

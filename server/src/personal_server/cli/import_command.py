@@ -59,12 +59,12 @@ from personal_server.cli.unread_files import (
     print_not_revived,
     print_unread,
 )
+from personal_server.cli.whose_file import accounts_of, whose_file
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import (
     DAMAGE,
     NOTED,
-    Belongs,
     ImportPorts,
     ImportRun,
     ImportTally,
@@ -75,6 +75,8 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 
 ShowPlace = Callable[[int], None]
+Belongs = Callable[[Connection], str | None]
+"""Asks whether a file is of the one account there is: `None`, or the name of another."""
 UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
 UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
@@ -82,7 +84,8 @@ _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)"
 FIRST_STEPS = """
 Done. Your records stay on this machine. List them: pdpp records
 Browse them, or connect an AI agent: pdpp serve"""
-YES, NO = ("", "y", "yes", "j", "ja"), ("n", "no", "nein")  # answers, never names of accounts
+# Answers, never names of accounts.
+YES, NO = frozenset({"", "y", "yes", "j", "ja"}), frozenset({"n", "no", "nein"})
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 EXAMPLE_ZONE = "Europe/Berlin"
 NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
@@ -160,8 +163,8 @@ def import_command(
         within
             Read only files in this folder, even if links lead out of it.
         ask
-            Ask before a file with a new name goes into the only account of its source; without a
-            terminal, stop instead. Default: at a terminal.
+            Ask where nothing tells which account of its source a file belongs to; without a
+            terminal, stop instead of making a new account. Default: at a terminal.
         dry_run
             Read and check everything, but store nothing.
         json
@@ -239,10 +242,9 @@ def _asking(*, at_terminal: bool) -> Belongs:
         )
         if not at_terminal:
             raise unclear
-        words().print(f"  This source has one account so far: {called}.", markup=False)
-        question = "  Import into it? Press Enter for yes, or type the name of a new account: "
-        answer = _answered(question)
-        if answer.lower() in YES:
+        words().print(f"  This source has the account {called}.", markup=False)
+        answer = _answered("  Import into it? Type yes, or the name of a new account: ")
+        if answer.lower() in YES - {""}:
             return None
         if answer.lower() in NO:
             answer = _answered("  Name of the new account: ")
@@ -429,16 +431,23 @@ class _Path:
                 tally = survey(reading, declaration, show_place)
             return self._finished(reading, contents, tally, None, {})
         with opener() as ports:
-            belongs, changed = self.command.belongs, dict[tuple[str, str], str]()
+            changed, known = dict[tuple[str, str], str](), None
             if reading.seen.full_name and (known := self._known_table(reading, ports)):
                 reading = self._read_as_known(reading, known)
-                belongs, changed = None, changed_kinds(known, reading.seen)
+                changed = changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
             declaration = declare(ports.store, reading.seen.declaration, begun_ns).declaration
-            connection = connection_for(
-                ports, declaration, self.command.account, self._name, belongs
-            )
-            target = {"connection_id": connection.connection_id, "name": connection.display_name}
+            account, why_new = self.command.account, ""
+            accounts = accounts_of(ports.store, declaration.connector_key)
+            if account is None and accounts:
+                continues = known is not None
+                account, why_new = self._account(ports, accounts, reading, continues=continues)
+                reading = self._looked_again(reading)
+            connection = connection_for(ports, declaration, account)
+            target: Data | None = {
+                "connection_id": connection.connection_id,
+                "name": connection.display_name,
+            }
             whole = self.command.options.replace
             try:
                 run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
@@ -455,7 +464,42 @@ class _Path:
                 ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
             ):
                 target, receipt = None, {}
+        if why_new and target:
+            words().print(f"  A new account, {target['name']}: {why_new}.", markup=False)
+            target |= {"is_new": True, "why_new": why_new}
         return self._finished(reading, contents, tally, target, receipt, changed)
+
+    def _account(
+        self,
+        ports: ImportPorts,
+        accounts: Sequence[Connection],
+        reading: ProcessReading,
+        *,
+        continues: bool,
+    ) -> tuple[str | None, str]:
+        """The account that a file goes into, and why into a new one.
+
+        Raises: AmbiguousConnection, where the owner has to choose.
+        """
+        whose = whose_file(ports.store, accounts, reading, self._name, continues=continues)
+        if whose.account is not None:
+            return whose.account.connection_id, ""
+        asks = self.command.belongs is not None
+        if whose.verdict == "several" or (asks and len(accounts) > 1):
+            return None, ""  # it is told that there are several
+        if self.command.belongs is not None:
+            chosen = self.command.belongs(accounts[0])
+            return chosen or accounts[0].connection_id, ""
+        source = reading.seen.declaration["display"]["name"]
+        called = f"{source} ({whose.owner or self._name})"
+        if whose.verdict == "other":
+            return called, "the file belongs to somebody else than what is stored"
+        return called, "nothing in the file tells whether it belongs to an account that is there"
+
+    def _looked_again(self, reading: ProcessReading) -> ProcessReading:
+        """The same reading of a reader that is at its beginning. Raises: ExportError."""
+        found = self.command.reader.look(self.path, reading.wanted)
+        return found.readings[reading.number]
 
     def _known_table(self, reading: ProcessReading, ports: ImportPorts) -> KnownTable | None:
         return known_table(ports.store, reading.seen, reading.facts())

@@ -34,7 +34,7 @@ from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
-from personal_server.collecting.receipts import ImportMemory, receipts_of
+from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
@@ -98,37 +98,27 @@ class ImportPorts:
         return self.random_bytes(ID_BYTES).hex()
 
 
-Belongs = Callable[[Connection], str | None]
-"""Asks whether a file is of the one account there is: `None`, or the name of another."""
-
-
 # Which account a file goes into, by what was said and what is there (accounts of the same source):
 #
-#   --connection NAME   accounts there   file's name known   goes into
-#   given               one of the name  –                   that one
-#   given               none of it       –                   a new one of that name
-#   given               several of it    –                   AmbiguousConnection
-#   –                   none             –                   a new one, named as the source
-#   –                   one              yes                 that one: a newer export of it
-#   –                   one              no                  what `belongs` answers: it compares
-#                                                            records and asks where it can
-#   –                   several          –                   AmbiguousConnection
+#   name      accounts there   goes into
+#   given     one of the name  that one
+#   given     none of it       a new one of that name
+#   given     several of it    AmbiguousConnection
+#   –         none             a new one, named as the source
+#   –         one              that one
+#   –         several          AmbiguousConnection
 #
-# A revoked account is never chosen: naming it is refused, and else it counts as not there.
+# A revoked account is never chosen: naming it is refused, and else it counts as not there. Where
+# the owner names none of those there, `cli/whose_file.py` finds the name.
 
 
 def connection_for(
-    ports: ImportPorts,
-    declaration: SourceDeclaration,
-    name: str | None,
-    file_name: str = "",
-    belongs: Belongs | None = None,
+    ports: ImportPorts, declaration: SourceDeclaration, name: str | None
 ) -> Connection:
     """The connection an import goes into: the one named, the only one there is, or a new one.
 
-    Shapes: `name` is a display name or a connection id; `belongs` is asked before a file of a
-        name that the only one never got goes into it.
-    Raises: AmbiguousConnection, ConnectionNotWritable, and what `belongs` raises.
+    Shapes: `name` is a display name or a connection id.
+    Raises: AmbiguousConnection, ConnectionNotWritable.
     """
     with ports.store.snapshot() as snapshot:
         there = list(snapshot.connections())
@@ -140,10 +130,6 @@ def connection_for(
             next_step="Name an account of the same source, or give the name of a new account.",
         )
     usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
-    if len(usable) == 1 and name is None and belongs is not None:
-        brought = {receipt["name"] for receipt in receipts_of(ports.store, usable[0].connection_id)}
-        if brought and file_name not in brought:
-            name = belongs(usable[0])
     if name is not None:
         own, usable = (
             [c for c in each if name in (c.display_name, c.connection_id)] for each in (own, usable)

@@ -20,6 +20,18 @@ from sources.tests.specimens.mail import MAIL
 PDF_SHA256 = hashlib.sha256(b"%PDF-1.4\n").hexdigest()
 
 
+OF_ANOTHER = b"""\
+From zoe@example.com Mon Mar 14 06:30:00 2022
+Message-ID: <z1@example.com>
+Date: Mon, 14 Mar 2022 07:30:00 +0100
+From: Zoe <zoe@example.com>
+To: bob@example.com
+Subject: hello
+
+hi
+"""
+
+
 @pytest.fixture
 def mbox(tmp_path: Path) -> Path:
     (tmp_path / "Inbox").write_bytes(MAIL)
@@ -311,10 +323,10 @@ def test_what_cannot_be_replaced_is_refused(machine: Machine, tmp_path: Path) ->
     assert code == 64
 
 
-def test_a_file_of_a_new_name_is_asked_about(machine: Machine, mbox: Path) -> None:
+def test_a_file_of_another_owner_is_asked_about(machine: Machine, mbox: Path) -> None:
     machine.streams(mbox)
     second = mbox.with_name("Archive")
-    second.write_bytes(MAIL)
+    second.write_bytes(OF_ANOTHER)
     refused = machine.run("import", second, "--ask")[1]["error"]
     assert refused["code"] == "ambiguous_connection"
     assert "--connection" in refused["next_step"]
@@ -327,7 +339,6 @@ def test_a_file_of_a_new_name_is_asked_about(machine: Machine, mbox: Path) -> No
 @pytest.mark.parametrize(
     ("answer", "accounts"),
     [
-        ("\n", {"E-mail"}),
         ("y\n", {"E-mail"}),
         ("Ja\n", {"E-mail"}),
         ("E-mail\n", {"E-mail"}),
@@ -340,20 +351,21 @@ def test_an_answer_of_yes_or_no_is_no_name_of_an_account(
 ) -> None:
     machine.streams(mbox)
     second = mbox.with_name("Archive")
-    second.write_bytes(MAIL)
+    second.write_bytes(OF_ANOTHER)
     terminal.types(answer)
     assert run_app(machine.app, ["import", str(second)]) == 0
     with machine.store.snapshot() as snapshot:
         assert {c.display_name for c in snapshot.connections()} == accounts
 
 
+@pytest.mark.parametrize("answer", ["n\n\n", "\n"])
 def test_no_without_a_name_imports_nothing(
-    machine: Machine, mbox: Path, terminal: Terminal
+    machine: Machine, mbox: Path, terminal: Terminal, answer: str
 ) -> None:
     machine.streams(mbox)
     second = mbox.with_name("Archive")
-    second.write_bytes(MAIL)
-    terminal.types("n\n")
+    second.write_bytes(OF_ANOTHER)
+    terminal.types(answer)
     assert run_app(machine.app, ["import", str(second)]) == 6
 
 
@@ -370,11 +382,11 @@ def test_who_asks_is_told_what_sentences_were_made_of(machine: Machine, tmp_path
     assert isinstance(text.values["sentence"], CatalogueText)
 
 
-def test_without_anybody_to_ask_it_is_of_the_only_account(machine: Machine, mbox: Path) -> None:
+def test_a_file_of_the_same_owner_is_not_asked_about(machine: Machine, mbox: Path) -> None:
     machine.streams(mbox)
     second = mbox.with_name("Archive")
     second.write_bytes(MAIL)
-    machine.streams(second)
+    machine.streams(second, "--ask")
     with machine.store.snapshot() as snapshot:
         assert len(snapshot.connections()) == 1
 

@@ -1,0 +1,205 @@
+"""Whose file it is: which account of its source an export belongs to, where nobody named one.
+
+Rule: a file goes to the account that got this very content, or whose owner it names (a mailbox's
+address, a bank's account numbers, the people of a chat, a browser), or that holds its records.
+Where its owner is another or cannot be known it is no matter of course: who can be asked is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_item import Data, SourceRecord
+from pdpp_sources.reader_process import ProcessReading
+from personal_server.collecting.receipts import receipts_of
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.storage.ports.whole_store import RecordStore
+
+SAMPLE_RECORDS = 300
+MOST_COMPARED = 20_000
+_OVERLAP = 0.05
+_OWN = 0.5  # of the mails of a mailbox name its owner
+_FEW = 5  # mails, of which each may be of anybody
+_ADDRESS = re.compile(r"[\w.+%-]+@[\w.-]+\.\w+")
+_ACCOUNT_NAME = re.compile(r"(?i)(?:.*_)?(?:iban|account(?:_?(?:no|number))?|konto(?:nummer)?)")
+_BROWSERS = {
+    "places.sqlite": "Firefox",
+    "history": "Chrome",
+    "history.db": "Safari",
+    "bookmarks": "Chrome",
+    "bookmarks.plist": "Safari",
+}
+Verdict = Literal["same", "several", "other", "unknown"]
+Records = Sequence[tuple[str, str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """To which account a file belongs, how sure that is, and what its owner is called in it.
+
+    Shapes: `account` is there where the verdict is `same`; `several` accounts may be meant alike.
+    """
+
+    verdict: Verdict
+    account: Connection | None = None
+    owner: str | None = None
+
+
+def accounts_of(store: RecordStore, connector_key: str) -> list[Connection]:
+    """The accounts of a source that take imports."""
+    with store.snapshot() as snapshot:
+        return [
+            c
+            for c in snapshot.connections()
+            if c.connector_key == connector_key and c.status is not ConnectionStatus.REVOKED
+        ]
+
+
+def whose_file(
+    store: RecordStore,
+    accounts: Sequence[Connection],
+    reading: ProcessReading,
+    name: str,
+    *,
+    continues: bool,
+) -> Whose:
+    """Decide by the first records of a file; the reader has to look at its path again then.
+
+    Shapes: `continues` where it is known as the next file of a table that is stored.
+    """
+    receipts = {c.connection_id: receipts_of(store, c.connection_id) for c in accounts}
+    digest = reading.facts().get("sha256")
+    if len(accounts) == 1 and not receipts[accounts[0].connection_id]:
+        # Made beforehand, or by an import that was interrupted.
+        return Whose("same", accounts[0])
+    got = [
+        account
+        for account in accounts
+        if digest and any(r.get("sha256") == digest for r in receipts[account.connection_id])
+    ]
+    if got:
+        return Whose("same", got[0]) if len(got) == 1 else Whose("several")
+    items = (item for item in reading.items() if isinstance(item, SourceRecord))
+    sample = [(r.stream, str(r.data["id"]), r.data) for r in islice(items, SAMPLE_RECORDS)]
+    marks = marks_of(reading.connector_key, sample, reading.seen.files)
+    owner = min(marks, default=None, key=lambda each: (each.startswith("from:"), each))
+    owner = owner.partition(":")[2] if owner else None
+    judged = [
+        (account, _marks_differ(store, account, reading.connector_key, marks, receipts))
+        for account in accounts
+    ]
+    same = [account for account, differ in judged if differ is False]
+    if same:
+        return Whose("same", same[0], owner) if len(same) == 1 else Whose("several")
+    if judged and all(differ is True for _, differ in judged):
+        return Whose("other", None, owner)
+    left = [account for account, differ in judged if differ is None]
+    holding = [each for each in left if _holds(store, each, sample)]
+    named = [c for c in left if any(r["name"] == name for r in receipts[c.connection_id])]
+    for found in (holding, named, left if continues else []):
+        if found:
+            return Whose("same", found[0], owner) if len(found) == 1 else Whose("several")
+    return Whose("unknown", None, owner)
+
+
+def marks_of(connector_key: str, records: Records, files: Collection[str]) -> frozenset[str]:
+    """What tells the owner of some records from others; empty where nothing does.
+
+    Shapes: `to:` and `from:` before the addresses of mail.
+    """
+    if connector_key == "browser":
+        names = (each.rpartition("/")[2].lower() for each in files)
+        return frozenset(f"browser:{_BROWSERS[each]}" for each in names if each in _BROWSERS)
+    if connector_key.startswith(OWN_FILE_PREFIX):
+        return _constant_account([data for _, _, data in records])
+    read = _READERS.get(connector_key)
+    return frozenset() if read is None else read(records)
+
+
+def _of_mail(records: Records) -> frozenset[str]:
+    mails = [data for stream, _, data in records if stream == "messages"]
+    to, sender = Counter[str](), Counter[str]()
+    for mail in mails:
+        received = " ".join(str(each) for each in (*(mail.get("to") or ()), mail.get("to_address")))
+        to.update(set(_ADDRESS.findall(received.lower())))
+        sender.update({str(mail["from_address"])} if mail.get("from_address") else ())
+    least = 1 if len(mails) < _FEW else _OWN * len(mails)
+    received_by = {f"to:{each}" for each, count in to.items() if count >= least}
+    sent_by = {f"from:{each}" for each, count in sender.items() if count >= least}
+    return frozenset(received_by | sent_by)
+
+
+def _of_bank(records: Records) -> frozenset[str]:
+    fields = {"accounts": "id", "transactions": "account_id"}
+    found = {str(data.get(fields[stream])) for stream, _, data in records if stream in fields}
+    return frozenset(f"account:{each}" for each in found - {"None"})
+
+
+def _of_chats(records: Records) -> frozenset[str]:
+    authors = {data.get("author") for stream, _, data in records if stream == "messages"}
+    return frozenset(f"author:{each}" for each in authors if each)
+
+
+def _constant_account(rows: Sequence[Data]) -> frozenset[str]:
+    """The account that every row of a table names."""
+    names = {name for row in rows for name in row if _ACCOUNT_NAME.fullmatch(name)}
+    found = {name: {str(row.get(name)) for row in rows} for name in names}
+    alone = (values for values in found.values() if len(values) == 1)
+    return frozenset(f"account:{value}" for values in alone for value in values - {"None"})
+
+
+_READERS: dict[str, Callable[[Records], frozenset[str]]] = {
+    "mail": _of_mail,
+    "bank": _of_bank,
+    "whatsapp": _of_chats,
+}
+
+
+def _marks_differ(
+    store: RecordStore,
+    account: Connection,
+    connector_key: str,
+    marks: frozenset[str],
+    receipts: dict[str, list[Data]],
+) -> bool | None:
+    """Whether the owner of a file and of an account are others; None if it cannot be told."""
+    files = [str(each["name"]) for each in receipts[account.connection_id]]
+    stored = marks_of(connector_key, _stored(store, account, SAMPLE_RECORDS), files)
+    if not marks or not stored:
+        return None
+    if connector_key != "mail":
+        return marks.isdisjoint(stored)
+    to, sent = _addresses(marks, "to:"), _addresses(marks, "from:")
+    to_stored, sent_stored = _addresses(stored, "to:"), _addresses(stored, "from:")
+    return not (to & (to_stored | sent_stored) or sent & to_stored)
+
+
+def _addresses(marks: Iterable[str], form: str) -> set[str]:
+    return {each.removeprefix(form) for each in marks if each.startswith(form)}
+
+
+def _stored(store: RecordStore, account: Connection, most: int) -> list[tuple[str, str, Any]]:
+    with store.snapshot() as snapshot:
+        streams = [
+            each.stream
+            for each in snapshot.stored_streams()
+            if each.connection_id == account.connection_id
+        ]
+        return [
+            (stream, str(row.data.get("id")), row.data)
+            for stream in streams
+            for row in islice(snapshot.export(account.connection_id, stream), most)
+        ]
+
+
+def _holds(store: RecordStore, account: Connection, sample: Records) -> bool:
+    """Whether an account holds enough of the records of a file already."""
+    wanted = {(stream, key) for stream, key, _ in sample}
+    found = {(s, key) for s, key, _ in _stored(store, account, MOST_COMPARED)} & wanted
+    return bool(wanted) and len(found) >= _OVERLAP * len(wanted)

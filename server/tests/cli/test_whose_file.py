@@ -1,0 +1,135 @@
+"""Whose file it is: to which account of its source an export goes where nobody named one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.tests.cli.import_machine import Machine
+from sources.tests.specimens.files import as_folder
+
+
+def mailbox(owner: str, *senders: str, first: int = 1) -> bytes:
+    """Mails that somebody got."""
+    return b"".join(
+        f"From {sender} Mon Mar 14 06:30:00 2022\nMessage-ID: <{owner[0]}{n}@example.org>\n"
+        f"Date: Mon, 14 Mar 2022 07:{n:02}:00 +0100\nFrom: {sender}\nTo: {owner}\n"
+        f"Subject: {n}\n\nwords\n\n".encode()
+        for n, sender in enumerate(senders, first)
+    )
+
+
+FRIENDS = [f"friend{n}@example.net" for n in range(8)]
+ADA, BOB = "ada@example.org", "bob@example.org"
+
+
+def names(machine: Machine) -> list[str]:
+    with machine.store.snapshot() as snapshot:
+        return sorted(str(each.display_name) for each in snapshot.connections())
+
+
+def imported(machine: Machine, folder: Path, name: str, content: bytes) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    code, printed = machine.run("import", folder / name)
+    assert code == 0, printed
+    return printed["imports"][0]
+
+
+def test_a_second_mailbox_is_a_second_account_though_its_file_is_called_alike(
+    tmp_path: Path,
+) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a", "All mail.mbox", mailbox(ADA, *FRIENDS))
+    second = imported(machine, tmp_path / "b", "All mail.mbox", mailbox(BOB, *FRIENDS))
+    assert names(machine) == ["E-mail", f"E-mail ({BOB})"]
+    assert second["connection"]["is_new"]
+    assert "somebody else" in second["connection"]["why_new"]
+
+
+def test_other_folders_of_a_mailbox_join_it(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path, "Inbox.mbox", mailbox(ADA, *FRIENDS))
+    imported(machine, tmp_path, "Archive.mbox", mailbox(ADA, *FRIENDS, first=20))
+    sent = b"".join(mailbox(each, ADA, first=40 + n) for n, each in enumerate(FRIENDS))
+    imported(machine, tmp_path, "Sent.mbox", sent)
+    assert names(machine) == ["E-mail"]
+
+
+def test_two_accounts_each_get_their_own_next_file(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path, "a.mbox", mailbox(ADA, *FRIENDS))
+    imported(machine, tmp_path, "b.mbox", mailbox(BOB, *FRIENDS))
+    third = imported(machine, tmp_path, "c.mbox", mailbox(BOB, *FRIENDS, first=30))
+    assert third["connection"]["name"] == f"E-mail ({BOB})"
+    assert len(names(machine)) == 2
+
+
+def test_the_accounts_of_two_banks_stay_apart(tmp_path: Path) -> None:
+    machine = Machine()
+
+    def statement(account: str) -> bytes:
+        return (
+            "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\n\n<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS>"
+            f"<CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>{account}<ACCTTYPE>CHECKING</BANKACCTFROM>"
+            "<BANKTRANLIST><STMTTRN><TRNTYPE>DEBIT<DTPOSTED>20240105<TRNAMT>-5.00<FITID>a1"
+            "<NAME>Ann</STMTTRN></BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>\n"
+        ).encode()
+
+    imported(machine, tmp_path, "one.ofx", statement("1111"))
+    imported(machine, tmp_path, "two.ofx", statement("2222"))
+    imported(machine, tmp_path, "three.ofx", statement("1111").replace(b"a1", b"a2"))
+    assert len(names(machine)) == 2
+
+
+def test_chats_of_one_person_join_and_those_of_another_do_not(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path, "WhatsApp Chat with Ada.txt", chat("Ada", "Me"))
+    imported(machine, tmp_path, "WhatsApp Chat with Bo.txt", chat("Bo", "Me"))
+    imported(machine, tmp_path, "WhatsApp Chat with Cy.txt", chat("Cy", "Di"))
+    assert len(names(machine)) == 2
+
+
+def chat(*people: str) -> bytes:
+    lines = [f"13/01/2024, 21:{n:02} - {each}: hi {n}" for n, each in enumerate(people * 3)]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_what_cannot_be_known_is_a_new_account_and_said_so(tmp_path: Path) -> None:
+    machine = Machine()
+
+    def card(name: str) -> bytes:
+        return f"BEGIN:VCARD\nVERSION:3.0\nFN:{name}\nEMAIL:{name}@x.org\nEND:VCARD\n".encode()
+
+    imported(machine, tmp_path, "work.vcf", card("ann"))
+    second = imported(machine, tmp_path, "home.vcf", card("bo"))
+    assert "nothing in the file tells" in second["connection"]["why_new"]
+    assert names(machine) == ["Contacts", "Contacts (home.vcf)"]
+    again = imported(machine, tmp_path, "newer.vcf", card("bo") + card("cy"))
+    assert again["connection"]["name"] == "Contacts (home.vcf)"
+
+
+@pytest.mark.parametrize("again", ["shopping.csv", "other name.csv"])
+def test_the_same_content_is_of_the_same_account(again: str, tmp_path: Path) -> None:
+    machine = Machine()
+    text = b"name,n\nbread,1\nmilk,2\n"
+    imported(machine, tmp_path, "shopping.csv", text)
+    imported(machine, tmp_path, again, text)
+    assert names(machine) == ["shopping"]
+
+
+def test_tables_of_one_name_that_name_two_accounts_are_two(tmp_path: Path) -> None:
+    machine = Machine()
+    rows = "IBAN,Day,Sum\n{0},2024-01-05,1\n{0},2024-01-06,2\n"
+    imported(machine, tmp_path / "a", "umsaetze.csv", rows.format("DE01").encode())
+    imported(machine, tmp_path / "b", "umsaetze.csv", rows.format("DE02").encode())
+    assert len(names(machine)) == 2
+
+
+def test_a_newer_export_joins_what_it_repeats(tmp_path: Path) -> None:
+    machine = Machine()
+    cards = [f"BEGIN:VCARD\nVERSION:3.0\nUID:{n}\nFN:P{n}\nEND:VCARD\n" for n in range(9)]
+    for number in (5, 9):
+        files = {"contacts.vcf": "".join(cards[:number]).encode()}
+        machine.run("import", as_folder(files, tmp_path / f"export {number}"))
+    assert names(machine) == ["Contacts"]

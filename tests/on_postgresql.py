@@ -17,7 +17,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from personal_server.app import databases, stores
+from personal_server.app import stores
+from personal_server.app.server_database import ServerDatabase
 from personal_server.settings import Settings
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite import database as sqlite
@@ -38,7 +39,7 @@ def schema_of(path: Path) -> str:
 
 def open_database(
     settings: Settings, *, serving: bool, configured: str | None, claim: int | None = None
-) -> databases.ServerDatabase:
+) -> ServerDatabase:
     """As a server with `PDPP_DATABASE_URL` does."""
     if settings.database_url is None:
         schema = schema_of(settings.database_path)

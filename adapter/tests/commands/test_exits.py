@@ -9,15 +9,15 @@ import cyclopts
 import pytest
 
 from pdpp_kernel.errors import AmbiguousConnection, NotFound, StorageUnavailable
-from pdpp_mcp_server.commands.exits import (
+from pdpp_mcp_server.commands.exits import run_app
+from pdpp_mcp_server.commands.failures_shown import (
     EXIT_OF_CODE,
     CommandError,
     Failure,
     failure_of,
     print_failure,
-    run_app,
-    spelled,
 )
+from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.commands.tables import console, plain
 from pdpp_mcp_server.rs_client.credentials import CredentialError, NotConnected
 

@@ -16,16 +16,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.settings import InvalidSetting
 from personal_server.app.connections import Connections
 from personal_server.app.figures import KINDS, ServerFigures
 from personal_server.app.tallies import Tallies
 from personal_server.cli.serve import figures_listener
-from personal_server.domain.stored import (
-    CollectionRun,
-    RunStatus,
-)
+from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.settings import Settings, from_env
 from server.tests.app.http_server.served import PAYMENTS, SECONDS, ServedProcess, served_process
 from server.tests.app.whole import whole

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.app.stores import open_stores
 from personal_server.cli.serve import has_address, listening
 from personal_server.cli.worker import SIGN_IN_PAGE, require_password

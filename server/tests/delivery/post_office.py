@@ -17,7 +17,7 @@ from typing import Any, cast
 import httpx2
 
 from pdpp_kernel.values import NANOSECONDS
-from personal_server.app.databases import ServerDatabase
+from personal_server.app.server_database import ServerDatabase
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
 from personal_server.delivery.events import Events
@@ -46,10 +46,8 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.sql.logs.authorization import (
-    SqlAuthorizationStore,
-    SqlAuthorizationTransaction,
-)
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from personal_server.storage.sql.snapshot import SqlSnapshot
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store

@@ -22,7 +22,11 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from pdpp_mcp_server.commands.exits import CommandError, default_cache, print_json
+from pdpp_mcp_server.commands.exits import (
+    default_cache,
+    print_json,
+)
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
 from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
 from pdpp_mcp_server.rs_client.authorization_flows import (

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NoReturn
 import cyclopts
 
 from pdpp_mcp_server.commands import long_life
-from pdpp_mcp_server.commands.exits import (
+from pdpp_mcp_server.commands.exits import package_version
+from pdpp_mcp_server.commands.failures_shown import (
     CommandError,
     Failure,
     failure_of,
-    package_version,
     print_failure,
 )
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache

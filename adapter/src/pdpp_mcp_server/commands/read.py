@@ -24,7 +24,11 @@ from rich.text import Text
 
 from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
-from pdpp_mcp_server.commands.exits import CommandError, package_version, print_json
+from pdpp_mcp_server.commands.exits import (
+    package_version,
+    print_json,
+)
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, indented, plain, words
 from pdpp_mcp_server.rs_client.answers import (
     error_of,

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 
 DATA_ACCESS = "https://pdpp.dev/data-access"
 AGENT_CONTEXT = "https://pdpp.dev/purpose/agent_context"

@@ -18,7 +18,11 @@ from rich.console import Console
 from rich.text import Text
 
 from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
-from pdpp_mcp_server.commands.exits import CommandError, failure_of, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import (
+    CommandError,
+    failure_of,
+)
 from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
 from pdpp_mcp_server.rs_client.authorization_flows import revoke
 from pdpp_mcp_server.rs_client.credentials import (

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pdpp_kernel.values import NANOSECONDS
-from pdpp_mcp_server.commands.exits import spelled
+from pdpp_mcp_server.commands.spelled_commands import spelled
 
 NO_END = "no end"
 LABEL_CHARS = 9

@@ -10,8 +10,8 @@ from pdpp_kernel.errors import DamagedRecord
 from pdpp_kernel.refused_writes import DISK_LOW
 from personal_server.app.background import BackgroundTasks
 from personal_server.app.backup_ledger import LedgerKeeper
-from personal_server.app.databases import ServerDatabase
 from personal_server.app.scheduled_backups import ScheduledBackups
+from personal_server.app.server_database import ServerDatabase
 from personal_server.app.stores import Stores
 from personal_server.granting.retention import (
     FORGET_SECONDS,

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from pathlib import Path
-from typing import Protocol
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
 from pdpp_mcp_server.settings import InvalidSetting
+from personal_server.app.server_database import ServerDatabase
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.copy_mark import is_being_copied
-from personal_server.storage.sql.care.integrity import WordIndexes
 from personal_server.storage.sql.care.whole_copy import DatabaseCopy
-from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.snapshot import SearchableDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
 from personal_server.storage.sqlite.file_claims import DatabaseInUse, claim_file
-from personal_server.storage.writability import Writability
 from personal_server.upkeep.ownership import (
     DataMismatch,
     OwnedStore,
@@ -29,36 +25,6 @@ from personal_server.upkeep.ownership import (
 
 BEFORE_MIGRATION = "before-migration"
 KEPT_COPIES = 2
-
-
-class ServerDatabase(SearchableDatabase, WordIndexes, Protocol):
-    """What a server and its commands need of a database."""
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether nothing can be written, as long as it is open."""
-        ...
-
-    @property
-    def writability(self) -> Writability:
-        """What writes found."""
-        ...
-
-    def probe(self) -> None:
-        """After a refused write, try a small one.  Raises: StorageUnavailable."""
-        ...
-
-    def read_briefly(self) -> AbstractContextManager[Session]:
-        """One read snapshot for who must not wait.  Raises: PastBudget."""
-        ...
-
-    def sizes(self) -> tuple[int, int]:
-        """Its bytes, and those of its journal where that lies beside it."""
-        ...
-
-    def close(self) -> None:
-        """When no read or write is under way."""
-        ...
 
 
 def claim_database(settings: Settings) -> int | None:

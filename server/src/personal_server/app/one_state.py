@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
-from personal_server.app.databases import ServerDatabase
+from personal_server.app.server_database import ServerDatabase
 from personal_server.reading.identification import OneState, OpenBriefly, OpenState
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.logs import authorization
+from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from personal_server.storage.sql.snapshot import SqlSnapshot
 
 
@@ -21,7 +21,7 @@ def one_state(database: ServerDatabase, subject_id: str) -> tuple[OpenState, Ope
     ) -> Generator[OneState, None, None]:
         with reading as session:
             yield (
-                authorization.SqlAuthorizationTransaction(session, subject_id),
+                SqlAuthorizationTransaction(session, subject_id),
                 SqlSnapshot(session, database, subject_id),
             )
 

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from personal_server.app.databases import (
-    ServerDatabase,
     copy_into_file,
     open_database,
     require_filled,
     require_whole,
 )
 from personal_server.app.one_state import one_state
+from personal_server.app.server_database import ServerDatabase
 from personal_server.configuration_file import (
     ConfigurationFile,
     LocaleFile,

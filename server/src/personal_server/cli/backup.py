@@ -16,7 +16,8 @@ from cyclopts import Parameter, validators
 
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import render_instant
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table, words
 from personal_server.app.backup_schedule import schedule_of, set_schedule
 from personal_server.app.backups import BackupOrder, make_backup, verify_backup

@@ -17,7 +17,8 @@ from cyclopts import Parameter
 
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import instant_text
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, day, plain, table, words
 from personal_server.app.backup_schedule import kept_backups
 from personal_server.app.stores import Stores, open_stores

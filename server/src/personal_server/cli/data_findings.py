@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.stores import Stores, damage_of, open_stores
 from personal_server.cli.findings import HINT, Finding, good, wrong

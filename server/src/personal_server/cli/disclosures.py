@@ -15,7 +15,8 @@ from rich.text import Text
 
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import render_instant
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.domain.disclosure import DENIED, DisclosureEntry

@@ -26,7 +26,8 @@ import cyclopts
 from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.connect import CommandContext, show_offer
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console
 from pdpp_mcp_server.rs_client.authorization_flows import (
     PollWait,

@@ -16,7 +16,7 @@ from typing import IO, Annotated, Literal
 from cyclopts import Parameter
 
 from pdpp_kernel.errors import ConnectionNotFound, NotFound
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, open_store

@@ -21,7 +21,11 @@ from rich.text import Text
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import instant_text
-from pdpp_mcp_server.commands.exits import CommandError, default_cache, print_json
+from pdpp_mcp_server.commands.exits import (
+    default_cache,
+    print_json,
+)
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
 from pdpp_mcp_server.commands.tables import console, day, minute, plain, print_facts, table, words
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache

@@ -25,12 +25,12 @@ from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, TextState
 from pdpp_kernel.texts import CatalogueText, counted, message, render_text, text_of
-from pdpp_mcp_server.commands.exits import (
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import (
     CommandError,
     Failure,
     failure_of,
     print_failure,
-    print_json,
     unknown_source,
 )
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
@@ -69,8 +69,8 @@ from personal_server.collecting.imports import (
     ImportRun,
     ImportTally,
     connection_for,
-    survey,
 )
+from personal_server.collecting.survey import survey
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 

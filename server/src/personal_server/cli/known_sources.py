@@ -5,7 +5,7 @@ Rule: readers of other packages are imported there only; this process sees what 
 
 from __future__ import annotations
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_sources.common.errors import ExportError
 from pdpp_sources.reader_messages import KnownSources
 from pdpp_sources.reader_process import ReaderProcess

@@ -18,7 +18,8 @@ from cyclopts import Parameter
 
 from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.connect import CommandContext, show_offer
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, words
 from pdpp_mcp_server.rs_client.authorization_flows import (
     OWNER_CLIENT,

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from tzlocal import get_localzone_name
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.configuration_file import keep_time_zone, read_configuration

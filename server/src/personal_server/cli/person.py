@@ -22,7 +22,8 @@ from pdpp_kernel.persons import (
     parted,
 )
 from pdpp_kernel.record import JsonObject
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, table, words
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.store import StoreOpener, open_store

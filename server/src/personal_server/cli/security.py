@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import NANOSECONDS
-from pdpp_mcp_server.commands.exits import failure_of
+from pdpp_mcp_server.commands.failures_shown import failure_of
 from personal_server.app.owner_store import OwnerStore
 from personal_server.app.stores import command_origin
 from personal_server.cli.findings import HINT, SKIPPED, WRONG, Finding, good, wrong

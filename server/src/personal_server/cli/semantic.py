@@ -14,7 +14,8 @@ import cyclopts
 import httpx2
 from cyclopts import Parameter
 
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, table, words
 from personal_server.app.meaning import embedder_of
 from personal_server.app.stores import open_stores

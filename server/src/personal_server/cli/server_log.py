@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.settings import Settings
 from personal_server.web.log_file import LogFile
 from personal_server.web.logs import configure_logging

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.status import show_access
 from pdpp_mcp_server.commands.tables import console, minute, print_facts
 from pdpp_mcp_server.rs_client.discovery import ProviderExchange

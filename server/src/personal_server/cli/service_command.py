@@ -17,7 +17,8 @@ from typing import Protocol
 
 import cyclopts
 
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, words
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import set_variables

@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pdpp_kernel.source_item import Data
-from pdpp_mcp_server.commands.exits import print_json, unknown_source
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import unknown_source
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableReader
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess

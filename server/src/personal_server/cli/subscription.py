@@ -11,7 +11,8 @@ import cyclopts
 from cyclopts import Parameter
 
 from pdpp_kernel.values import instant_text
-from pdpp_mcp_server.commands.exits import CommandError, print_json
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
 from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.delivery.subscribers import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 
 from pdpp_kernel.source_item import Data
-from pdpp_mcp_server.commands.exits import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import indented, table
 from pdpp_sources.reader_messages import COLUMN_KINDS, SeenColumn
 

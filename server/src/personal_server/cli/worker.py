@@ -22,7 +22,12 @@ from starlette.types import ASGIApp
 
 from pdpp_kernel.confinement import forbid_core_dumps
 from pdpp_mcp_server.commands import long_life
-from pdpp_mcp_server.commands.exits import INTERRUPTED, CommandError, failure_of, print_failure
+from pdpp_mcp_server.commands.exits import INTERRUPTED
+from pdpp_mcp_server.commands.failures_shown import (
+    CommandError,
+    failure_of,
+    print_failure,
+)
 from pdpp_mcp_server.settings import has_desktop, own_command
 from personal_server.app.connections import (
     Connections,

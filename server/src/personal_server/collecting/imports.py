@@ -13,8 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-import orjson
-
 from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
 from pdpp_kernel.source_declaration import (
     OWN_FILE_PREFIX,
@@ -33,7 +31,7 @@ from pdpp_kernel.values import instant_text
 from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
-from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
+from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -369,30 +367,6 @@ class ImportRun:
             "streams": {name: each.receipt for name, each in streams},
             "skipped": dict(self.tally.skipped_count),
         }
-
-
-def survey(
-    reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
-) -> ImportTally:
-    """Read and check everything, store nothing: what an import would bring."""
-    tally = ImportTally()
-    emitted_at = reading.captured_at.isoformat()
-    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
-    for item in reading.items():
-        show_place(item.position)
-        if isinstance(item, Skipped):
-            tally.skip(item)
-            continue
-        tally.of(item.stream).read += 1
-        tally.widen_span(item, declaration.streams[item.stream].consent_time_field)
-        try:
-            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
-            checkers[item.stream].check(line)
-        except LineRefused as refused:
-            tally.of(item.stream).rejected += 1
-            where = f"{item.stream}{refused.path or ''}"
-            tally.skip(Skipped(where, refused.code, refused.message, item.position))
-    return tally
 
 
 @dataclass(slots=True)

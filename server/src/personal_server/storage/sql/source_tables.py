@@ -21,16 +21,10 @@ from personal_server.storage.record_changes import latest_change
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import LayoutRow, RebuildRow, SourceRow, StoreRow
-from personal_server.storage.sql.layout import (
-    CHECKED_FORM,
-    FORM,
-    Column,
-    Layout,
-    between,
-    parse_layout,
-)
+from personal_server.storage.sql.layout import CHECKED_FORM, FORM, Column, Layout
 from personal_server.storage.sql.record_tables import create_tables, drop_tables
 from personal_server.storage.sql.statements import listed, select
+from personal_server.storage.sql.stored_layouts import between, parse_layout
 
 _COLUMNS = (
     SourceRow.source,

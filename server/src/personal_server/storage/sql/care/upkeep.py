@@ -28,7 +28,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.logs.authorization import AUDIT
+from personal_server.storage.sql.logs.authorization_transaction import AUDIT
 from personal_server.storage.sql.logs.disclosure_rows import DisclosureRow
 from personal_server.storage.sql.logs.disclosures import DISCLOSURES, kept_commitments
 from personal_server.storage.sql.logs.log_chain import LogHeadRow

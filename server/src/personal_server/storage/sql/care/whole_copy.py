@@ -32,7 +32,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.layout import Layout, parse_layout
+from personal_server.storage.sql.layout import Layout
 from personal_server.storage.sql.migrations import known_steps, tables_of
 from personal_server.storage.sql.record_tables import create_tables, drop_tables
 from personal_server.storage.sql.records.passages import put_signs
@@ -40,6 +40,7 @@ from personal_server.storage.sql.records.word_index import marked_words
 from personal_server.storage.sql.records.written_rows import NewLines
 from personal_server.storage.sql.source_tables import checked_data
 from personal_server.storage.sql.statements import SUBJECT
+from personal_server.storage.sql.stored_layouts import parse_layout
 from personal_server.storage.tables import ColumnKind, StoredRow, StoredTable
 
 LINES_AT_ONCE = 500

@@ -28,8 +28,9 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.group_rules import GroupTally, arrange, labelled, newest, step_width
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.group_figures import Figures
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.measures import Figures, absorb, unscaled
+from personal_server.storage.sql.measures import absorb, unscaled
 from personal_server.storage.sql.reads.figures import count_place, lines_with, plain_point
 from personal_server.storage.sql.reads.segments import (
     Key,

@@ -31,7 +31,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.layout import Layout, parse_layout
+from personal_server.storage.sql.layout import Layout
 from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.records.passages import (
     begin_copy,
@@ -50,6 +50,7 @@ from personal_server.storage.sql.source_tables import (
     remove_tables,
 )
 from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
+from personal_server.storage.sql.stored_layouts import parse_layout
 from personal_server.storage.tables import ColumnKind
 
 # Sources of at most so many records are rebuilt where it is asked for: nobody notices.

@@ -1,0 +1,150 @@
+"""What is printed of an error, and the exit code that it has: one table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TextIO, cast
+
+import cyclopts
+
+from pdpp_kernel.errors import PersonalServerError
+from pdpp_kernel.failures import places_of
+from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
+from pdpp_mcp_server.commands.spelled_commands import spelled
+from pdpp_mcp_server.rs_client.credentials import CredentialError
+
+EXIT_OF_CODE: Mapping[str, int] = {
+    "internal_error": 1,
+    "token_rejected": 3,
+    "approval_denied": 4,
+    "grant_revoked": 4,
+    "grant_expired": 4,
+    "grant_invalid": 4,
+    "grant_paused": 4,
+    "permission_error": 4,
+    "not_found": 5,
+    "connection_not_found": 5,
+    "ambiguous_connection": 6,
+    "approval_expired": 7,
+    "usage": 64,
+    "export_not_found": 5,
+    "export_unreadable": 65,
+    "export_truncated": 65,
+    "export_unsafe": 65,
+    "export_too_costly": 65,
+    "export_not_recognized": 65,
+    "invalid_provider_url": 64,
+    "metadata_failure": 69,
+    "connect_not_supported": 69,
+    "unavailable": 69,
+    "owner_token_refused": 77,
+    "not_connected": 78,
+    "credential_invalid": 78,
+    "credential_insecure": 78,
+    "credential_mismatch": 78,
+    "credential_expired": 78,
+    "config": 78,
+}
+EXIT_OF_STATUS: Mapping[int, int] = {401: 3, 403: 4, 404: 5, 409: 6, 410: 4, 429: 69}
+
+
+class CommandError(Exception):
+    """A command that cannot go on; `code` is a word of the exit-code table, or a server's own.
+
+    Shapes: `status` is that of the answer, where a server's code is passed on.
+    """
+
+    def __init__(
+        self, code: str, message: str, next_step: str = "", status: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.failure = Failure(code, message, next_step, status)
+
+
+def unknown_source(keys: Iterable[str]) -> CommandError:
+    """There is no source of the name given."""
+    return CommandError(
+        "usage",
+        "No source has this name.",
+        f"Choose one of {', '.join(keys)}; `pdpp sources` describes them.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is printed of an error."""
+
+    code: str
+    message: str
+    next_step: str = ""
+    status: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """By the code; a wire error that the table does not name, by its status."""
+        if self.code in EXIT_OF_CODE or self.status is None:
+            return EXIT_OF_CODE.get(self.code, 1)
+        return EXIT_OF_STATUS.get(self.status, 69 if self.status >= 500 else 64)
+
+
+def failure_of(error: Exception) -> Failure:
+    """What an error means to the person at the terminal."""
+    match error:
+        case CommandError():
+            return error.failure
+        case CredentialError():
+            return Failure(error.code, error.message, error.next_step)
+        case PersonalServerError():
+            return Failure(error.code, error.text, _next_step(error), error.status)
+        case cyclopts.CycloptsError():
+            return _misused(error)
+        case OSError() if error.errno in REASON_OF_ERRNO:
+            return failure_of(refusal_of(error))
+        case _:
+            return Failure(
+                "internal_error",
+                f"Something unexpected happened ({type(error).__name__} at {places_of(error)}).",
+                "Please report this line; it contains none of your data.",
+            )
+
+
+def _misused(error: cyclopts.CycloptsError) -> Failure:
+    """A command line that does not fit its command, whose help is named."""
+    command = " ".join(("pdpp", *(error.command_chain or ())))
+    sentence = _one_line(str(error))
+    lacking = error.argument if isinstance(error, cyclopts.MissingArgumentError) else None
+    if lacking is not None and lacking.index is not None:  # it has a place, and needs no name
+        sentence = f"{lacking.name.removeprefix('--').upper()} is missing."
+    return Failure("usage", sentence, f"See `{command} --help`.")
+
+
+def _next_step(error: PersonalServerError) -> str:
+    """The error's own next step, or what there is to choose from."""
+    step = error.members.get("next_step")
+    if isinstance(step, str):
+        return step
+    connections = error.members.get("available_connections")
+    if not isinstance(connections, list):
+        return ""
+    named = cast("list[dict[str, object]]", connections)
+    shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
+    return _one_line(f"Choose among {', '.join(shown)}.")
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+
+
+def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
+    """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
+    if as_json:
+        members = {"code": failure.code, "message": failure.message}
+        if failure.next_step:
+            members["next_step"] = failure.next_step
+        print(json.dumps({"error": members}, ensure_ascii=False), file=out)
+        return
+    print(f"pdpp: {failure.code}: {failure.message}", file=err)
+    if failure.next_step:
+        print(f"  {spelled(failure.next_step)}", file=err)

@@ -1,0 +1,36 @@
+"""What an import would store, counted without storing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from pdpp_kernel.source_declaration import SourceDeclaration
+from pdpp_kernel.source_item import Skipped
+from personal_server.collecting.imports import ImportTally, ReadableExport
+from personal_server.collecting.ingest import LineChecker, LineRefused
+
+
+def survey(
+    reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
+) -> ImportTally:
+    """Read and check everything, store nothing: what an import would bring."""
+    tally = ImportTally()
+    emitted_at = reading.captured_at.isoformat()
+    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
+    for item in reading.items():
+        show_place(item.position)
+        if isinstance(item, Skipped):
+            tally.skip(item)
+            continue
+        tally.of(item.stream).read += 1
+        tally.widen_span(item, declaration.streams[item.stream].consent_time_field)
+        try:
+            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
+            checkers[item.stream].check(line)
+        except LineRefused as refused:
+            tally.of(item.stream).rejected += 1
+            where = f"{item.stream}{refused.path or ''}"
+            tally.skip(Skipped(where, refused.code, refused.message, item.position))
+    return tally

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from pdpp_sources.common.hidden_html import HiddenElements, TextLook, is_folded
+
 _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "svg", "math"})
 _BLOCKS = """
-address article aside blockquote br dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6
-header hr li main nav ol p pre section table tr ul
+address article aside blockquote br dd details div dl dt fieldset figure footer form h1 h2 h3 h4 h5
+h6 header hr li main nav ol p pre section summary table tr ul
 """
 _BREAKS = frozenset(_BLOCKS.split())
 _BLANKS = re.compile(r"[ \t\r\f\v\xa0\u200b\u200c\u034f]+")
@@ -35,6 +38,9 @@ _ANY_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*)([^<>]*)(>?)")
 _OPENER = re.compile(r"<(?:!--|[a-zA-Z]+[^<>]*>?)")
 _ATTRIBUTE = re.compile(r"""\s[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""")
 _SWALLOWING = ("title", "textarea", "noscript", "template", "svg", "math")
+
+
+_Piece: TypeAlias = "str | tuple[LexborNode, TextLook]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,34 +104,45 @@ class _Page:
     def __init__(self, html: str) -> None:
         self.links: dict[str, None] = {}
         pieces: list[str] = []
-        root = LexborHTMLParser(html).body
-        stack: list[LexborNode | str] = [root] if root is not None else []
+        tree = LexborHTMLParser(html)
+        self._hidden = HiddenElements(tree)
+        root = tree.body
+        stack: list[_Piece] = [(root, TextLook())] if root is not None else []
         while stack:
-            node = stack.pop()
-            if isinstance(node, str):
-                pieces.append(node)
+            piece = stack.pop()
+            if isinstance(piece, str):
+                pieces.append(piece)
             else:
-                pieces.append(self._said(node, stack))
+                pieces.append(self._said(*piece, stack))
         self.text = "".join(pieces)
 
-    def _said(self, node: LexborNode, stack: list[LexborNode | str]) -> str:
+    def _said(self, node: LexborNode, around: TextLook, stack: list[_Piece]) -> str:
         """What an element says before its children, which are put on the stack."""
         tag = node.tag or ""
         if tag == "-text":
-            return _BLANKS.sub(" ", (node.text_content or "").replace("\n", " "))
+            return self._words(node.text_content or "", around, node)
         if tag in _SILENT or tag.startswith(("-", "!")):
             return ""
+        look = self._hidden.look(node, around)
+        if look is None:
+            return _END if _END in (node.text() or "") else ""
         if tag == "input":
             return _pressed(node)
-        if tag == "a" and len(self.links) < _MOST_LINKS:
+        if tag == "a" and len(self.links) < _MOST_LINKS and not look.is_hidden:
             self._keep_link(node)
         breaks = tag in _BREAKS
         if breaks:
             stack.append("" if tag == "br" else "\n")
         elif tag in ("td", "th"):
             stack.append(" ")
-        stack.extend(reversed(list(node.iter(include_text=True))))
+        stack.extend((child, look) for child in reversed(list(node.iter(include_text=True))))
         return "\n" if breaks else ""
+
+    def _words(self, text: str, look: TextLook, node: LexborNode) -> str:
+        """Text as it is shown; of what is hidden only that the document goes on behind it."""
+        if look.is_hidden or (node.parent is not None and is_folded(node)):
+            return _END if _END in text else ""
+        return _BLANKS.sub(" ", text.replace("\n", " "))
 
     def _keep_link(self, node: LexborNode) -> None:
         address = (node.attributes.get("href") or "").strip()

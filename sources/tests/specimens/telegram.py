@@ -39,6 +39,14 @@ ADA: list[Data] = [
         "forwarded_from": "Baker",
         "photo": "chats/chat_1/photos/loaf.jpg",
         "text": "Like this {one}?",
+        "reactions": [
+            {
+                "type": "emoji",
+                "count": 1,
+                "emoji": "❤",
+                "recent": [{"from": "Ada", "from_id": "user100", "date": "2024-01-13T21:08:00"}],
+            }
+        ],
     },
     {"id": 4, "type": "message", "date": "yesterday", "from": "Ada", "text": "no date"},
     {

@@ -44,7 +44,7 @@ from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
-from tests.postgresql import COPIED_SCHEMA, copied_database
+from tests.postgresql import empty_schema
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -284,11 +284,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
         return
     if request.param == "postgres":
         with (
-            copied_database() as url,
-            closing(PostgresDatabase(url, tmp_path, COPIED_SCHEMA)) as shared,
+            empty_schema() as (url, name),
+            closing(PostgresDatabase(url, tmp_path, name)) as shared,
         ):
             # where other processes find it
-            tmp_path.joinpath("schema").write_text(f"{url}\n{COPIED_SCHEMA}")
+            tmp_path.joinpath("schema").write_text(f"{url}\n{name}")
             yield SqlAuthorizationStore(shared, "own_1")
         return
     database = new_file(tmp_path / "pdpp.db")

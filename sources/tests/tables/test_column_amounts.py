@@ -30,6 +30,8 @@ from pdpp_sources.tables.column_amounts import (
         ("R$ 1.234,50", "1.234,5", 1234.5),
         ("199,00 kr", "1.234,5", 199),
         ("+12,50", "1.234,5", 12.5),
+        ("€(63.12)", "1,234.5", -63.12),
+        ("$+1500", "1,234.5", 1500),
     ],
 )
 def test_a_cell_is_a_number_in_one_way_of_writing_it(cell: str, form: str, value: float) -> None:
@@ -53,6 +55,8 @@ def test_the_currency_of_a_cell() -> None:
         ("1.5", "."),
         ("1.234", None),
         ("1,234", None),
+        ("0.125", "."),
+        ("0,125", ","),
         ("1.234,5", ","),
         ("1,234.50", "."),
         ("1.234.567", ","),

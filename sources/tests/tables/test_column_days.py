@@ -37,6 +37,9 @@ PARIS = ZoneInfo("Europe/Paris")
         ("2023년 1월 5일", "2023-01-05"),
         ("2023-Jan-05", "2023-01-05"),
         ("mar. 5 2023", "2023-03-05"),
+        ("21Jun2001", "2001-06-21"),
+        ("01 NOV 2021", "2021-11-01"),
+        ("2023 年 7 月 1 日", "2023-07-01"),
     ],
 )
 def test_a_day_that_says_itself_what_it_is(cell: str, day: str) -> None:

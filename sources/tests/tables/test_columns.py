@@ -122,6 +122,20 @@ def test_threes_behind_a_sign_are_decimals_where_the_other_columns_have_them() -
     assert typed("1.234", found["Sum"].spelling, UTC) == 1234
 
 
+def test_commas_begin_decimals_where_semicolons_part_the_cells() -> None:
+    survey = Survey(has_semicolons=True)
+    for cell in ("173,900", "1,250"):
+        survey.add({"Sum": cell})
+    (column,) = survey.columns()
+    assert typed("173,900", column.spelling, UTC) == 173.9
+    assert columns_of({"Sum": ["173,900"]})["Sum"].spelling == "1,234.5"
+
+
+def test_numbers_of_a_classification_keep_their_zeros() -> None:
+    column = columns_of({"Icd": ["007.1", "038.11", "250.00"]})["Icd"]
+    assert (column.kind, column.why) == ("string", "leading_zero")
+
+
 def test_amounts_of_several_currencies_stay_text() -> None:
     column = columns_of({"Price": ["5 EUR", "5 USD"]})["Price"]
     assert (column.kind, column.why) == ("string", "several_currencies")

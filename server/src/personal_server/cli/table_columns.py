@@ -26,6 +26,7 @@ WHY = {
     "undecided_days": "text: days, but nothing shows whether day or month comes first",
     "several_currencies": "text: amounts in several currencies",
     "point_as_others": "decimals are written as in the other columns",
+    "semicolons": "commas begin decimals, since semicolons part the cells",
     "yyyymmdd": "every number is a day (YYYYMMDD)",
     "yyyymmddhhmmss": "every number is an instant (YYYYMMDDHHMMSS)",
     "owner": "as you said",

@@ -16,10 +16,10 @@ _MONEY = rf"(?:(?:US|CA|AU|NZ|HK|R|A|C|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱
 _SIGN = "[-+\u2212]"
 _BLANKS = " \u00a0\u202f\u2009"
 _GROUPS = {
-    ",": r"\d{1,3}(?:,\d{3}){1,4}|\d{1,3}(?:,\d{2}){1,4},\d{3}",
-    ".": r"\d{1,3}(?:\.\d{3}){1,4}",
-    " ": rf"\d{{1,3}}(?:[{_BLANKS}]\d{{3}}){{1,4}}",
-    "'": r"\d{1,3}(?:['’]\d{3}){1,4}",
+    ",": r"[1-9]\d{0,2}(?:,\d{3}){1,4}|[1-9]\d?(?:,\d{2}){1,4},\d{3}",
+    ".": r"[1-9]\d{0,2}(?:\.\d{3}){1,4}",
+    " ": rf"[1-9]\d{{0,2}}(?:[{_BLANKS}]\d{{3}}){{1,4}}",
+    "'": r"[1-9]\d{0,2}(?:['’]\d{3}){1,4}",
 }
 
 
@@ -29,7 +29,7 @@ def _written(groups: str, point: str) -> re.Pattern[str]:
     money = rf"(?:{_MONEY}[{_BLANKS}]?)?"
     after = rf"(?:[{_BLANKS}]?{_MONEY})?"
     inner = rf"{money}(?:{_SIGN}[{_BLANKS}]?)?{money}(?:{digits})(?:-)?{after}"
-    return re.compile(rf"(?:{_SIGN}[{_BLANKS}]?)?(?:{inner})|\({money}(?:{digits}){after}\)")
+    return re.compile(rf"(?:{_SIGN}[{_BLANKS}]?)?(?:{inner})|{money}\({money}(?:{digits}){after}\)")
 
 
 AMOUNT_FORMS = {
@@ -40,7 +40,7 @@ AMOUNT_FORMS = {
 }
 POINTS = {form: form[-2] for form in AMOUNT_FORMS}
 # Digits in threes behind one sign, which may group them or begin their decimals.
-_THREES = re.compile(r"[^\d.,]*\d{1,3}([.,])\d{3}[^\d.,]*")
+_THREES = re.compile(r"[^\d.,]*[1-9]\d{0,2}([.,])\d{3}[^\d.,]*")
 _OF_MONEY = re.compile(_MONEY)
 
 

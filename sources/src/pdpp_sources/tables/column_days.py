@@ -97,6 +97,7 @@ _FORMS = tuple(
         rf"(?P<y>\d{{4}})\s?[年년]\s?(?P<m>\d{{1,2}})\s?[月월]\s?(?P<d>\d{{1,2}})\s?[日일]{_THEN}",
         rf"(?P<d>\d{{1,2}}){_ORDINAL}(?:\s+(?:de\s+|of\s+)?|\s?[-/]\s?)(?P<word>{_WORD})\.?"
         rf"(?:,?\s+(?:de\s+|del\s+)?|\s?[-/]\s?)(?:{_YEAR}|'?(?P<short>\d{{2}})){_THEN}",
+        r"(?P<d>\d{1,2})(?P<word>[^\W\d_]{3})(?P<y>\d{4})",
         rf"(?P<word>{_WORD})\.?\s+(?P<d>\d{{1,2}}){_ORDINAL},?\s+{_YEAR}{_THEN}",
         rf"(?P<word>{_WORD})\.?\s+(?P<d>\d{{1,2}})\s+{_CLOCK}\s+(?P<y>\d{{4}})",
         rf"(?P<y>\d{{4}})[\s/-](?P<word>{_WORD})[\s/-](?P<d>\d{{1,2}}){_THEN}",

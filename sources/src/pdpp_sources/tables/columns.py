@@ -106,6 +106,7 @@ _EXAMPLE_CHARS = 40
 _CHECKED_CELLS = 5  # as many digits as these check themselves by chance once in 100,000 columns
 _TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
 _SIGNED = re.compile(r"-\d")
+_PADDED = re.compile(r"\s*0\d+\.\d+\s*")  # of a classification: 007.1 is another than 7.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,11 @@ class TableColumn:
 class Survey:
     """Values of a table, column by column."""
 
-    def __init__(self, instants: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self, instants: AbstractSet[str] = frozenset(), *, has_semicolons: bool = False
+    ) -> None:
         """`instants` are columns whose numbers are instants, since the owner says so."""
+        self._has_semicolons = has_semicolons
         self._columns: dict[str, _Statistics] = {}
         self._instants = instants
         self._rows = 0
@@ -207,7 +211,7 @@ class Survey:
         fields: Mapping[str, str],
     ) -> dict[str, tuple[str, str]]:
         """The spelling of each column, and why where that is no matter of course."""
-        hints = _Hints(self._columns.values())
+        hints = _Hints(self._columns.values(), has_semicolons=self._has_semicolons)
         judged: dict[str, tuple[str, str]] = {}
         for name, column in self._columns.items():
             kind = kinds.get(name) or kinds.get(fields[name])
@@ -224,7 +228,8 @@ class Survey:
 class _Hints:
     """What columns that are sure say of those that are not: a file is written in one manner."""
 
-    def __init__(self, columns: Iterable[_Statistics]) -> None:
+    def __init__(self, columns: Iterable[_Statistics], *, has_semicolons: bool) -> None:
+        self.has_semicolons = has_semicolons
         self.day_first: bool | None = None
         self.point: str | None = None
         firsts: set[bool] = set()
@@ -262,6 +267,7 @@ class _Statistics:
     examples: list[str] = field(default_factory=list[str])
     shown: str = ""  # why digits are a code, by the first cell that shows it
     is_signed: bool = False
+    is_padded: bool = False
     checked: int = 0
     currencies: set[str] = field(default_factory=set[str])
     points: set[str] = field(default_factory=set[str])
@@ -309,6 +315,7 @@ class _Statistics:
             self.shown = self.shown or shown_by(value) or ""
             self.checked += is_checked(unguarded(value.strip()))
         elif self.values & POINTS.keys():
+            self.is_padded |= _PADDED.fullmatch(value) is not None
             self.is_signed |= _SIGNED.search(value) is not None
             if len(self.points) < 2 and (point := says_point(value)):
                 self.points.add(point)
@@ -373,6 +380,8 @@ class _Statistics:
                     )
                 )
         spelling = agreed(shared)
+        if SPELLINGS[spelling] == "number" and self.is_padded:
+            return "string", "leading_zero"
         if spelling in AMOUNT_FORMS and len(self.currencies) > 1:
             return "string", "several_currencies"
         if spelling in POINTS or spelling == "number":
@@ -383,8 +392,11 @@ class _Statistics:
 
     def _by_point(self, spelling: str, shared: set[str], hints: _Hints) -> tuple[str, str]:
         """A column of numbers whose signs may group digits or begin decimals: as others have it."""
-        if self.points or hints.point is None or "integer" in shared:
+        if self.points or "integer" in shared:
             return spelling, ""
+        if hints.point is None:  # cells stand apart by semicolons where commas begin decimals
+            has_commas = spelling == "1,234.5" and "1.234,5" in shared and hints.has_semicolons
+            return ("1.234,5", "semicolons") if has_commas else (spelling, "")
         turned = next((f for f in POINTS if f in shared and POINTS[f] == hints.point), "")
         if not turned or POINTS.get(spelling, ".") == hints.point:
             return spelling, ""

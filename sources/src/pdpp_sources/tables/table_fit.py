@@ -259,7 +259,11 @@ class _Lists:
 def _fit(series: Series, guidance: Guidance) -> TableFit:
     """Read tables once and give their columns their roles. Raises: BadRecord."""
     known = guidance.columns_of(series.stream)
-    survey = Survey(frozenset(name for name, kind in guidance.kinds.items() if kind == "instant"))
+    form = series.first.form
+    survey = Survey(
+        frozenset(name for name, kind in guidance.kinds.items() if kind == "instant"),
+        has_semicolons=form is not None and form.delimiter == ";",
+    )
     lists = _Lists(known)
     for table in series.tables:
         with suppress(BadRecord):  # what follows is too costly; it is reported where it is read

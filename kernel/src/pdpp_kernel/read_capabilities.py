@@ -7,20 +7,19 @@ Source: docs/contract/resource-server.md 5.1; docs/decisions.md C31.
 
 from enum import StrEnum
 
-from pdpp_kernel.operators import FILTER_CAPABILITIES
-
 
 class ReadCapability(StrEnum):
-    """One word of `pdpp_read_capabilities`; each filter operator that not all servers take has one.
+    """One word of `pdpp_read_capabilities`.
 
-    Nobody names those but by `Operator.capability`.
+    Each filter operator that not all servers take has one, which its row in `operators` names.
     """
 
-    _ignore_ = "_word"
-
     PAGE_SIZE = "page_size"
-    for _word in FILTER_CAPABILITIES:
-        vars()[_word.upper()] = _word
+    FILTER_IN = "filter_in"
+    FILTER_NE = "filter_ne"
+    FILTER_CONTAINS = "filter_contains"
+    FILTER_STARTS_WITH = "filter_starts_with"
+    FILTER_EXISTS = "filter_exists"
     TIMELINE = "timeline"
     TIMES = "times"
     SEARCH_SORT = "search_sort"

@@ -1,6 +1,6 @@
-"""Records for people: which columns a table has, how values read, what a view's link is.  Pure.
+"""What of a stream its owner looks at, as a link says it: filters, days, order.  Pure.
 
-Rule: everything here comes from disclosed records; a value is cut and cleaned before it is shown.
+Rule: a view names only what may be read (`check_view`); how values read is in `record_values`.
 Source: docs/contract/authorization-server.md 13.5.
 """
 

@@ -1,9 +1,9 @@
 """Where the reader of this process stands, and the places that it must not try again.
 
 Files come from strangers, so they are read in a process of its own (`sources/reader_process.py`),
-which is ended when one entry takes too long or too much. What it was at then is its bookmark; the
-next process is told, reports that place as too costly, and reads on behind it. Where nobody
-watches, nothing is noted.
+which is ended when one entry takes too long or too much. What it was at then is where the next
+process resumes: that one is told, reports the entry as too costly, and reads on behind it.
+Where nobody watches, nothing is noted.
 """
 
 from __future__ import annotations

@@ -168,3 +168,18 @@ def test_memory_holds_a_row_and_not_the_file(tmp_path: Path) -> None:
         assert export.total_bytes > 7_000_000
     assert read_rows == 1500
     assert peak < 5_000_000
+
+
+def test_lists_two_objects_within_a_member_are_tables(tmp_path: Path) -> None:
+    """As TikTok's export holds them."""
+    watched = [{"Date": "2024-01-05 10:11:12", "Link": "https://t.example/1"}] * 2
+    liked = [{"Date": "2024-01-06 10:11:12", "Link": "https://t.example/2"}]
+    activity = {
+        "Video Browsing History": {"VideoList": watched},
+        "Like List": {"ItemFavoriteList": liked},
+    }
+    whole = {"Activity": activity, "Profile": {"Profile Information": {"userName": "a"}}}
+    (tmp_path / "user_data_tiktok.json").write_text(json.dumps(whole))
+    items = read_path(tmp_path)
+    assert len(records_of(items, "videolist")) == 2
+    assert len(records_of(items, "itemfavoritelist")) == 1

@@ -89,7 +89,7 @@ def _element(cut: RawElement, member: ExportMember) -> Element | Skipped:
 
 
 def json_lists(member: ExportMember) -> Iterator[Element | Skipped]:
-    """The objects of the outermost array, or of every array of an outer object or one below it.
+    """The objects of the outermost array, or of each at most two objects within an outer one.
 
     Shapes: `key` of an element is the name of its array, empty for the outermost.
     """
@@ -390,7 +390,7 @@ class _Cutter:
     def _enter(self, at: int) -> None:
         depth = len(self._open)
         if self._keys is None:
-            named = depth in (2, 3) and self._open[:-1].count(b"{") == depth - 1
+            named = depth in (2, 3, 4) and self._open[:-1].count(b"{") == depth - 1
         else:
             named = (self._deep or depth == 2) and self._last in self._keys
         if not self._within and (named or (depth == 1 and self._takes_outermost)):

@@ -1,7 +1,7 @@
 """The rows of a file of JSON, in whichever form it holds its objects.
 
-A list of objects is a table: the whole file, a member of its object, or one level further in.
-Objects that follow each other, on lines or not, are one table. Features of GeoJSON are places.
+A list of objects is a table: the whole file, a member of its object, or at most two levels further
+in. Objects that follow each other, on lines or not, are one table. Features of GeoJSON are places.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ async def test_the_doctor_finds_nothing_wrong_with_a_running_server(
     out = await everything_of(process)
     found = {one["check"]: one["state"] for one in json.loads(out)}
     assert {name for name, state in found.items() if state == "wrong"} == set()
-    assert found["MCP tools/list"] == found["Refresh"] == found["Revoked token"] == "good"
+    assert found["MCP tools/list"] == found["Token refresh"] == found["Revoked token"] == "good"
     assert process.returncode == 0
 
 

@@ -245,7 +245,7 @@ def _upload(site: Site) -> str:
     uploads.append(cut.upload_id, cut.about.name, 0, bytes(1_500_000))
     held = uploads.begin("Takeout.mbox", 1_000, "whole")
     uploads.append(held.upload_id, held.about.name, 0, bytes(1_000))
-    said = "It may belong to the account Home mailbox, or to a new one."
+    said = "The records may belong to the account Home mailbox, or to a new account."
     error = {"code": "ambiguous_connection", "message": said, "next_step": "Say which."}
     report = uploads.folder / held.upload_id / "report.json"
     report.write_text(json.dumps({"error": error}))

@@ -93,16 +93,16 @@ def test_a_sound_directory_has_a_line_for_each_thing_that_was_checked(
     code, found = doctor(capsys)
     assert (code, wrong(found)) == (0, [])
     named = {name: said for name, _, said in found}
-    assert named.keys() == {"Database", NOTES_NAME, FILES_NAME, "Change feed", "Blobs"}
-    assert (named[NOTES_NAME], named[FILES_NAME]) == ("300 records", "1 records")
+    assert named.keys() == {"Database", NOTES_NAME, FILES_NAME, "Change feed", "Files of records"}
+    assert (named[NOTES_NAME], named[FILES_NAME]) == ("300 records", "1 record")
 
 
 @pytest.mark.parametrize(
     ("kind", "part"),
     [
-        ("h", "the texts of records"),
-        ("d", "what each day holds"),
-        ("g", "what each group holds"),
+        ("h", "the table of texts"),
+        ("d", "the counts per day"),
+        ("g", "the counts per group"),
     ],
 )
 def test_a_page_with_flipped_bytes_is_found_and_its_table_named(
@@ -166,7 +166,7 @@ def test_a_damaged_text_is_told_and_nothing_is_repaired_from_it(
     for words in ((), ("--repair",)):
         code, found = doctor(capsys, *words)
         assert code == 69
-        assert wrong(found) == [(NOTES_NAME, "1 records are damaged, and never shown: n5")]
+        assert wrong(found) == [(NOTES_NAME, "1 record damaged, and never shown: n5")]
     assert tables(file) == number
 
 
@@ -177,7 +177,7 @@ def test_letters_that_changed_are_named_and_healed_by_a_write(
     run(file, "UPDATE h# SET data = replace(data, 'rain', 'gold') WHERE id = PLACE", PLACE=place)
     code, found = doctor(capsys)
     assert code == 69
-    assert wrong(found) == [(NOTES_NAME, "1 records are damaged, and never shown: n5")]
+    assert wrong(found) == [(NOTES_NAME, "1 record damaged, and never shown: n5")]
     with open_stores(settings, serving=False) as stores:
         write(stores.records, "cin_a", [note("n5", title="Ünique 5", body="rain")])
     assert doctor(capsys)[0] == 0
@@ -195,8 +195,8 @@ def test_a_record_under_another_key_and_changes_the_feed_lacks_are_named(
     code, found = doctor(capsys)
     assert code == 69
     assert wrong(found) == [
-        (NOTES_NAME, "1 records stand under another's key: foreign"),
-        (NOTES_NAME, "2 records have a change that the change feed lacks: n6, foreign"),
+        (NOTES_NAME, "1 record stored under the key of another record: foreign"),
+        (NOTES_NAME, "2 records with a change that is missing from the change feed: n6, foreign"),
     ]
 
 
@@ -214,7 +214,7 @@ def test_a_feed_behind_or_beyond_the_store_is_found(
         " written_at, prev, next, was_held FROM changes WHERE key = 'n8'",
         other,
     )
-    assert wrong(doctor(capsys)[1]) == [("Change feed", "1 changes are out of order")]
+    assert wrong(doctor(capsys)[1]) == [("Change feed", "1 change in the wrong order")]
 
 
 def test_missing_changed_and_stray_blobs_are_named(
@@ -226,11 +226,13 @@ def test_missing_changed_and_stray_blobs_are_named(
     code, found = doctor(capsys)
     assert code == 69
     assert wrong(found) == [
-        ("Blobs", f"{blob_id} has other bytes than were stored, of notes (cin_a)")
+        ("Files of records", f"{blob_id} has other content than was stored, of notes (cin_a)")
     ]
     path.rename(path.with_name("0" * 64))
     code, found = doctor(capsys, "--repair")
-    assert wrong(found) == [("Blobs", f"{blob_id} is missing, of notes (cin_a)")]
+    assert wrong(found) == [
+        ("Files of records", f"{blob_id} is missing from the blob directory, of notes (cin_a)")
+    ]
     assert path.with_name("0" * 64).exists(), "what is young may belong to an upload"
 
 
@@ -242,7 +244,7 @@ def test_old_files_that_nothing_refers_to_are_told_and_swept(
     stray.write_bytes(b"of an upload that was interrupted")
     os.utime(stray, (0, 0))
     code, found = doctor(capsys)
-    assert (code, found[-1][:2]) == (0, ("Blob files", "hint"))
+    assert (code, found[-1][:2]) == (0, ("Stored files", "hint"))
     assert doctor(capsys, "--repair")[0] == 0
     assert not stray.exists()
 

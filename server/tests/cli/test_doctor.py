@@ -85,7 +85,7 @@ def test_a_sound_server_has_nothing_wrong_for_any_host(desk: OwnerDesk) -> None:
 
 def test_with_access_it_tries_tools_refresh_and_revocation(desk: OwnerDesk) -> None:
     found = findings(desk, "--authorize", "--no-browser", code=0)
-    for check in ("MCP initialize", "MCP tools/list", "Refresh", "Revoked token"):
+    for check in ("MCP initialize", "MCP tools/list", "Token refresh", "Revoked token"):
         assert found[check]["state"] == "good"
     assert desk.provider.forms("/oauth/token")
     assert "pdpp_" not in desk.out + desk.err
@@ -95,20 +95,20 @@ def test_each_finding_is_one_line_with_what_mends_it(desk: OwnerDesk) -> None:
     desk.provider.changes = {SERVER: (404, {})}
     assert desk.run("doctor", ORIGIN, "--no-authorize") == 69
     lines = desk.out.splitlines()
-    (place,) = [number for number, line in enumerate(lines) if line.startswith("✗ Metadata:")]
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("✗ OAuth metadata:")]
     assert lines[place + 1].startswith("    Check")
 
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"/healthz": (502, {})}, "Reachable", "502"),
-    ({"/mcp": (421, {})}, "Challenge", "PDPP_PUBLIC_URL"),
-    ({"/mcp": (421, {"error": {"reason": "port_missing"}})}, "Challenge", "$http_host"),
-    ({"/mcp": (421, {"error": {"reason": []}})}, "Challenge", "PDPP_PUBLIC_URL"),
-    ({"/v1/ingest/doctor": (413, {})}, "Large bodies", "client_max_body_size"),
-    ({"/mcp": (200, {})}, "Challenge (POST /mcp without token)", "200"),
-    ({f"{RESOURCE}/mcp": (404, {})}, "Metadata of /mcp", "404"),
-    ({"/.well-known/openid-configuration": (200, {})}, "Metadata of OpenID", "openid"),
-    ({RESOURCE: (200, {"resource": "https://other.example"})}, "Metadata", "another one"),
+    ({"/mcp": (421, {})}, "Sign-in challenge", "PDPP_PUBLIC_URL"),
+    ({"/mcp": (421, {"error": {"reason": "port_missing"}})}, "Sign-in challenge", "$http_host"),
+    ({"/mcp": (421, {"error": {"reason": []}})}, "Sign-in challenge", "PDPP_PUBLIC_URL"),
+    ({"/v1/ingest/doctor": (413, {})}, "Large requests", "client_max_body_size"),
+    ({"/mcp": (200, {})}, "Sign-in challenge (POST /mcp without token)", "200"),
+    ({f"{RESOURCE}/mcp": (404, {})}, "OAuth metadata of /mcp", "404"),
+    ({"/.well-known/openid-configuration": (200, {})}, "OpenID metadata", "openid"),
+    ({RESOURCE: (200, {"resource": "https://other.example"})}, "OAuth metadata", "another one"),
     ({"/oauth/register": (500, {})}, "Cursor", "500"),
     ({"/oauth/authorize": (400, {})}, "Cursor", "400"),
 ]

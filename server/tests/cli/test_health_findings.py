@@ -54,7 +54,7 @@ def test_it_names_the_faults_that_health_names(desk: OwnerDesk, status: int, sai
 def test_it_tells_of_work_that_is_under_way(desk: OwnerDesk) -> None:
     said = {"status": "ok", "progress": {"rebuilding": 42}}
     desk.provider.changes = {"/healthz": (200, said)}
-    found = asked(desk, code=0)["Under way: rebuilding"]
+    found = asked(desk, code=0)["In progress: rebuilding"]
     assert found["state"] == "good"
     assert "42" in found["said"].split()
 

@@ -28,9 +28,9 @@ from personal_server.cli.security import (
 )
 from personal_server.settings import Settings
 
-OWNER, MODES = "Owner of the data directory", "Modes of the data directory"
-ENCRYPTION, VERSIONS = "Encryption at rest", "Known weaknesses of packages"
-UNUSED, ENDLESS = "Approved apps that never connected", "Access without end"
+OWNER, MODES = "Owner of the data directory", "File modes of the data directory"
+ENCRYPTION, VERSIONS = "Encryption at rest", "Known weaknesses of installed packages"
+UNUSED, ENDLESS = "Approved apps that never connected", "Access without an end date"
 PUBLIC = {"public_url": "https://me.example"}
 
 
@@ -96,9 +96,9 @@ def test_a_directory_that_others_may_enter_is_wrong(site: Site) -> None:
         ("ext4 /dev/mapper/data\n", "crypt\npart\ndisk\n", "good", "dm-crypt"),
         ("btrfs /dev/mapper/root[/@home]\n", "crypt\ndisk\n", "good", "dm-crypt"),
         ("fuse.gocryptfs /home/me/locked\n", "", "good", "gocryptfs"),
-        ("ext4 /dev/sda2\n", "part\ndisk\n", "hint", "none found"),
-        ("zfs tank/home\n", "", "hint", "cannot tell"),
-        ("", "", "hint", "cannot tell"),
+        ("ext4 /dev/sda2\n", "part\ndisk\n", "hint", "no encryption found"),
+        ("zfs tank/home\n", "", "hint", "cannot be checked here"),
+        ("", "", "hint", "cannot be checked here"),
     ],
 )
 def test_encryption_is_found_where_it_shows(

@@ -40,14 +40,16 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
         if json:
             print_json({"client_id": made.caller_id, "client_secret": made.secret})
             return
-        words().print("Copy these now; the secret is not shown again.")
+        words().print("Copy the id and the secret now; the secret is not shown again.")
         console().print(f"{made.caller_id}\n{made.secret}", soft_wrap=True)
 
     @app.command(name="write-config")
     def write_config() -> None:
         """Write a new config.toml for the database in PDPP_DATA_DIR, if it is missing."""
         write_lost_configuration(settings_or_exit())
-        words().print("Written. Add clients that you had configured by hand again.")
+        words().print(
+            "config.toml is written. Add again the clients that you had configured by hand."
+        )
 
     @app.command(name="accept-clock")
     def accept() -> None:
@@ -55,7 +57,9 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
         with open_stores(settings_or_exit(), serving=False) as stores:
             doubted = accept_clock(stores.upkeep, stores.clock())
         words().print(
-            "Accepted." if doubted else "Nothing to confirm: the server saw no jump of the clock."
+            "The server accepts the clock again."
+            if doubted
+            else "Nothing to confirm: the server saw no jump of the clock."
         )
 
     return app

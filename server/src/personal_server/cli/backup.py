@@ -46,7 +46,7 @@ def _is_duration(kind: object, text: str | None) -> None:
         raise ValueError("a duration from 1h to a year is needed, such as 12h, 1d or 1w.")
 
 
-backup = cyclopts.App(name="backup", help="Back everything up into one file, now or by schedule.")
+backup = cyclopts.App(name="backup", help="Back up all data into one file, now or on a schedule.")
 
 
 @backup.default
@@ -76,7 +76,9 @@ def make(
     """
     settings = settings_or_exit()
     if every is None and keep is not None:
-        raise CommandError("usage", "--keep works only with --every.", "See `pdpp backup --help`.")
+        raise CommandError(
+            "usage", "--keep works only together with --every.", "See `pdpp backup --help`."
+        )
     with open_stores(settings, serving=False) as stores:
         if every is None:
             manifest = make_backup(stores, settings, BackupOrder(file, recipient))
@@ -125,7 +127,7 @@ def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -
     json
         Print JSON.
     """
-    _tell(verify_backup(file, identity), f"{file} is complete:", as_json=json)
+    _tell(verify_backup(file, identity), f"The backup {file} is complete:", as_json=json)
 
 
 @backup.command(name="list")
@@ -138,8 +140,10 @@ def list_() -> None:
     ]
     console().print(table(("made", "bytes", "state", "file"), lines))
     proven = "never" if proof is None else minute(proof.proven_at_ns)
-    skipped = f" (last try skipped: {proof.skipped})" if proof and proof.skipped else ""
-    words().print(plain(f"Last proven restore: {proven}{skipped}"))
+    skipped = (
+        f" (the last test restore was skipped: {proof.skipped})" if proof and proof.skipped else ""
+    )
+    words().print(plain(f"Last successful test restore: {proven}{skipped}"))
 
 
 def restore(
@@ -178,17 +182,23 @@ def restore(
         say(f"{counted(found.erased, 'erasure')} since the backup repeated.")
     else:
         say(
-            f"No list of erasures found: what you erased or ended after {found.manifest.made_at} is"
-            " back. Erase or end it again. Or, if you still have the erasures.jsonl of your old"
-            " data, restore again with --erasures FILE."
+            "No list of erasures found, so the records that you erased after "
+            f"{found.manifest.made_at}, and the access that you ended after then, "
+            "are back. Erase the records and end the access again. Or, if you "
+            "still have the file erasures.jsonl of your old data, restore again "
+            "with --erasures FILE."
         )
     paused = f" {counted(found.waiting, 'grant')} paused." if found.waiting else ""
     here = f"PDPP_DATA_DIR={shlex.quote(str(settings.data_dir))}"
-    say(f"Restored. Reconnect your apps.{paused} From now on, set this for every command:")
+    say(
+        f"The restore is complete. Reconnect your apps.{paused} From now on, set this "
+        "variable for every command:"
+    )
     say(plain(f"  export {here}"), soft_wrap=True)
     say(
-        "List the grants with `pdpp grant list`, end those that you had ended since, resume the"
-        " others with `pdpp grant resume --all`, and start with `pdpp serve`."
+        "List the grants with `pdpp grant list`. End those that you had ended "
+        "after the backup, resume the others with `pdpp grant resume --all`, and "
+        "start the server with `pdpp serve`."
     )
 
 
@@ -222,15 +232,15 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
         sealed = "" if schedule.recipient is None else f", encrypted for {schedule.recipient}"
         is_due = due_ns is not None and due_ns <= stores.clock()
         facts = {
-            "every": f"{schedule.every_hours} h, while the server runs",
+            "every": f"every {schedule.every_hours} h, while the server runs",
             "into": f"{schedule.folder}{sealed}",
             "keep": f"the newest {schedule.keep}; {len(rows)} so far",
             "last": _minute(made_at_ns),
-            "next": "within a minute, once the server runs" if is_due else _minute(due_ns),
+            "next": "within a minute after the server starts" if is_due else _minute(due_ns),
         }
         print_facts(facts.items(), console())
-    why = f" (last try skipped: {skipped}, see /healthz)" if skipped else ""
-    words().print(plain(f"Last proven restore: {_minute(proven_ns)}{why}"))
+    why = f" (the last test restore was skipped: {skipped}, see /healthz)" if skipped else ""
+    words().print(plain(f"Last successful test restore: {_minute(proven_ns)}{why}"))
 
 
 def _minute(at_ns: int | None) -> str:
@@ -242,7 +252,7 @@ def _instant(at_ns: int | None) -> str | None:
 
 
 def _there(path: str) -> str:
-    return "kept" if Path(path).exists() else "moved or removed"
+    return "kept" if Path(path).exists() else "backup file moved or removed"
 
 
 def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
@@ -256,4 +266,4 @@ def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
     )
     console().print(plain(f"{what} {counts}, as of {manifest.made_at}."))
     if manifest.damaged:
-        words().print(f"{counted(len(manifest.damaged), 'file')} damaged: the bytes changed.")
+        words().print(f"{counted(len(manifest.damaged), 'file')} damaged: the content has changed.")

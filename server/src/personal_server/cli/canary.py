@@ -28,7 +28,7 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp canary`."""
     app = cyclopts.App(
         name="canary",
-        help="Add bait records: fake records that alert you when an app reads one.",
+        help="Manage bait records: fake records that alert you when an app reads one.",
     )
 
     @app.command
@@ -51,7 +51,7 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
         if json:
             print_json({"connection_id": place.connection_id, "stream": stream, "key": place.key})
         else:
-            words().print(f"Added to {stream} of {place.connection_id}, with the key")
+            words().print(f"Added a bait record to {stream} of {place.connection_id}, with the key")
             console().print(place.key, soft_wrap=True, markup=False)
 
     @app.command(name="list")
@@ -93,7 +93,7 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
                 store.reads.store.delete_record(
                     row.connection_id, row.stream, row.key, store.clock()
                 )
-        words().print("Removed.")
+        words().print("The bait record was removed.")
 
     return app
 

@@ -122,10 +122,8 @@ def _named(store: OwnerStore, name: str) -> Connection:
         )
         raise CommandError(
             "usage",
-            "Several connections have that name."
-            if found
-            else "No connection has this id or name.",
-            f"Give one of these ids: {known or 'none yet; `pdpp import` makes one'}.",
+            "Several accounts have that name." if found else "No account has this id or name.",
+            f"Give one of these ids: {known or 'none yet; `pdpp import` creates one'}.",
         )
     return found[0]
 

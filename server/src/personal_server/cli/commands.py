@@ -11,11 +11,11 @@ from pdpp_mcp_server.commands.main import Commands
 COMMANDS: Commands = {
     "import": (
         "personal_server.cli.import_command:import_exports",
-        "Import exports: files, folders or archives as they were downloaded, or your own export.",
+        "Import exports: files, folders or archives as you downloaded them, or your own export.",
     ),
     "sources": (
         "personal_server.cli.sources:sources",
-        "List what can be imported, how to get each export, and what it holds.",
+        "List what can be imported, how to get each export, and what each export contains.",
     ),
     "receipts": (
         "personal_server.cli.receipts:receipts",
@@ -23,7 +23,10 @@ COMMANDS: Commands = {
     ),
     "serve": (
         "personal_server.cli.serve:serve",
-        "Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.",
+        (
+            "Start the server at PDPP_BIND. It runs until Ctrl-C or a signal (SIGTERM, "
+            "SIGHUP) stops it."
+        ),
     ),
     "status": (
         "personal_server.cli.server_status:status",
@@ -35,11 +38,11 @@ COMMANDS: Commands = {
     ),
     "grant": (
         "personal_server.cli.grant:grant",
-        "Grant an app access to some of your records, and end it.",
+        "Give apps access to some of your records, and end access.",
     ),
     "disclosures": (
         "personal_server.cli.disclosures:disclosures",
-        "Show what was read from your records, newest first.",
+        "Show what apps read from your records, newest first.",
     ),
     "verify": (
         "personal_server.cli.verify:verify",
@@ -54,7 +57,7 @@ machine; with --against it later proves that nobody rewrote the whole log.""",
     ),
     "backup": (
         "personal_server.cli.backup:backup",
-        "Back everything up into one file, while the server runs, or by schedule.",
+        "Back up all data into one file, while the server runs, or on a schedule.",
     ),
     "restore": (
         "personal_server.cli.backup:restore",
@@ -71,9 +74,12 @@ and run it again. The old copy stays as it is; archive or delete it afterwards."
     ),
     "records": (
         "personal_server.cli.own_records:records",
-        "List your streams, or the records of one, newest first.",
+        "List your kinds of records (streams), or the records of one, newest first.",
     ),
-    "search": ("personal_server.cli.own_records:search", "Find your records that contain words."),
+    "search": (
+        "personal_server.cli.own_records:search",
+        "Find your records that contain certain words.",
+    ),
     "show": (
         "personal_server.cli.own_records:show",
         "Show one of your records in full.",
@@ -85,7 +91,7 @@ and run it again. The old copy stays as it is; archive or delete it afterwards."
     "owner": ("personal_server.cli.owner:owner", "Sign in as the owner of this server."),
     "canary": (
         "personal_server.cli.canary:canary",
-        "Add bait records: fake records that alert you when an app reads one.",
+        "Manage bait records: fake records that alert you when an app reads one.",
     ),
     "subscription": (
         "personal_server.cli.subscription:subscription",
@@ -113,8 +119,11 @@ PDPP_CHANGES_SINCE (a bookmark of the change feed), but never a record.""",
     "admin": ("personal_server.cli.admin:admin", "Set up companion services."),
     "doctor": (
         "personal_server.cli.doctor:doctor",
-        """Check that hosts can connect to a server, or that the data on this machine is sound.
-
-Without options it lists what needs attention on this machine's server.""",
+        (
+            "Check that MCP hosts can connect to a server, or that the data on this "
+            "machine is sound.\n"
+            "\n"
+            "Without options, this lists what needs attention on this machine's server."
+        ),
     ),
 }

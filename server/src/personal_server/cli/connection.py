@@ -100,9 +100,11 @@ class Move:
 
 ACTIONS = {
     "pause": Move("pause", "Stop imports into an account; apps can still read it.", "paused"),
-    "resume": Move("resume", "Allow imports into an account again.", "active again"),
+    "resume": Move("resume", "Allow imports into an account again.", "imports allowed again"),
     "revoke": Move("close", "Block all apps from an account; your records stay.", "closed"),
-    "reactivate": Move("reopen", "Undo close: apps with access can read it again.", "open again"),
+    "reactivate": Move(
+        "reopen", "Undo `close`: apps with access can read the account again.", "open to apps again"
+    ),
 }
 
 
@@ -124,7 +126,7 @@ def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
 
 
 MERGES = "This moves all records of {one} into {other} and erases {one}. Continue?"
-PARTS = "This removes from {one} every record that {other} has, too. Continue?"
+PARTS = "This removes from {one} every record that {other} also has. Continue?"
 
 
 def _two(
@@ -223,7 +225,7 @@ def _agree(question: str, *, yes: bool) -> None:
         raise CommandError(
             "usage",
             "Not running in a terminal, so I cannot ask.",
-            "Add --yes to do it without a question.",
+            "Add --yes to confirm without a question.",
         )
     words().print(f"{plain(question).plain} [y/N]", markup=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
@@ -232,7 +234,7 @@ def _agree(question: str, *, yes: bool) -> None:
 
 def _tell_kept(kept: Sequence[str]) -> None:
     if kept:
-        words().print(plain(f"These backups still contain it: {', '.join(kept)}."))
+        words().print(plain(f"These backups still contain the erased records: {', '.join(kept)}."))
 
 
 def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:

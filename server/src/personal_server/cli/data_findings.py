@@ -20,21 +20,25 @@ from personal_server.storage.sql.care.faults import BlobFault, DamagedTable, Fau
 from personal_server.upkeep.rebuilds import percent_done
 
 RESTORE = (
-    "Keep the data directory as it is, and restore a backup into an empty one (docs/backup.md)."
+    "Keep the data directory as it is, and restore a backup into an empty "
+    "directory (docs/backup.md)."
 )
 REIMPORT = (
-    "Import its source again, which writes them anew; else restore a backup (docs/backup.md)."
+    "Import the source again to replace the damaged records; or restore a backup (docs/backup.md)."
 )
-REPAIR = "pdpp doctor --data --repair makes it anew from the records."
-SWEEP = "pdpp doctor --data --repair removes them; a running server does so by itself."
+REPAIR = "pdpp doctor --data --repair rebuilds this from the records."
+SWEEP = (
+    "pdpp doctor --data --repair removes these files; a running server also removes "
+    "them automatically."
+)
 PARTS = {
-    "": "its list of tables",
-    "r": "the lines of records",
-    "h": "the texts of records",
+    "": "the database's list of tables",
+    "r": "the table of records",
+    "h": "the table of texts",
     "w": "the word index",
     "f": "an older word index",
-    "d": "what each day holds",
-    "g": "what each group holds",
+    "d": "the counts per day",
+    "g": "the counts per group",
 }
 
 
@@ -44,15 +48,15 @@ def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
         raise CommandError(
             "not_found",
             "There is no database in this data directory.",
-            "Name the right one with PDPP_DATA_DIR.",
+            "Set PDPP_DATA_DIR to the right directory.",
         )
-    words().print("Reading every page of the database …")
+    words().print("Checking every page of the database …")
     damaged = [table for table in damage_of(settings) if not table.is_index]
     for table in damaged:
         yield wrong("Database", f"damaged pages in {_part(table)}", RESTORE)
     if damaged:
         return
-    yield good("Database", "every page and index is sound")
+    yield good("Database", "every page and index of the database is sound")
     with open_stores(settings, serving=False) as stores:
         yield from _streams(stores, repair=repair)
         yield from _rebuilds(stores)
@@ -76,64 +80,73 @@ def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
         check = partial(stores.integrity.stream, *place, primary_key, _tell(f"records of {name}"))
         found = check()
         if repair and found.can_be_made_anew:
-            words().print(f"Making anew what is made from the records of {name} …")
+            words().print(f"Rebuilding the indexes of {name} from the records …")
             stores.integrity.make_anew(*place)
             while stores.records.rebuild_slice():
                 pass
             found = check()
             if not (found.words_differ or found.values_differ):
-                yield good(name, "its word index and columns were made anew")
+                yield good(name, "the word index and the columns of these records were rebuilt")
         yield from _stream(name, found)
 
 
 def _rebuilds(stores: Stores) -> Iterator[Finding]:
     """What is stored anew in the background; a server goes on with it."""
     for each in stores.records.rebuilds():
-        done = f"stored anew, {percent_done([each])} % of {each.records:,} records are done"
+        done = (
+            f"the server is rebuilding these records, {percent_done([each])} % of "
+            f"{each.records:,} done"
+        )
         yield good(f"{each.stream} ({each.connection_id})", done)
 
 
 def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
     faults = [
-        *_records(name, found.damaged, "are damaged, and never shown", REIMPORT),
-        *_records(name, found.misnamed, "stand under another's key", RESTORE),
-        *_records(name, found.unexplained, "have a change that the change feed lacks", RESTORE),
+        *_records(name, found.damaged, "damaged, and never shown", REIMPORT),
+        *_records(name, found.misnamed, "stored under the key of another record", RESTORE),
+        *_records(
+            name, found.unexplained, "with a change that is missing from the change feed", RESTORE
+        ),
     ]
     mend = REIMPORT if found.damaged.count else REPAIR
     if found.words_differ:
-        faults.append(wrong(name, "its word index is not that of its records", mend))
+        faults.append(wrong(name, "the word index does not match the records", mend))
     if found.values_differ:
-        faults.append(wrong(name, "columns of it are not those of its records", mend))
-    yield from faults or [good(name, f"{found.records:,} records")]
+        faults.append(wrong(name, "some columns do not match the records", mend))
+    yield from faults or [good(name, str(counted(found.records, "record")))]
 
 
 def _records(name: str, faulty: Faulty, what: str, mend: str) -> Iterator[Finding]:
     if faulty.count:
         more = " …" if faulty.count > len(faulty.keys) else ""
         shown = ", ".join(faulty.keys)
-        yield wrong(name, f"{faulty.count:,} records {what}: {shown}{more}", mend)
+        yield wrong(name, f"{counted(faulty.count, 'record')} {what}: {shown}{more}", mend)
 
 
 def _feed(stores: Stores) -> Finding:
     found = stores.integrity.feed()
     if found.disordered:
-        return wrong("Change feed", f"{found.disordered:,} changes are out of order", RESTORE)
+        return wrong(
+            "Change feed", f"{counted(found.disordered, 'change')} in the wrong order", RESTORE
+        )
     if not found.newest_fits:
-        return wrong("Change feed", "its newest number is not the store's", RESTORE)
-    return good("Change feed", f"{found.changes:,} changes")
+        return wrong(
+            "Change feed", "the newest change number differs from the database's counter", RESTORE
+        )
+    return good("Change feed", str(counted(found.changes, "change")))
 
 
 def _blobs(stores: Stores, *, repair: bool) -> Generator[Finding, None, None]:
     count = yield from _damaged_blobs(stores)
     if count is not None:
-        yield good("Blobs", f"{count:,} blobs")
+        yield good("Files of records", str(counted(count, "file")))
     before_ns = stores.clock() - UNREFERENCED_BLOB_NS
     strays = stores.integrity.strays(before_ns)
     if strays and repair:
         stores.records.sweep_blobs(before_ns)
-        yield good("Blob files", f"{strays:,} files that nothing refers to were removed")
+        yield good("Stored files", f"removed: {counted(strays, 'file')} that no record uses")
     elif strays:
-        yield Finding("Blob files", HINT, f"nothing refers to {strays:,} files", SWEEP)
+        yield Finding("Stored files", HINT, f"{counted(strays, 'file')} that no record uses", SWEEP)
 
 
 def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
@@ -145,11 +158,15 @@ def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
         except StopIteration as end:
             return None if faults else end.value
         faults += 1
-        yield wrong("Blobs", _said(fault), REIMPORT)
+        yield wrong("Files of records", _said(fault), REIMPORT)
 
 
 def _said(fault: BlobFault) -> str:
-    what = "is missing" if fault.is_missing else "has other bytes than were stored"
+    what = (
+        "is missing from the blob directory"
+        if fault.is_missing
+        else "has other content than was stored"
+    )
     place = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
     return f"{fault.blob_id} {what}{place}"
 

@@ -81,8 +81,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             if line is not None and [number for number, _ in found] != [line]:
                 raise CommandError(
                     "not_found",
-                    "The log has no line of this number (any more).",
-                    "`pdpp disclosures` lists the lines.",
+                    "The read log has no line with this number (any more).",
+                    "Run `pdpp disclosures` to list the lines.",
                 )
             with store.authorization.read() as reader:
                 names = client_names(reader, (entry.client_id for _, entry in found))
@@ -94,8 +94,10 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         elif line is not None:
             _print_line(*found[0], names)
         elif not found:
-            never = "Nothing has been read yet."
-            console().print(never if record is None else "No known read returned this record.")
+            never = "No app has read anything yet."
+            console().print(
+                never if record is None else "The log knows of no read that returned this record."
+            )
         else:
             out = console()
             wide = out.width >= WIDE_CHARS
@@ -114,8 +116,8 @@ def _place(record: str) -> tuple[str, str, str]:
     if not (connection_id and stream and key):
         raise CommandError(
             "usage",
-            "Not a record: connection, stream and key are needed.",
-            "Write it as --record CONNECTION/STREAM/KEY",
+            "This does not name a record: a connection, a stream and a key are needed.",
+            "Write the record as --record CONNECTION/STREAM/KEY",
         )
     return connection_id, stream, key
 
@@ -136,9 +138,9 @@ def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -
     ]
     print_facts(facts, out)
     if detail is None:
-        print_facts([("asked", "not recorded, or deleted since")], out)
+        print_facts([("asked", "not logged, or deleted since")], out)
         return
-    print_facts([("asked", "")] if detail.facts else [("asked", "without a condition")], out)
+    print_facts([("asked", "")] if detail.facts else [("asked", "without conditions")], out)
     for name, text in detail.facts:
         print_facts([(name, text)], out, "  ")
     print_facts([("records", "" if detail.keys else "none")], out)
@@ -169,7 +171,7 @@ def _line(
 def _asked(number: int, entry: DisclosureEntry) -> Text:
     """One line on what was asked, and the keys of what was given."""
     detail = entry.detail
-    said = "deleted since" if detail is None else detail.asked
+    said = "details deleted since" if detail is None else detail.asked
     keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
     return Text.assemble((f"{number}  ", "dim"), plain(said), plain(keys))
 

@@ -76,13 +76,15 @@ CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").d
 
 MISDIRECTED: Mapping[str, tuple[str, str]] = {
     "unknown_host": (
-        "the server does not answer for this host name",
-        "Set PDPP_PUBLIC_URL to exactly the address that you give to hosts, and have the proxy pass"
-        " Host unchanged.",
+        "the server does not answer requests for this host name",
+        (
+            "Set PDPP_PUBLIC_URL to exactly the address that you give to hosts, and "
+            "let the proxy pass the Host header unchanged."
+        ),
     ),
     "port_missing": (
-        "the port is missing from the Host that reaches the server",
-        "Have the proxy pass it; with nginx: proxy_set_header Host $http_host;",
+        "the Host header reaches the server without the port",
+        "Let the proxy pass the port; with nginx: proxy_set_header Host $http_host;",
     ),
     "untrusted_proxy": (
         "the server does not trust the proxy",
@@ -90,7 +92,7 @@ MISDIRECTED: Mapping[str, tuple[str, str]] = {
     ),
     "not_https": (
         "the server cannot see that the request came over https",
-        "Have the proxy send X-Forwarded-Proto: https.",
+        "Let the proxy send X-Forwarded-Proto: https.",
     ),
 }
 LARGE_BODY_BYTES = 2_000_000
@@ -241,17 +243,20 @@ def _findings(
         yield Finding(
             "Token, tools, refresh, revocation",
             SKIPPED,
-            "not tried, because they need your decision",
-            "Run it with --authorize and allow something; the access is ended afterwards.",
+            "not tested, because the test needs your decision",
+            (
+                "Run this command with --authorize and allow something; the test ends "
+                "the access afterwards."
+            ),
         )
 
 
 def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
-    yield from _gather("Challenge", lambda: _check_challenge(exchange, origin))
-    yield from _gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
-    yield from _gather("Metadata", lambda: _check_metadata(exchange, origin))
-    yield from _gather("Browser hosts", lambda: _check_cors(exchange, origin))
-    yield from _gather("Large bodies", lambda: _check_large(exchange, origin))
+    yield from _gather("Sign-in challenge", lambda: _check_challenge(exchange, origin))
+    yield from _gather("OAuth metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
+    yield from _gather("OAuth metadata", lambda: _check_metadata(exchange, origin))
+    yield from _gather("Hosts in a browser", lambda: _check_cors(exchange, origin))
+    yield from _gather("Large requests", lambda: _check_large(exchange, origin))
     try:
         provider = discover(exchange, origin)
     except CredentialError:
@@ -265,43 +270,46 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
     if reply.status == 421:
         reason = str(as_object(reply.body.get("error")).get("reason"))
         said, mend = MISDIRECTED.get(reason, MISDIRECTED["unknown_host"])
-        yield Finding("Challenge", WRONG, f"{said} (421)", mend)
+        yield Finding("Sign-in challenge", WRONG, f"{said} (421)", mend)
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"
     yield judged(
-        "Challenge (POST /mcp without token)",
+        "Sign-in challenge (POST /mcp without token)",
         reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
-        f"answered {reply.status}, and its challenge does not name {metadata}",
-        "Have the proxy pass Host (or trusted X-Forwarded-*) and WWW-Authenticate unchanged.",
+        f"status {reply.status}, but the WWW-Authenticate header does not name {metadata}",
+        "Let the proxy pass Host (or trusted X-Forwarded-*) and WWW-Authenticate unchanged.",
     )
 
 
 def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
     yield judged(
-        "Metadata of /mcp",
+        "OAuth metadata of /mcp",
         reply.ok and reply.text("resource") == f"{origin}/mcp",
-        f"answered {reply.status}, and gives another address than {origin}/mcp",
-        "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address that you give them.",
+        f"status {reply.status}, but the metadata gives another address than {origin}/mcp",
+        (
+            "Hosts compare addresses byte for byte: set PDPP_PUBLIC_URL to the address "
+            "that you give them."
+        ),
     )
     yield judged(
-        "Metadata of OpenID",
+        "OpenID metadata",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
-        "something answers at /.well-known/openid-configuration",
-        "Some hosts would use it; have the proxy pass the server's 404.",
+        "something other than this server answers at /.well-known/openid-configuration",
+        "Some hosts would use that answer; let the proxy pass on the server's 404.",
     )
 
 
 def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     provider = discover(exchange, origin)
-    yield good("Metadata", f"issuer {provider.issuer}")
+    yield good("OAuth metadata", f"issuer {provider.issuer}")
     metadata = exchange.get(provider.issuer + SERVER_PATH)
     yield judged(
         "PKCE",
         metadata.body.get("code_challenge_methods_supported") == ["S256"],
-        "S256 is not advertised",
-        "Hosts refuse to connect; update the server.",
+        "the server does not advertise S256 (PKCE)",
+        "Hosts refuse to connect without S256; update the server.",
     )
     yield from _check_documents(metadata)
 
@@ -316,7 +324,10 @@ def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
             name,
             HINT,
             "not offered, so hosts register instead",
-            "To offer them, set PDPP_CIMD=on and let the server reach the internet.",
+            (
+                "To offer client metadata documents, set PDPP_CIMD=on and let the "
+                "server reach the internet."
+            ),
         )
 
 
@@ -334,8 +345,8 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
         yield Finding(
             "Browser hosts (MCP Inspector)",
             HINT,
-            "preflight requests are not answered",
-            "Only hosts inside a browser need them; have the proxy pass OPTIONS.",
+            "the server does not answer preflight requests",
+            "Only hosts inside a browser need preflight requests; let the proxy pass OPTIONS.",
         )
 
 
@@ -346,10 +357,10 @@ def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     except CredentialError:
         return  # it answered before it had read everything, as it may
     yield judged(
-        "Large bodies",
+        "Large requests",
         reply.status != 413 or reply.error is not None,
-        "something before the server refuses bodies of 2 MB (413)",
-        "Raise its limit; with nginx: client_max_body_size 0;",
+        "a proxy before the server refuses requests of 2 MB (413)",
+        "Raise the limit of the proxy; with nginx: client_max_body_size 0;",
     )
 
 
@@ -364,19 +375,30 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     if document is not None and _takes_documents(metadata):
         page = exchange.get(_page(provider, host, document.url))
         if _would_ask(page):
-            yield good(host.name, "known by its document; reaches the consent page")
+            yield good(
+                host.name,
+                ("the server knows this host by its document; the host reaches the consent page"),
+            )
             return
         where = urlsplit(document.url).hostname
         yield wrong(
             host.name,
-            f"its document was refused: {page.status} {page.error or ''}".rstrip(),
-            f"Let the server reach {where} over https, or update the server, which ships a copy of"
-            " the document. With PDPP_CIMD=off hosts register instead.",
+            (
+                f"the server refused the document of this host: {page.status} {page.error or ''}"
+            ).rstrip(),
+            (
+                f"Let the server reach {where} over https, or update the server, which "
+                "contains a copy of the document. With PDPP_CIMD=off hosts register "
+                "instead."
+            ),
         )
         return
     if provider.registration is None:
         yield Finding(
-            host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
+            host.name,
+            HINT,
+            "registration of clients is off",
+            "Register this host by hand, or set PDPP_DCR=on.",
         )
         return
     reply = exchange.post_json(provider.registration, _registration(host))
@@ -384,27 +406,30 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     if reply.status != 201 or client_id is None:
         yield wrong(
             host.name,
-            f"registration answered {reply.status} {reply.error or ''}".rstrip(),
-            "Hosts of this kind cannot connect until registration answers 201.",
+            f"registration failed with status {reply.status} {reply.error or ''}".rstrip(),
+            "Hosts of this kind cannot connect until registration answers with status 201.",
         )
         return
     page = exchange.get(_page(provider, host, client_id))
     if not _would_ask(page):
         yield wrong(
             host.name,
-            f"the authorization page answered {page.status}",
-            "It must lead to the consent page; check the proxies between host and server.",
+            f"the authorization page answered with status {page.status}",
+            (
+                "The authorization page must lead to the consent page; check the "
+                "proxies between host and server."
+            ),
         )
         return
     if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
         yield Finding(
             host.name,
             HINT,
-            "would work, but runs on the internet and cannot reach this address",
+            "this host would work, but runs on the internet and cannot reach this address",
             "Put the server behind a public https address (docs/deploy.md).",
         )
         return
-    yield good(host.name, "registers; reaches the consent page")
+    yield good(host.name, "the host can register, and reaches the consent page")
 
 
 def _registration(host: Host) -> dict[str, object]:
@@ -473,7 +498,7 @@ def _check_access(
         "Stream probe (GET /mcp)",
         reply.status == 405,
         f"answered {reply.status}, not 405",
-        "A proxy answers in the server's place; let it pass every method.",
+        "A proxy answers instead of the server; let the proxy pass every method.",
     )
     renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
     last = str(renewed.get("refresh_token") or renewed["access_token"])
@@ -492,15 +517,18 @@ def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> 
         "MCP initialize",
         reply.ok and "result" in reply.body,
         f"answered {reply.status}",
-        "See the server's log for this request id.",
+        "Look for this request id in the server's log.",
     )
     listed = _call(exchange, provider, token, "tools/list", {})
     names = _tool_names(listed)
     yield judged(
         "MCP tools/list",
         names == TOOLS,
-        f"answered {listed.status} with {len(names)} tools, not the six",
-        "Update the server; hosts cache this list, so reconnect them afterwards.",
+        f"status {listed.status} with {len(names)} tools instead of the six",
+        (
+            "Update the server, and reconnect the hosts afterwards, because they cache "
+            "the list of tools."
+        ),
     )
 
 
@@ -509,14 +537,20 @@ def _check_refresh(
 ) -> Generator[Finding, None, Mapping[str, object]]:
     refresh = tokens.get("refresh_token")
     if not isinstance(refresh, str):
-        yield wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
+        yield wrong(
+            "Token refresh",
+            "the server gave no refresh token",
+            "Choose ongoing access instead of one-time access when you allow the test.",
+        )
         return tokens
     form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
     reply = exchange.post_form(provider.token, form)
     if not reply.ok or reply.text("access_token") is None:
-        yield wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
+        yield wrong(
+            "Token refresh", f"answered {reply.status} {reply.error}", "Look into the server's log."
+        )
         return tokens
-    yield good("Refresh", "a new pair, once")
+    yield good("Token refresh", "a new pair of tokens, once")
     return reply.body
 
 
@@ -525,8 +559,11 @@ def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str
     return judged(
         "Revoked token",
         reply.status == 401 and "www-authenticate" in reply.headers,
-        f"answered {reply.status}, so hosts would not ask for consent again",
-        "It must be 401 with WWW-Authenticate; check what stands in front of the server.",
+        f"status {reply.status}, so hosts would not ask for consent again",
+        (
+            "The status must be 401 with the header WWW-Authenticate; check the proxy "
+            "in front of the server."
+        ),
     )
 
 

@@ -76,13 +76,13 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
             raise CommandError(
                 "usage",
                 f"The file name must end in {' or '.join(name for name in FORMS if name)}.",
-                "Rename it, or choose a format: --format ndjson, tar or zip.",
+                "Rename the file, or choose a format: --format ndjson, tar or zip.",
             )
         form = format or FORMS[output.suffix if output else ""]
         if asked and form == "ndjson":
             raise CommandError(
                 "usage",
-                "--asked needs an archive: only archives contain the read log.",
+                "--asked works only with an archive, because only archives contain the read log.",
                 "Export an archive: pdpp export FILE.tar --asked",
             )
         with (
@@ -117,11 +117,11 @@ def _export(
         extent = extent_of(snapshot, connection, stream, store.reads.planted())
         if connection is not None and not extent.connections:
             raise ConnectionNotFound(
-                "No connection has this id.",
-                next_step="The Sources page of your server lists them.",
+                "No account has this id.",
+                next_step="The Sources page of your server lists the ids of all accounts.",
             )
         if stream is not None and not extent.streams:
-            raise NotFound("No connection holds records of this stream.")
+            raise NotFound("No account has records of this stream.")
         now_ns = store.clock()
         if form == "ndjson":
             lines = export_lines(snapshot, extent, now_ns)
@@ -153,7 +153,9 @@ def _no_blob(blob_id: str) -> None:
 def _print(chunks: Iterable[bytes]) -> None:
     if sys.stdout.isatty():
         raise CommandError(
-            "usage", "Not printing an export to a terminal.", "Name a file: pdpp export FILE"
+            "usage",
+            "The export goes to a file, not to a terminal.",
+            "Name a file: pdpp export FILE",
         )
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
@@ -175,7 +177,9 @@ def _private_file(path: Path) -> Generator[IO[bytes], None, None]:
         Path(file.name).replace(path)
     except OSError:
         raise CommandError(
-            "unavailable", f"{path} cannot be written.", "Choose another place for the export."
+            "unavailable",
+            f"The export cannot be written to {path}.",
+            "Choose another file or folder for the export.",
         ) from None
 
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
-from pdpp_kernel.texts import counted
+from pdpp_kernel.texts import Joined, counted
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import (
     default_cache,
@@ -124,7 +124,7 @@ def _named_stream(text: str) -> tuple[str, frozenset[str] | None]:
 def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
     """The command group `pdpp grant`."""
     app = cyclopts.App(
-        name="grant", help="Grant an app access to some of your records, and end it."
+        name="grant", help="Give apps access to some of your records, and end access."
     )
 
     @app.command
@@ -197,7 +197,7 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         else:
             _print_held_list(shown, alarms, console())
         if len(held) > len(shown):
-            words().print(f"There are more. List them with --before {shown[-1].id}.")
+            words().print(f"There are more grants. List them with --before {shown[-1].id}.")
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:
@@ -306,7 +306,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
             raise CommandError(
                 "usage",
                 "Not running in a terminal, so I cannot ask.",
-                "Add --yes to change it without a question.",
+                "Add --yes to change the grant without a question.",
             )
         with open_store() as store:
             asked = LocalChange(id, left.narrowing(store))
@@ -314,7 +314,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
             out = words()
             _print_review(review, store.evidence.gather(review.prospective()), out)
             out.print()
-            if not yes and not _agreed("Change it to this?"):
+            if not yes and not _agreed("Change the grant to this?"):
                 raise CommandError("approval_denied", "Nothing was changed.")
             ids = store.granting.change(asked, review, local_acting())
             with store.authorization.read() as reader:
@@ -323,7 +323,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         if json:
             print_json(_held_json(held))
         else:
-            console().print(f"Changed. {held.replaces} was replaced by {held.id}.")
+            console().print(f"The grant was changed: {held.id} replaces {held.replaces}.")
 
     @app.command
     def rename(id: str, name: str = "") -> None:
@@ -365,7 +365,7 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
             held_id = _current(writer, id, store.clock())
             if pause_access(writer, held_id, local_acting(), store.clock()) is None:
                 raise _unknown()
-        words().print(f"{held_id} is paused. Resume it with: pdpp grant resume {held_id}")
+        words().print(f"Access {held_id} is paused. Resume it with: pdpp grant resume {held_id}")
 
     @app.command
     def resume(
@@ -496,7 +496,7 @@ def _request(
         raise CommandError(
             "usage",
             "Nothing to grant: name what the app may read.",
-            "Give --source NAME, or --from FILE with a request.",
+            "Name a source with --source NAME, or give a file with a request: --from FILE.",
         )
     return LocalRequest(
         client_name=client,
@@ -519,8 +519,11 @@ def _source_uri(store: OwnerStore, name: str) -> str:
     if name not in known:
         raise CommandError(
             "usage",
-            "No records here come from a source of that name.",
-            f"Known: {', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}.",
+            "No records on this server come from a source with that name.",
+            (
+                "Known sources: "
+                f"{', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}."
+            ),
         )
     return known[name]
 
@@ -530,7 +533,7 @@ def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
         raise CommandError(
             "usage",
             "Not running in a terminal, so I cannot ask.",
-            "Add --yes to grant without a question.",
+            "Add --yes to grant the access without a question.",
         )
     review = store.granting.preview(request)
     out = words()
@@ -557,10 +560,12 @@ def _print_empty_limits(
             for limit in stream.only:
                 there = [f"{one.value} ({one.count:,})" for one in held.get(limit.field, ())]
                 if there:
-                    words().print(plain(f"    {limit.field} can be: {', '.join(there)}"))
+                    words().print(
+                        plain(f"    Values of {limit.field} in your records: {', '.join(there)}")
+                    )
 
 
-def _agreed(question: str = "Allow this?") -> bool:
+def _agreed(question: str = "Allow this access?") -> bool:
     words().print(f"{question} [y/N] ", end="", markup=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -578,8 +583,8 @@ def _cached(
         code = error.code if isinstance(error, CredentialError) else "config"
         raise CommandError(
             code,
-            "The credential file could not be written, so the grant was ended again.",
-            "Name a directory that you can write to with --cache-root.",
+            "The credential file could not be written, so the new grant was ended again.",
+            "Choose a directory that you can write to with --cache-root.",
         ) from None
 
 
@@ -615,8 +620,8 @@ def _print_granted(issued: Issued, request: LocalRequest, path: Path, *, as_json
         return
     out, held_id = console(), issued.package_id or issued.grant_id
     out.print(f"Granted {held_id}.")
-    out.print(f"Its credential is in {path}.", soft_wrap=True)
-    out.print(f"End it with: pdpp grant revoke {held_id}")
+    out.print(f"The app's credential is in {path}.", soft_wrap=True)
+    out.print(f"End this access with: pdpp grant revoke {held_id}")
 
 
 def _shown(
@@ -643,7 +648,9 @@ def _found(held: Holding | None) -> Holding:
 
 def _unknown() -> CommandError:
     return CommandError(
-        "not_found", "No grant or package has this id.", "See `pdpp grant list --all`."
+        "not_found",
+        "No grant or package has this id.",
+        "Run `pdpp grant list --all` to see all ids.",
     )
 
 
@@ -652,7 +659,7 @@ def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Conso
     terms = review.terms
     name = review.asked.display.get("name", review.asked.client.client_id)
     out.print(Text.assemble(("For    ", "bold"), plain(name)))
-    mode = "one time" if terms.access_mode == "single_use" else "ongoing"
+    mode = "one-time" if terms.access_mode == "single_use" else "ongoing"
     out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
     for entry in terms.entries:
         _print_entry(entry, evidence, out)
@@ -724,12 +731,12 @@ def _window_words(window: TimeConstraint | None) -> str:
 def _print_held_list(held: Sequence[Holding], alarms: Collection[str], out: Console) -> None:
     """One line each, and which of them read something unusual."""
     if not held:
-        out.print("Nobody has access.")
+        out.print("No app has access.")
         return
     out.print(table(COLUMNS, (_line(one) for one in held)))
     for one in held:
         if one.id in alarms:
-            out.print(f"Unusual reading: pdpp grant show {one.id}", style="red")
+            out.print(f"Unusual reading noticed: pdpp grant show {one.id}", style="red")
 
 
 def _line(held: Holding) -> tuple[object, ...]:
@@ -749,7 +756,11 @@ def _streams(grant: HeldGrant) -> list[str]:
     return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
 
 
-_BINDINGS = {"key": "bound to the app's key", "bearer": "bound to no key", None: "none collected"}
+_BINDINGS = {
+    "key": "token bound to the app's key",
+    "bearer": "ordinary bearer token",
+    None: "no token issued yet",
+}
 
 
 def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out: Console) -> None:
@@ -765,7 +776,14 @@ def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out
         "last used": minute(held.last_used_at_ns),
         "token": _BINDINGS[binding],
         **({} if held.replaces is None else {"changed from": held.replaces}),
-        "read today": f"{figures.today.records:,} records, {figures.today.requests:,} requests",
+        "read today": str(
+            Joined(
+                (
+                    counted(figures.today.records, "record"),
+                    counted(figures.today.requests, "request"),
+                )
+            )
+        ),
         "a day": limit_words(figures.limits),
     }
     print_facts(facts.items(), out)
@@ -773,7 +791,7 @@ def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out
         said = said_of(alarm.rule, alarm.detail)
         out.print(Text(f"Unusual, {minute(alarm.at_ns)}: {said}.", style="red"))
     if figures.alarms:
-        out.print(f"Dismiss with: pdpp grant dismiss {held.id}")
+        out.print(f"Dismiss the alarm with: pdpp grant dismiss {held.id}")
     for grant in held.grants:
         _print_grant(grant, out)
 

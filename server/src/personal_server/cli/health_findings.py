@@ -20,7 +20,7 @@ from personal_server.semantics.chosen import (
 )
 from personal_server.settings import Settings
 
-REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "Under way"
+REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "In progress"
 PROCESSES = "Processes"
 MEANING = "Search by meaning"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
@@ -35,9 +35,11 @@ def server_findings(exchange: ProviderExchange, settings: Settings) -> Iterator[
     except CredentialError:
         yield wrong(
             REACHABLE,
-            f"the server does not run: nobody answers at {address}",
-            "Start it with `pdpp serve`, or for good with `pdpp service install`; PDPP_BIND says"
-            " where it is asked.",
+            f"the server does not run: nothing answers at {address}",
+            (
+                "Start the server with `pdpp serve`, or permanently with `pdpp service "
+                "install`. PDPP_BIND sets the address."
+            ),
         )
     yield meaning_finding(settings)
 
@@ -46,9 +48,12 @@ def meaning_finding(settings: Settings) -> Finding:
     """Whether records are found by meaning, or how that is to be had."""
     chosen = read_choice(settings.data_dir)
     if chosen is not None and not set(missing_packages()) & set(needed_by(chosen)):
-        return good(MEANING, f"by {chosen.name}; pdpp semantic status says how far it is")
+        return good(
+            MEANING,
+            (f"on, with the model {chosen.name}; `pdpp semantic status` shows the progress"),
+        )
     step = "pdpp semantic install" if chosen is None and not missing_packages() else GET_PACKAGES
-    return good(MEANING, f"off, words are searched; for more: {step}")
+    return good(MEANING, f"off, search works by words only; to turn it on: {step}")
 
 
 def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
@@ -57,15 +62,21 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
     if reply.text("status") not in ("ok", "degraded", "failing"):
         yield wrong(
             REACHABLE,
-            f"/healthz answered {reply.status}; this is not a personal server",
-            "Check address and port, and that `pdpp serve` runs.",
+            (
+                f"the address answers /healthz with status {reply.status}, so no "
+                "personal server runs there"
+            ),
+            "Check the address and port, and that `pdpp serve` runs.",
         )
         return
     yield good(REACHABLE)
     workers = [as_object(each) for each in cast("list[object]", reply.body.get("workers") or [])]
     if workers:
         held = [round(float(str(each.get("memory_bytes", 0))) / 1e6) for each in workers]
-        yield good(PROCESSES, f"{len(held)} serve; memory in MB: {', '.join(map(str, held))}")
+        yield good(
+            PROCESSES,
+            (f"{len(held)} processes serve requests; memory in MB: {', '.join(map(str, held))}"),
+        )
     for part, done in as_object(reply.body.get("progress")).items():
         yield good(f"{PROGRESS}: {part}", f"{done} % done")
     faults = [as_object(each) for each in cast("list[object]", reply.body.get("faults") or [])]

@@ -174,7 +174,7 @@ def import_command(
             raise CommandError(
                 "usage",
                 "Name a file or folder to import.",
-                "Run `pdpp import PATH`, see `pdpp sources`.",
+                "Run `pdpp import PATH`. `pdpp sources` lists what can be imported.",
             )
         options = table or TableOptions()
         if options.replace:
@@ -207,13 +207,15 @@ def import_command(
 def _check_replace(*, yes: bool, dry_run: bool) -> None:
     """Raises: CommandError (`usage`), where nobody could be asked, or nothing be known."""
     if dry_run:
-        sentence = "--replace does not work with --dry-run, which ignores stored records."
-        raise CommandError("usage", sentence, "Use only one of them.")
+        sentence = (
+            "--replace does not work with --dry-run, because a dry run ignores stored records."
+        )
+        raise CommandError("usage", sentence, "Use only one of the two options.")
     if not yes and not sys.stdin.isatty():
         raise CommandError(
             "usage",
             "Not running in a terminal, so I cannot ask.",
-            "Add --yes to delete without a question.",
+            "Add --yes to delete the records without a question.",
         )
 
 
@@ -236,9 +238,11 @@ def _asking(*, at_terminal: bool) -> Belongs:
     def belongs(held: Connection) -> str | None:
         called = plain(held.display_name or held.connection_id).plain
         unclear = AmbiguousConnection(
-            message("It may belong to the account %(name)s, or to a new one.", name=called),
+            message(
+                "The records may belong to the account %(name)s, or to a new account.", name=called
+            ),
             param="connection",
-            next_step="Choose with --connection: the account's name or id, or a new name.",
+            next_step="Choose the account with --connection: its name or id, or a new name.",
         )
         if not at_terminal:
             raise unclear
@@ -266,7 +270,7 @@ def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
     if facts.beyond_limits:
         what = " and ".join(facts.beyond_limits)
         words().print(
-            f"  On this system the program that reads your files is not prevented from: {what}."
+            f"  On this system, the process that reads your files is not prevented from: {what}."
         )
     if connector_key is not None and connector_key not in facts.connector_keys:
         known = [each.connector_key for each in known_sources(reader).sources]
@@ -357,10 +361,12 @@ class _Path:
     def _restore(self) -> None:
         """An export of this program says itself which accounts it holds."""
         if not self.command.is_plain:
-            sentence = self._named(message("an export of this program takes no import options."))
-            self._fail(Failure("usage", sentence, "Import it without options."))
+            sentence = self._named(
+                message("The file is an export of this program, which takes no import options.")
+            )
+            self._fail(Failure("usage", sentence, "Import the file without options."))
             return
-        words().print(plain(f"{self._name}: Your own export"))
+        words().print(plain(f"{self._name}: your own export"))
         total_bytes = self.path.stat().st_size
         try:
             with open_own_export(self.path, self.command.wanted.within) as export:
@@ -408,8 +414,8 @@ class _Path:
 
     def _import(self, reading: ProcessReading, contents: PathContents) -> None:
         if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
-            sentence = f"{self._name}: --replace works for tables only."
-            self._fail(Failure("usage", sentence, "Import it without --replace."))
+            sentence = f"{self._name}: --replace works only for tables."
+            self._fail(Failure("usage", sentence, "Import the file without --replace."))
             return
         words().print(plain(f"{self._name}: {_heading(reading)}"))
         if self.path.name not in reading.seen.files:
@@ -517,7 +523,9 @@ class _Path:
             return False
         if self.command.options.yes:
             return True
-        answer = _answered(f"  {count} stored before, but not in this file. Delete? [y/N] ")
+        answer = _answered(
+            f"  {count} were imported before, but are not in this file. Delete? [y/N] "
+        )
         return answer != "" and answer.lower() in YES
 
     def _finished(
@@ -537,7 +545,7 @@ class _Path:
             zone = self.command.wanted.zone
             change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
             if self.command.reader.used_zone:
-                console().print(f"  times without a time zone were read as {zone}{change}")
+                console().print(f"  Times without a time zone were read as {zone}{change}")
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
         facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
         facts["times_without_zone"] = self.command.reader.used_zone
@@ -565,12 +573,14 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
         return run.place * 100 // max(1, total_bytes)
 
     if run.place:
-        words().print(f"  continuing after the interruption, at {percent()} %")
+        words().print(f"  continuing the interrupted import at {percent()} %")
     try:
         with progress(first, total_bytes, run.place) as show_place:
             return run.run(show_place)
     except KeyboardInterrupt:
-        words().print(f"  Interrupted at {percent()} %. The records read so far are stored.")
+        words().print(
+            f"  The import was interrupted at {percent()} %. The records read so far are stored."
+        )
         words().print("  Run the same command again to continue.")
         raise
 
@@ -585,7 +595,8 @@ def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
             run.read_texts(reader, lambda done: bar.update(task, completed=done, visible=True))
     except KeyboardInterrupt:
         words().print(
-            "  Interrupted. All records are stored, some without the text of their files."
+            "  The import was interrupted. All records are stored, some without "
+            "the text of their files."
         )
         words().print("  Run the same command again to continue.")
         raise
@@ -683,7 +694,7 @@ def print_tally(
         for name, each in tally.streams.items()
     ]
     if not stored:
-        columns = ("  stream", "would be read", "rejected")
+        columns = ("  stream", "would be imported", "rejected")
         rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
     out.print(table(columns, rows))
     _print_absent(tally, out)
@@ -711,7 +722,9 @@ def _print_absent(tally: ImportTally, out: Console) -> None:
             out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in this file"))
         if each.absent > each.deleted:
             kept = f"  {each.absent - each.deleted:,} of {name} are not in this file"
-            out.print(plain(f"{kept}; kept (use --replace if this file is complete)"))
+            out.print(
+                plain(f"{kept}; these records are kept (use --replace if this file is complete)")
+            )
 
 
 def _texts_shown(texts: Mapping[str, int]) -> str:

@@ -19,5 +19,5 @@ def known_sources(reader: ReaderProcess) -> KnownSources:
         raise CommandError(
             "unavailable",
             "The process that reads exports ended while it loaded readers of other packages.",
-            "Remove the package that was installed last, or name a source with --as.",
+            "Remove the package that you installed last, or name a source with --as.",
         ) from None

@@ -48,10 +48,13 @@ def move_command(*, to: str, schema: str | None = None, json: bool = False) -> N
     say = words().print
     say(f"Moved {counted(len(moved.digests), 'table')}; the digests of both copies are equal.")
     if target.database_url is None:
-        say(f"Start the server with PDPP_DATA_DIR={target.data_dir}, without PDPP_DATABASE_URL.")
+        say(f"Start the server with PDPP_DATA_DIR={target.data_dir}, and unset PDPP_DATABASE_URL.")
     else:
-        say("Set PDPP_DATABASE_URL to that address, and PDPP_DATABASE_SCHEMA to that schema.")
-    say("Archive or delete the old copy. If both are used, their histories diverge.")
+        say(
+            "Set PDPP_DATABASE_URL to the address of that database, and "
+            "PDPP_DATABASE_SCHEMA to that schema."
+        )
+    say("Archive or delete the old copy. If both copies are used, their histories diverge.")
 
 
 def target_of(settings: Settings, to: str, schema: str | None) -> Settings:

@@ -81,7 +81,7 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
             else:
                 store.sign_in.set_password(chosen)
         done = "removed" if remove else "set"
-        words().print(f"The password is {done}. All browsers are signed out.")
+        words().print(f"The owner's password is {done}. All browsers are signed out.")
 
     @app.command(name="sign-out")
     def sign_out(*, all: Annotated[bool, Parameter(negative="")] = False) -> None:
@@ -96,7 +96,7 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
             raise CommandError(
                 "usage",
                 "This signs all browsers out.",
-                "Confirm it: pdpp owner sign-out --all",
+                "Confirm with: pdpp owner sign-out --all",
             )
         with open_store() as store:
             ended = store.sign_in.sign_out_all()
@@ -114,7 +114,9 @@ def _same_server(own: str, other: str | None) -> str:
     loopback = {ours.hostname, theirs.hostname} <= LOOPBACK_NAMES
     if origin != own and not (loopback and ours.port == theirs.port):
         raise CommandError(
-            "usage", "Not an address of this server.", f"Leave it out, or give {own}."
+            "usage",
+            "This is not an address of this server.",
+            f"Leave the address out, or give {own}.",
         )
     return origin
 

@@ -61,13 +61,13 @@ class ConfiguredZone:
             return default
         say = words().print
         say("What is your time zone (for example Europe/Rome)?")
-        say("It is used for times in your files that have no zone.")
+        say("The time zone is used for times in your files that have no zone.")
         while True:
-            say(f"Enter for {default}: ", markup=False, end="")
+            say(f"Press Enter for {default}: ", markup=False, end="")
             answer = sys.stdin.readline().strip() or default
             if meant := zone_meant(answer):
                 return meant
-            say("No time zone has this name. Write it like Europe/Rome.")
+            say("No time zone has this name. Write the time zone like Europe/Rome.")
 
     def keep(self, name: str) -> None:
         """In `config.toml`, once the data directory has one."""
@@ -88,7 +88,9 @@ def zone_named(name: str) -> str:
     """The name of a zone that there is. Raises: CommandError (`usage`)."""
     meant = zone_meant(name)
     if meant is None:
-        raise CommandError("usage", "No time zone has this name.", "Write it like Europe/Rome.")
+        raise CommandError(
+            "usage", "No time zone has this name.", "Write the time zone like Europe/Rome."
+        )
     return meant
 
 

@@ -31,9 +31,9 @@ from personal_server.collecting.persons import persons_connection, turn_on
 from personal_server.reading.persons import every_person
 
 Flag = Annotated[bool, Parameter(negative="")]
-COLUMNS = ("id", "name", "reached at", "mentions")
+COLUMNS = ("id", "name", "addresses and numbers", "mentions")
 SHOWN_IDENTITIES = 3
-TURN_ON = "Turn them on with `pdpp person on`."
+TURN_ON = "Turn persons on with `pdpp person on`."
 
 
 def person_app(open_store: StoreOpener) -> cyclopts.App:
@@ -51,8 +51,10 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store:
             _, is_new = turn_on(store.reads.store, store.clock(), store.random_bytes)
         words().print(
-            "Persons are on. To include sources that you imported with an older version, import"
-            " them again."
+            (
+                "Persons are on. To include sources that you imported with an older "
+                "version, import those sources again."
+            )
             if is_new
             else "Persons are already on."
         )
@@ -91,7 +93,7 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
         elif shown:
             console().print(table(COLUMNS, map(_line, shown)))
             if len(found) > len(shown):
-                words().print(f"{len(found) - len(shown):,} more; --limit shows them.")
+                words().print(f"{len(found) - len(shown):,} more people; --limit shows them.")
         else:
             console().print("No people found.")
 
@@ -131,10 +133,12 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         first, second = _identity(one), _identity(other)
         if first == second:
-            raise CommandError("usage", "Both are the same.", "Name two different ones.")
+            raise CommandError(
+                "usage", "Both addresses are the same.", "Name two different addresses."
+            )
         with open_store() as store:
             _correct(store, (first, second), lambda known: merged(known, first, second))
-        words().print("Merged: both belong to one person now.")
+        words().print("Merged: both addresses belong to one person now.")
 
     @app.command
     def part(identity: str, /) -> None:
@@ -150,7 +154,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         alone = _identity(identity)
         with open_store() as store:
             _correct(store, (alone,), lambda known: parted(known, alone))
-        words().print("Separated: no longer linked to anyone.")
+        words().print("Separated: this address is no longer linked to any other.")
 
 
 def _persons(store: OwnerStore) -> list[JsonObject]:
@@ -171,7 +175,7 @@ def _correct(
         raise CommandError(
             "not_found",
             "No record mentions this address, number or handle.",
-            "`pdpp person list` shows all that are known.",
+            "`pdpp person list` shows all known addresses.",
         )
     store.reads.store.correct_persons(change)
 
@@ -181,7 +185,11 @@ def _one(store: OwnerStore, who: str) -> JsonObject:
     for person in _persons(store):
         if person["id"] == who or (identity is not None and _has(person, identity)):
             return person
-    raise CommandError("not_found", "No such person found.", "Try `pdpp person list`.")
+    raise CommandError(
+        "not_found",
+        "No person has this id or address.",
+        "Run `pdpp person list` to see all people.",
+    )
 
 
 def _identity(text: str) -> Identity:
@@ -189,7 +197,7 @@ def _identity(text: str) -> Identity:
     if found is None:
         raise CommandError(
             "usage",
-            "Not an address, number or handle.",
+            "This is not an address, number or handle.",
             "Write it as name@example.org, +4930123456 or network:name.",
         )
     return found

@@ -80,7 +80,7 @@ def security_findings(
     if settings.data_dir.is_dir():
         owned = _check_owner(settings.data_dir)
         yield owned
-        yield _check_modes("Modes of the data directory", settings.data_dir)
+        yield _check_modes("File modes of the data directory", settings.data_dir)
         yield _check_encryption(settings.data_dir, ask, platform)
         if owned.state != WRONG:
             with open_store() as store:
@@ -107,7 +107,9 @@ def _check_modes(name: str, folder: Path) -> Finding:
     """A folder that nobody else enters keeps what lies in it, whatever its mode."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & OTHERS:
-        return wrong(name, f"other users may enter it ({mode:04o})", f"chmod 700 {folder}")
+        return wrong(
+            name, f"other users may enter the data directory ({mode:04o})", f"chmod 700 {folder}"
+        )
     return good(name, f"{mode:04o}")
 
 
@@ -119,7 +121,7 @@ def _check_encryption(data_dir: Path, ask: Asking, platform: str) -> Finding:
     return Finding(
         name,
         HINT,
-        "none found" if how == "" else "cannot tell",
+        "no encryption found" if how == "" else "cannot be checked here",
         "Encrypt the disk or the data directory: docs/threat-model.md, A stolen disk.",
     )
 
@@ -160,10 +162,10 @@ def _check_sign_in(settings: Settings, store: OwnerStore) -> Finding:
     if ways:
         return good(name, " and ".join(ways))
     if settings.is_loopback:
-        return good(name, "by links of this machine only")
+        return good(name, "only by links made on this machine")
     return wrong(
         name,
-        "reachable from outside, with neither password nor passkey",
+        "the server is reachable from outside, but has neither password nor passkey",
         "Set a password: pdpp owner password",
     )
 
@@ -172,9 +174,11 @@ def _check_access(store: OwnerStore) -> Iterator[Finding]:
     with store.authorization.read() as reader:
         held = list_held(reader, HeldQuery(store.clock(), lasts=True))
     unused = [one for one in held if one.last_used_at_ns is None]
-    yield _to_end("Approved apps that never connected", "{} never read anything", unused)
+    yield _to_end(
+        "Approved apps that never connected", "these apps never read anything: {}", unused
+    )
     endless = [one for one in held if one.expires_at_ns is None]
-    yield _to_end("Access without end", "until you end it: {}", endless)
+    yield _to_end("Access without an end date", "ongoing until you end it: {}", endless)
 
 
 def _to_end(name: str, said: str, held: Sequence[Holding]) -> Finding:
@@ -198,32 +202,37 @@ def _check_proxies(settings: Settings) -> Finding:
         return Finding(
             name,
             HINT,
-            f"listening on {settings.bind_host}: anyone who reaches that port bypasses the proxy",
+            (
+                f"the server listens on {settings.bind_host}, so anyone who reaches "
+                "that port bypasses the proxy"
+            ),
             "If the proxy runs on this machine, set PDPP_BIND=127.0.0.1:PORT; else use a firewall.",
         )
-    return good(name, _some([str(net) for net in settings.trusted_proxies]) or "none named")
+    return good(name, _some([str(net) for net in settings.trusted_proxies]) or "no proxies named")
 
 
 def _check_backups(folder: Path | None) -> Finding:
     name = "Backups"
     if folder is None or not folder.is_dir():
-        return Finding(name, SKIPPED, "not scheduled: pdpp backup FOLDER --every 1d")
+        return Finding(
+            name, SKIPPED, "no backups scheduled; to schedule them: pdpp backup FOLDER --every 1d"
+        )
     if not folder.stat().st_mode & OTHERS:
-        return good(name, "readable by you only")
+        return good(name, "readable only by you")
     kept = (*folder.glob("*.pdpp"), *folder.glob("*.pdpp.age"))
     readable = sorted(path.name for path in kept if path.stat().st_mode & OTHERS)
     if readable:
         return wrong(
             name,
-            f"{len(readable)} can be read by others: {_some(readable)}",
+            f"{counted(len(readable), 'backup')} can be read by others: {_some(readable)}",
             f"chmod 700 {folder}",
         )
-    return good(name, "readable by you only")
+    return good(name, "readable only by you")
 
 
 def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: int) -> Finding:
     """Installed packages against the list of the release; what came after its date is not in it."""
-    name = "Known weaknesses of packages"
+    name = "Known weaknesses of installed packages"
     advisories: list[dict[str, str]] = json.loads(json.dumps(known["advisories"]))
     hit = [
         f"{one['package']} {version} ({one['id']}, fixed in {one['before']})"
@@ -236,8 +245,9 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
     newest = date.fromisoformat(str(known["newest"]))
     age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
     said = (
-        f"none of the {len(advisories)} known to this release; the newest of them is from {newest},"
-        f" {counted(age_days, 'day')} ago, and later ones are not in the list"
+        f"none of the {len(advisories)} known to this release; the newest known "
+        f"one is from {newest}, {counted(age_days, 'day')} ago, and later ones are "
+        "not in the list"
     )
     if age_days <= FRESH_DAYS:
         return good(name, said)

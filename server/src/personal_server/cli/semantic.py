@@ -138,7 +138,7 @@ def semantic_app() -> cyclopts.App:
     def remove() -> None:
         """Turn search by meaning off, and delete all embeddings."""
         was_chosen = forget_choice(settings_or_exit().data_dir)
-        words().print("Removed." if was_chosen else "No model was chosen.")
+        words().print("The bait record was removed." if was_chosen else "No model was chosen.")
 
     return app
 
@@ -162,7 +162,10 @@ def _choose_endpoint(data_dir: Path, url: str, name: str | None, *, send_texts_a
         if not send_texts_away:
             raise CommandError(
                 "usage",
-                "This address is on another machine, which would get the text of every record.",
+                (
+                    "This address is on another machine, and that machine would get "
+                    "the text of every record."
+                ),
                 "Use an address of this machine, or allow it with --send-texts-away.",
             )
         words().print("The text of every record, and every query, will be sent to that address.")
@@ -186,33 +189,42 @@ def _fetch(folder: Path, hub: str, *, yes: bool) -> None:
             raise CommandError("usage", "Not enough disk space for the model.") from None
     unverified = sorted(digests.keys() - MULTILINGUAL.digests.keys())
     if unverified and not yes:
-        words().print("These files are not verified. Compare their checksums with the publisher's:")
+        words().print(
+            "These files are not verified. Compare their checksums with those of the publisher:"
+        )
         for name in unverified:
             console().print(f"{name} sha256:{digests[name]}", soft_wrap=True, markup=False)
-        if not console().is_terminal or input("Use them? [y/N] ").strip().lower() != "y":
+        if not console().is_terminal or input("Use these files? [y/N] ").strip().lower() != "y":
             raise CommandError(
-                "usage", "Not installed.", "If they are right, repeat it with --yes."
+                "usage",
+                "The model was not installed.",
+                "If the files are right, run this command again with --yes.",
             )
 
 
 def _require_packages(needed: tuple[str, ...] = NEEDED) -> None:
     missing = [name for name in missing_packages() if name in needed]
     if missing:
-        raise CommandError("usage", f"Not installed: {', '.join(missing)}.", f"{GET_PACKAGES}.")
+        raise CommandError(
+            "usage", f"These packages are not installed: {', '.join(missing)}.", f"{GET_PACKAGES}."
+        )
 
 
 def _choose(data_dir: Path, chosen: ChosenModel) -> None:
     """Try the model before it is chosen."""
     embedder = embedder_of(data_dir, chosen, is_for_queries=True)
     try:
-        size = len(embedder.embed(["It is tried."], is_query=True)[0])
+        size = len(embedder.embed(["A test sentence."], is_query=True)[0])
     except EmbedderFailed as error:
         raise CommandError("usage", "The model does not work here.", error.next_step) from None
     finally:
         embedder.close()
     write_choice(data_dir, chosen)
-    words().print(f"{chosen.name}: {size} dimensions. A running server starts within seconds;")
-    words().print("`pdpp semantic status` shows its progress.")
+    words().print(
+        f"The model {chosen.name} works, with {size} dimensions. A running server "
+        "starts using it within seconds;"
+    )
+    words().print("`pdpp semantic status` shows the progress.")
 
 
 def _lines(told: dict[str, Any]) -> list[str]:

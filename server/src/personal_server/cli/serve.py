@@ -97,9 +97,11 @@ def _listening_for_callers(settings: Settings) -> Generator[list[socket.socket],
                 raise
             raise CommandError(
                 "unavailable",
-                f"The server of {settings.data_dir} runs already.",
-                "Sign in to it with `pdpp owner link`. It is stopped by Ctrl-C where it was"
-                " started, or by `pdpp service remove`.",
+                f"A server is already running on {settings.data_dir}.",
+                (
+                    "Sign in to the running server with `pdpp owner link`. Stop it "
+                    "with Ctrl-C in its terminal, or with `pdpp service remove`."
+                ),
             ) from None
         yield callers
 
@@ -184,10 +186,14 @@ def listening(
             listener.bind((host, port))
         except OSError as error:
             sentence = {
-                errno.EADDRINUSE: f"Another program listens on {address} already.",
-                errno.EADDRNOTAVAIL: f"{host} is no address of this machine.",
-                errno.EACCES: f"Listening on {address} needs rights; ports from 1024 up do not.",
-            }.get(error.errno or 0, f"Nothing can listen on {address}.")
-            step = f"Choose another, for every command: export {variable}=127.0.0.1:{port + 1}"
+                errno.EADDRINUSE: f"Another program already listens on {address}.",
+                errno.EADDRNOTAVAIL: f"{host} is not an address of this machine.",
+                errno.EACCES: (
+                    f"Listening on {address} needs administrator rights; ports from 1024 up do not."
+                ),
+            }.get(error.errno or 0, f"The server cannot listen on {address}.")
+            step = (
+                f"Choose another address, for every command: export {variable}=127.0.0.1:{port + 1}"
+            )
             raise CommandError("unavailable", sentence, step) from None
         yield listener

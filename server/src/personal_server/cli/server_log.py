@@ -17,8 +17,8 @@ def open_log(settings: Settings) -> LogFile | None:
         except OSError:
             raise CommandError(
                 "config",
-                "The file that PDPP_LOG_FILE names cannot be written.",
-                "Name a file of yours in a folder that is there.",
+                "The server cannot write to the file that PDPP_LOG_FILE names.",
+                "Name a file of your own in an existing folder.",
             ) from None
     configure_logging(settings.log_level, file)
     return file

@@ -237,14 +237,17 @@ def service_app(
             print_json({**told, "path": str(found.path)})
         else:
             facts = {
-                "file": str(found.path) if is_installed else "not installed: pdpp service install",
-                "state": "runs" if runs else "does not run",
+                "file": str(found.path)
+                if is_installed
+                else "service not installed; to install it: pdpp service install",
+                "state": "runs" if runs else "service installed, but not running",
                 "log": found.log_hint,
             }
             print_facts(facts.items(), console())
             if is_installed and not is_current:
                 words().print(
-                    "The settings changed since it was installed. Update it: pdpp service install"
+                    "The settings have changed since the service was installed. "
+                    "Update the service: pdpp service install"
                 )
         return 0 if runs else 69
 
@@ -293,8 +296,8 @@ def this_manager() -> ServiceManager:
         return SystemdUser(Path.home())
     raise CommandError(
         "unavailable",
-        "Only systemd and launchd are supported.",
-        "Have your system run `pdpp serve` at start.",
+        "Only systemd and launchd are supported here.",
+        "Configure your system to run `pdpp serve` at startup.",
     )
 
 

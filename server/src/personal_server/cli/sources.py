@@ -59,16 +59,18 @@ def print_sources(chosen: Sequence[KnownSource], out: Console) -> None:
     for source in chosen:
         _print_head(source, out)
         names = ", ".join(stream["name"] for stream in source.declaration["streams"])
-        indented(f"Streams: {names or FROM_COLUMNS}", 2, out)
-        indented(f"How to get it: {source.how_to_export}", 2, out)
+        indented(f"Kinds of records (streams): {names or FROM_COLUMNS}", 2, out)
+        indented(f"How to get this export: {source.how_to_export}", 2, out)
         out.print()
-    out.print("`pdpp sources KEY` shows all fields of one, `pdpp import PATH` imports.")
+    out.print(
+        "`pdpp sources KEY` shows all fields of one source, `pdpp import PATH` imports an export."
+    )
 
 
 def print_source(source: KnownSource, out: Console) -> None:
     """One source with the way to its export and every field of its streams."""
     _print_head(source, out)
-    indented(f"How to get it: {source.how_to_export}", 2, out)
+    indented(f"How to get this export: {source.how_to_export}", 2, out)
     for stream in source.declaration["streams"]:
         display = stream["display"]
         out.print()
@@ -77,9 +79,10 @@ def print_source(source: KnownSource, out: Console) -> None:
         indented(display["detail"], 2, out)
         properties: Data = stream["schema"]["properties"]
         rows = [
-            (n, each.get("description") or "names the record") for n, each in properties.items()
+            (n, each.get("description") or "identifies the record")
+            for n, each in properties.items()
         ]
-        out.print(Padding(table(("field", "what it is"), rows), (0, 0, 0, 4), expand=False))
+        out.print(Padding(table(("field", "meaning"), rows), (0, 0, 0, 4), expand=False))
     if not source.declaration["streams"]:
         indented(f"Streams: {FROM_COLUMNS}", 2, out)
 
@@ -89,7 +92,7 @@ def _print_head(source: KnownSource, out: Console) -> None:
     out.print(Text.assemble((source.connector_key, "bold"), "  ", plain(display["name"])))
     indented(display["detail"], 2, out)
     if source.package is not None:
-        indented(f"From the package {source.package}", 2, out)
+        indented(f"Read by the package {source.package}", 2, out)
 
 
 def _print_unusable(reader: UnusableReader) -> None:

@@ -67,7 +67,8 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
             row = _found(writer, subscription)
             event_id = send_test(writer, row, local_acting(), store.random_bytes, store.clock())
         words().print(
-            "The running server sends it now; `pdpp subscription list` shows whether it arrived."
+            "The running server now sends a test notification; `pdpp subscription "
+            "list` shows whether it arrived."
         )
         console().print(event_id, soft_wrap=True, markup=False)
 
@@ -83,7 +84,9 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
             if not pause(writer, row, "owner", local_acting(), store.clock()):
-                raise CommandError("invalid_state", f"Nothing to pause: it is {row.status}.")
+                raise CommandError(
+                    "invalid_state", f"Nothing to pause: the subscription is {row.status}."
+                )
         words().print("Notifications are paused. Resume with: pdpp subscription resume")
 
     @app.command
@@ -98,7 +101,9 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
             if not go_on(writer, row, "owner", local_acting(), store.clock()):
-                raise CommandError("invalid_state", f"Nothing to resume: it is {row.status}.")
+                raise CommandError(
+                    "invalid_state", f"Nothing to resume: the subscription is {row.status}."
+                )
         words().print("Notifications are resumed.")
 
     @app.command
@@ -112,7 +117,7 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         """
         with open_store() as store, store.authorization.write() as writer:
             forget(writer, _found(writer, subscription), local_acting(), store.clock())
-        words().print("Deleted.")
+        words().print("The subscription was deleted.")
 
     return app
 

@@ -75,8 +75,8 @@ def _read_heads(path: Path) -> list[LogHead]:
     except (OSError, ValueError):
         raise CommandError(
             "usage",
-            "The file of --against cannot be read.",
-            "Use a file that `pdpp verify --heads` wrote.",
+            "The file given with --against cannot be read.",
+            "Give a file that `pdpp verify --heads` wrote.",
         ) from None
 
 
@@ -98,7 +98,7 @@ def _print_reports(reports: Sequence[ChainReport]) -> None:
         out.print(f"{TITLES[report.log]}: {counted(report.lines, 'line')}, {state}.")
         if report.unlinked:
             older = counted(report.unlinked, "line")
-            out.print(f"  Not checked, because older than the chain: {older}.")
+            out.print(f"  Not checked, because older than the hash chain: {older}.")
         for fault in report.faults:
             out.print(f"  Line {fault.number:,}: {fault.what}.")
     words().print("Keep the signed heads on another machine: pdpp verify --heads > heads.txt")

@@ -157,7 +157,7 @@ def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
     if not settings.is_loopback and not known:
         raise CommandError(
             "config",
-            "This server would be reachable from outside, and its owner cannot sign in there.",
+            "The server would be reachable from outside, but its owner could not sign in there.",
             "Set a password: pdpp owner password",
         )
 
@@ -173,9 +173,11 @@ def figures_app(settings: Settings, server: Server, tallies: Tallies) -> ASGIApp
         if len(token) < SHORTEST_TOKEN:
             raise CommandError(
                 "config",
-                f"The token in the file that PDPP_METRICS_TOKEN_FILE names is shorter than"
-                f" {SHORTEST_TOKEN} characters.",
-                "Make one: openssl rand -hex 32 > FILE",
+                (
+                    "The token in the file that PDPP_METRICS_TOKEN_FILE names has "
+                    f"fewer than {SHORTEST_TOKEN} characters."
+                ),
+                "Make a new token: openssl rand -hex 32 > FILE",
             )
     return FiguresApp(ServerFigures(server, tallies), token)
 
@@ -187,7 +189,7 @@ def _text_of(path: Path, variable: str) -> str:
         raise CommandError(
             "config",
             f"The file that {variable} names cannot be read.",
-            "Name a file of yours with nothing else in it.",
+            "Name a file of your own that contains nothing else.",
         ) from None
 
 
@@ -199,32 +201,40 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
     origin, own = server.origin, escape(own_command())
     console.print(f"\n[bold]{escape(settings.server_name)}[/] at [link={origin}]{origin}[/link]")
     if server.stores.database.is_read_only:
-        console.print("  [bold]read-only[/]: nothing can be written, so nobody can sign in anew")
+        console.print(
+            "  [bold]read-only[/]: the server cannot write anything, so no browser can sign in"
+        )
     elif sys.stderr.isatty() and settings.is_loopback:
         link = server.sign_in_link()
         opens = settings.open_browser and has_desktop() and not server.sign_in.sessions()
-        how = "your browser opens, signed in; else go to" if opens else "sign in"
+        how = "your browser opens, signed in; if not, go to" if opens else "to sign in, go to"
         console.print(f"  {how} (once, within 10 minutes): {link}", soft_wrap=True)
         if opens:
             _open_browser(settings.data_dir / SIGN_IN_PAGE, link)
     else:
-        console.print(f"  sign in: run `{own} owner link`", soft_wrap=True)
+        console.print(f"  to sign in, run `{own} owner link`", soft_wrap=True)
     with server.stores.records.snapshot() as snapshot:
         is_empty = not any(stored.record_count for stored in snapshot.stored_streams())
     if is_empty:
         console.print(
-            f"\nNothing is kept here yet, in {escape(str(settings.data_dir))}."
-            f" In another terminal: [bold]{own} import FILE[/]\n"
-            f"  what can be imported, and how to get it: {own} sources",
+            (
+                "\n"
+                f"There are no records yet in {escape(str(settings.data_dir))}. In "
+                f"another terminal: [bold]{own} import FILE[/]\n"
+                f"  what can be imported, and how to get an export: {own} sources"
+            ),
             soft_wrap=True,
         )
-    console.print(f"\nConnect an agent: [bold]{mcp_url(origin)}[/]")
+    console.print(f"\nConnect an agent to: [bold]{mcp_url(origin)}[/]")
     for connection in host_connections(origin):
         console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}", soft_wrap=True)
         console.print(f"    {escape(connection.text)}", soft_wrap=True)
         if connection.then:
             console.print(f"    {escape(connection.then)}", style="dim", soft_wrap=True)
-    console.print(f"\nStop with Ctrl-C.  What was read: `{own} disclosures`.\n", soft_wrap=True)
+    console.print(
+        (f"\nStop the server with Ctrl-C.  To see what apps read: `{own} disclosures`.\n"),
+        soft_wrap=True,
+    )
 
 
 def _open_browser(page: Path, link: str) -> None:

@@ -182,7 +182,7 @@ class Members:
         for name in sorted({*required} - self.raw.keys()):
             self.fault("", f"The member {name} is missing.")
         for name in sorted(self.raw.keys() - known):
-            self.fault(name, "A member is not known here.")
+            self.fault(name, "The request has an unknown member.")
 
     def close(self, kept: Collection[str] = ()) -> None:
         """Report members that are neither asked for nor kept uninterpreted."""

@@ -145,7 +145,7 @@ class InvalidAuthorizationDetails(OAuthRefusal):
     def for_client(self) -> OAuthRefusal:
         """What the client may hear: nothing that tells which sources a person keeps."""
         if self.reason in HIDDEN_REASONS:
-            return AccessDenied("The request was not granted.")
+            return AccessDenied("The owner did not grant the request.")
         return self
 
 

@@ -56,11 +56,11 @@ def read_configuration(data_dir: Path) -> ConfigurationFile | None:
         raise refusal_of(error) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise StorageUnavailable(
-            "config.toml in the data directory is not TOML; mend it."
+            "config.toml in the data directory is not valid TOML. Correct the file."
         ) from None
     subject_id = content.get("subject_id")
     if not isinstance(subject_id, str) or not subject_id.startswith("own_"):
-        raise StorageUnavailable("config.toml in the data directory names no subject_id.")
+        raise StorageUnavailable("config.toml in the data directory does not contain subject_id.")
     zone, language = (
         kept if isinstance(kept := content.get(name), str) else None
         for name in ("time_zone", "language")

@@ -193,7 +193,8 @@ def _require_guarded_figures(settings: Settings) -> None:
         return
     if bound[0] not in _LOOPBACK_NAMES and settings.metrics_token_file is None:
         raise InvalidSetting(
-            "PDPP_METRICS_BIND names an address that others reach; set PDPP_METRICS_TOKEN_FILE."
+            "PDPP_METRICS_BIND names an address that other machines reach, so "
+            "PDPP_METRICS_TOKEN_FILE must be set."
         )
     if bound[1] and bound[1] == settings.bind_port:
         raise InvalidSetting("PDPP_METRICS_BIND needs a port of its own.")
@@ -284,14 +285,14 @@ def _parse_zone(text: str) -> str:
 def _parse_language(text: str) -> str:
     known = ["en", *sorted(path.stem for path in _CATALOGUES.glob("*.po"))]
     if text not in known:
-        raise ValueError(f"it is one of {', '.join(known)}.")
+        raise ValueError(f"the value must be one of {', '.join(known)}.")
     return text
 
 
 def _parse_folder(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_absolute():
-        raise ValueError("folders are named whole, such as /home/ada/Downloads.")
+        raise ValueError("folders need full paths, such as /home/ada/Downloads.")
     return path
 
 
@@ -305,9 +306,9 @@ def _parse_origin(text: str) -> str:
     if parts.scheme not in ("https", "http") or not _NETLOC.match(parts.netloc):
         raise ValueError("an origin is needed, such as https://me.example.")
     if parts.path or parts.query or parts.fragment:
-        raise ValueError("an origin has no path, query or trailing slash.")
+        raise ValueError("the origin must not have a path, query or trailing slash.")
     if parts.scheme == "http" and not loopback:
-        raise ValueError("http is for loopback hosts only; use https.")
+        raise ValueError("http is only for loopback hosts; use https.")
     default_port = ":443" if parts.scheme == "https" else ":80"
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default_port)}"
 

@@ -241,11 +241,11 @@ class Connected:
             "connected": self.provider_url,
             "as": self.package_id or self.grant_id or self.kind,
             "sources": ", ".join(self.sources) or "–",
-            "until": self.expires_at or "no end",
-            "cached in": str(self.cache_path),
+            "until": self.expires_at or "no end date",
+            "credential saved in": str(self.cache_path),
         }
         print_facts(facts.items(), out)
-        out.print("\nFor an MCP host:")
+        out.print("\nTo add this server to an MCP host:")
         out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
 
 
@@ -309,7 +309,10 @@ def _obtained(
         try:
             return known, obtain(exchange, provider, known, options)
         except ClientForgotten:
-            words().print("The server no longer knows this computer; registering it again.")
+            words().print(
+                "The server no longer knows this computer, so this command registers "
+                "the computer again."
+            )
     client_id = register(exchange, provider, name)
     return client_id, obtain(exchange, provider, client_id, options)
 
@@ -364,14 +367,14 @@ def _by_loopback(
 def _where_to_decide(opened: bool, then: str) -> str:
     """The line above the address."""
     if opened:
-        return f"Your browser opens; {then} there. If it does not open, go to:"
-    return f"Open this address, {then}:"
+        return f"Your browser opens; {then} there. If the browser does not open, go to:"
+    return f"Open this address in a browser, {then}:"
 
 
 def _still_waiting(seconds: float) -> str:
     """That nothing hangs: a person is asked."""
     minutes = max(1, round(seconds / 60))
-    return f"Waiting up to {minutes} min for the decision; Ctrl-C stops."
+    return f"Waiting up to {minutes} min for the decision; Ctrl-C stops waiting."
 
 
 def _document(
@@ -403,10 +406,13 @@ def _token_kind(exchange: ProviderExchange, provider: Provider, token: str) -> s
     reply = exchange.get(f"{provider.origin}/v1/schema?view=compact", token)
     if reply.status == 401:
         raise TokenRejected(
-            "The server refused the token that it has just issued.", connect_hint(provider.origin)
+            "The server refused the token that it had just issued.", connect_hint(provider.origin)
         )
     if not reply.ok:
-        raise MetadataFailure(f"The server's schema answered {reply.status}.", "Try again later.")
+        raise MetadataFailure(
+            (f"The server answered the request for its schema with status {reply.status}."),
+            "Try again later.",
+        )
     data = reply.body.get("data")
     holder = cast("dict[str, object]", data) if isinstance(data, dict) else reply.body
     bearer = holder.get("bearer")

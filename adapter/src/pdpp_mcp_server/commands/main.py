@@ -19,21 +19,23 @@ Commands: TypeAlias = Mapping[str, tuple[str, str]]
 """What is called by a name (`module:function`), and its help."""
 
 GROUP = "pdpp.commands"
-ABOUT = "Your records on your machine, and access to them for the agents you choose."
+ABOUT = "Keeps your records on your machine, and gives the agents you choose access to them."
 BEGIN = {
     True: "Begin with `pdpp import FILE`, then `pdpp serve`.",
-    False: "Begin with `pdpp connect ADDRESS`, the address of a personal server.",
+    False: "Begin with `pdpp connect ADDRESS`, where ADDRESS is a personal server's.",
 }
 OWN: Commands = {
     "connect": (
         "pdpp_mcp_server.commands.connect:connect",
-        """Ask a server for access and save the credential in this directory.
-
-Without a selection, the owner chooses in the browser.""",
+        (
+            "Ask a server for access and save the credential in this directory.\n"
+            "\n"
+            "If you do not name what to read, the owner chooses in the browser."
+        ),
     ),
     "status": (
         "pdpp_mcp_server.commands.status:status",
-        "Show the servers connected here, and what you may read.",
+        "Show the servers that you are connected to here, and what you may read on them.",
     ),
     "read": (
         "pdpp_mcp_server.commands.read:read",
@@ -41,11 +43,11 @@ Without a selection, the owner chooses in the browser.""",
     ),
     "token": (
         "pdpp_mcp_server.commands.status:token",
-        "Print a current access token, for tools that cannot refresh.",
+        "Print a current access token, for tools that cannot renew tokens.",
     ),
     "disconnect": (
         "pdpp_mcp_server.commands.status:disconnect",
-        "End the access and delete the credential.",
+        "End your access to a server and delete the credential.",
     ),
     "mcp": (
         "pdpp_mcp_server.commands.mcp:mcp_server",

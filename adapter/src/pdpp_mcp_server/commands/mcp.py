@@ -39,7 +39,7 @@ from pdpp_mcp_server.settings import InvalidSetting, StdioSettings, adapter_from
 if TYPE_CHECKING:
     from rich.console import Console
 
-OWNER_MESSAGE = "An owner credential is present; this adapter takes granted access only."
+OWNER_MESSAGE = "An owner credential is set, but the adapter accepts only granted access."
 
 
 def mcp_server(
@@ -64,7 +64,9 @@ def mcp_server(
     """
     settings = _settings()
     if settings.owner_variables:
-        raise CommandError("owner_token_refused", OWNER_MESSAGE, "Unset the owner variable.")
+        raise CommandError(
+            "owner_token_refused", OWNER_MESSAGE, "Unset the variable with the owner credential."
+        )
     cache = CredentialCache(cache_root or settings.cache_root, warn=_warn)
     named = provider_url or settings.provider_url
     url = normalize_provider_url(named) if named else cache.only_provider()

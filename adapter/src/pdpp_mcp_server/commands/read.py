@@ -62,7 +62,7 @@ TOOL = "pdpp_read"
 ROWS, MOST_ROWS = 25, 100
 WAIT_SECONDS = 60
 CELL_CHARS = 12  # the least that a column is good for
-CAPABILITIES = "it can"
+CAPABILITIES = "operators"
 NOT_GRANTED = "g=false"
 WHOLE = frozenset({"id", "stream", "at", "from", "to"})
 SIGNS: Mapping[str, str] = {
@@ -411,7 +411,7 @@ class TerminalReading:
             try:
                 reply = self.portal.call(self.port.get, path, (*query, *chosen))
             except RsFailure:
-                raise unavailable("The server did not answer as it should.") from None
+                raise unavailable("The server gave an unexpected answer.") from None
             if reply.ok:
                 return as_object(reply.body)
             wait = reply.retry_after_seconds
@@ -498,10 +498,11 @@ class TerminalReading:
             _print_remarks(first, found=bool(rows))
             if left:
                 words().print(
-                    f"Not shown: {', '.join(left)}. Choose columns with --fields, or use --json."
+                    f"Columns not shown: {', '.join(left)}. Choose columns with "
+                    "--fields, or use --json."
                 )
         if has_more(body):
-            words().print("There are more. Use --limit N or --all.")
+            words().print("There are more records. Use --limit N or --all.")
         return first
 
 
@@ -513,7 +514,7 @@ def _print_remarks(body: Json, *, found: bool) -> None:
         words().print(EMPTY.get(empty or "", "No record matches."))
     if relaxed := as_object(meta.get("relaxed")):
         count, least = relaxed.get("exact_count"), relaxed.get("least")
-        some = f"; showing records with {least} of them" if least else ""
+        some = f"; showing records with {least} of the words" if least else ""
         asked = relaxed.get("words")
         held = "this word" if asked == 1 else f"all {asked} words"
         told = f"Records with {held}: {count}" if count else f"No record contains {held}"
@@ -655,7 +656,9 @@ def _records(stream: str, *rest: str) -> Path:
 def _refusal(reply: RsResponse) -> Exception:
     """What the server said, as this command says it."""
     if reply.status == 401:
-        return TokenRejected("The server no longer accepts this credential.", connect_hint("URL"))
+        return TokenRejected(
+            "The server no longer accepts the saved credential.", connect_hint("URL")
+        )
     error = error_of(reply)
     code, message = str(error["code"]), str(error["message"])
     if code == "ambiguous_connection":
@@ -671,11 +674,11 @@ def _next_step(error: Json) -> str:
         if found := [str(each) for each in as_list(error.get(name))]:
             return f"{words_before}{', '.join(found)}?"
     if allowed := [str(each) for each in as_list(error.get("allowed_values"))]:
-        return f"Choose among {', '.join(allowed)}."
+        return f"Choose one of {', '.join(allowed)}."
     named = objects_in(error.get("available_connections"))
     if named:
         shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
-        return f"Choose with --connection: {', '.join(shown)}."
+        return f"Choose an account with --connection: {', '.join(shown)}."
     return ""
 
 

@@ -87,7 +87,7 @@ class SelectionOptions:
         if self.request is not None:
             if named:
                 raise _usage(
-                    f"--from already contains the whole request; do not add {_flags(named)}."
+                    f"--from already contains the whole request, so do not add {_flags(named)}."
                 )
             return _read_request(self.request)
         if self.source is None:
@@ -128,10 +128,13 @@ class SelectionOptions:
             entry["events"] = True
         if self.preset:
             if self.stream or self.view or self.connection or self.since or self.until or self.only:
-                raise _usage("--preset cannot be combined with --stream or options that narrow it.")
+                raise _usage(
+                    "--preset cannot be combined with --stream or with options that "
+                    "narrow a stream."
+                )
             return {**entry, "selection_preset": self.preset}
         if self.only and not self.stream:
-            raise _usage("--only needs --stream: name the stream with that field.")
+            raise _usage("--only works only with --stream: name the stream that has the field.")
         return {**entry, "streams": [self._stream(text) for text in self.stream or ["*"]]}
 
     def _stream(self, text: str) -> dict[str, object]:
@@ -155,7 +158,7 @@ class SelectionOptions:
         for text in self.only or ():
             field, equals, value = text.partition("=")
             if not field or not equals or not value:
-                raise _usage("--only takes a field and a value: --only from_email=ada@example.org.")
+                raise _usage("--only needs a field and a value: --only from_email=ada@example.org.")
             limits.setdefault(field, []).append(value)
         return limits
 
@@ -164,13 +167,13 @@ def _read_request(path: Path) -> Details:
     try:
         raw = path.read_bytes()
     except OSError:
-        raise _usage(f"{path} cannot be read.") from None
+        raise _usage(f"The file {path} cannot be read.") from None
     try:
         value: object = json.loads(raw) if len(raw) <= MAX_REQUEST_BYTES else None
     except ValueError:
         value = None
     if not isinstance(value, list) or not value:
-        raise _usage(f"{path} is not a JSON array of selections of at most 64 KiB.")
+        raise _usage(f"The file {path} is not a JSON array of selections of at most 64 KiB.")
     return value  # pyright: ignore[reportUnknownVariableType] -- judged by the request parser
 
 

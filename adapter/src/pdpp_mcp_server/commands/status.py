@@ -69,12 +69,17 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         credential = around.credential(cache_root, normalize_provider_url(url)).current()
         if credential.jkt is not None:
             words().print(
-                "This token works only with a private key that stays here. For a tool that needs an"
-                " ordinary bearer token, connect with --bearer.",
+                (
+                    "This token works only with a private key that stays on this "
+                    "computer. For a tool that needs an ordinary bearer token, connect "
+                    "with --bearer."
+                ),
                 soft_wrap=True,
             )
         if sys.stdout.isatty():
-            words().print("This is a secret: anyone who has it can read what you were granted.")
+            words().print(
+                "This token is a secret: anyone who has the token can read what you were granted."
+            )
         sys.stdout.write(credential.access_token + "\n")
 
     @app.command
@@ -136,7 +141,10 @@ def _give_back(exchange: ProviderExchange, credential: Credential) -> None:
     try:
         revoke(exchange, discover(exchange, origin), credential.client_id, token)
     except (ProviderUnavailable, MetadataFailure) as error:
-        hint = f"Try again later, or only delete it here: pdpp disconnect {origin} --local"
+        hint = (
+            "Try again later, or delete only the saved credential: pdpp disconnect "
+            f"{origin} --local"
+        )
         raise type(error)(error.message, hint) from None
 
 
@@ -174,7 +182,9 @@ class AccessStatus:
         for grant in grants:
             _print_grant(grant, out)
         for gone in cast("list[dict[str, object]]", self.body.get("unavailable_connections") or []):
-            out.print(plain(f"  not readable: {gone.get('connector_key')} ({gone.get('reason')})"))
+            out.print(
+                plain(f"  cannot be read: {gone.get('connector_key')} ({gone.get('reason')})")
+            )
 
 
 def _print_grant(grant: Mapping[str, object], out: Console) -> None:
@@ -182,7 +192,7 @@ def _print_grant(grant: Mapping[str, object], out: Console) -> None:
     ended = "" if grant.get("status") == "active" else f" ({grant.get('status')})"
     mode = "once" if grant.get("access_mode") == "single_use" else "ongoing"
     purpose = str(grant.get("purpose_code", "")).rsplit("/", 1)[-1]
-    until = str(grant.get("expires_at") or "no end")
+    until = str(grant.get("expires_at") or "no end date")
     out.print()
     out.print(Text(f"  {grant.get('connector_key')}{ended}", style="bold cyan"))
     facts = [("access", f"{mode}, for {purpose}, until {until}")]
@@ -197,7 +207,7 @@ def _print_grant(grant: Mapping[str, object], out: Console) -> None:
 
 def _window(bound: object) -> str:
     if not isinstance(bound, dict):
-        return "any age"
+        return "records of any age"
     members = cast("dict[str, object]", bound)
     since, until = members.get("since"), members.get("until")
     parts = (f"from {since}" if since else "", f"before {until}" if until else "")
@@ -213,14 +223,18 @@ def _read_standing(around: CommandContext, root: Path | None, origin: str) -> Ac
         return AccessStatus(origin, failure=error)
     if reply.status == 401:
         rejected = TokenRejected(
-            "The server no longer accepts this credential.", connect_hint(origin)
+            "The server no longer accepts the saved credential.", connect_hint(origin)
         )
         return AccessStatus(origin, failure=rejected)
     if reply.status == 429 or reply.status >= 500:
-        return AccessStatus(origin, failure=unavailable(f"The server answered {reply.status}."))
+        return AccessStatus(
+            origin, failure=unavailable(f"The server answered with status {reply.status}.")
+        )
     if not reply.ok:
         code = reply.error or "unavailable"
-        failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")
+        failure = CommandError(
+            code, f"The server answered with status {reply.status}.", "Try again later."
+        )
         return AccessStatus(origin, failure=failure)
     return AccessStatus(origin, reply.body)
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.commands.spelled_commands import spelled
 
-NO_END = "no end"
+NO_END = "no end date"
 LABEL_CHARS = 9
 LEAST_CHARS = 20
 WHOLE = frozenset({"until", "last used", "how", "stream"})
@@ -52,8 +52,11 @@ def plain(text: object) -> Text:
 
 def tell_nothing_kept(folder: Path) -> None:
     """Say that a data directory is empty, and where records may be instead."""
-    words().print(f"Nothing is kept in {escape(str(folder))} yet: pdpp import FILE", soft_wrap=True)
-    words().print("If your records lie elsewhere, PDPP_DATA_DIR has to name where.")
+    words().print(
+        (f"There are no records in {escape(str(folder))} yet. Import some: pdpp import FILE"),
+        soft_wrap=True,
+    )
+    words().print("If your records are in another folder, set PDPP_DATA_DIR to that folder.")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

@@ -77,8 +77,8 @@ def register(exchange: ProviderExchange, provider: Provider, name: str) -> str:
         if CLI_CLIENT in provider.public_clients:
             return CLI_CLIENT
         raise ConnectNotSupported(
-            "The server registers no clients and knows none for the command line.",
-            "Ask its operator to switch registration on (PDPP_DCR=on).",
+            "The server neither registers clients nor knows one for the command line.",
+            "Ask the server's operator to turn registration on (PDPP_DCR=on).",
         )
     body = {
         "client_name": name,
@@ -178,7 +178,7 @@ def push_request(
     reply = exchange.post_form(provider.pushed_request, parameters)
     request_uri = reply.text("request_uri")
     if not reply.ok or request_uri is None:
-        raise _refused(reply, "The server did not take the request")
+        raise _refused(reply, "The server did not accept the request")
     return {"client_id": parameters["client_id"], "request_uri": request_uri}
 
 
@@ -197,25 +197,30 @@ def revoke(exchange: ProviderExchange, provider: Provider, client_id: str, token
     if provider.revocation is None:
         raise ConnectNotSupported(
             "The server has no revocation endpoint.",
-            "Use --local to forget the credential here, and end the grant on the server.",
+            "Use --local to delete the saved credential here, and end the grant on the server.",
         )
     reply = exchange.post_form(provider.revocation, {"token": token, "client_id": client_id})
     if not reply.ok:
-        raise _refused(reply, "The server did not take the token back")
+        raise _refused(reply, "The server did not accept the returned token")
 
 
 def tokens_of(reply: JsonResponse) -> Mapping[str, object]:
     """A token response that has a token.  Raises: MetadataFailure."""
     if reply.text("access_token") is None:
-        raise MetadataFailure("The server's token answer has no token.", "Check its version.")
+        raise MetadataFailure(
+            "The server's answer contains no token.", "Check the server's version."
+        )
     return reply.body
 
 
 def denied() -> ApprovalDenied:
     """The error of a request that the owner denied."""
     return ApprovalDenied(
-        "The owner denied the request, or what was asked for cannot be given.",
-        "Ask for something else, or let the owner pick: run it without a selection.",
+        "The owner declined the request, or what was asked for cannot be granted.",
+        (
+            "Ask for something else, or let the owner choose: run the command without "
+            "naming what to read."
+        ),
     )
 
 
@@ -224,13 +229,13 @@ def _begin_device(
 ) -> DeviceOffer:
     if provider.device_authorization is None:
         raise ConnectNotSupported(
-            "The server has no device authorization.", "Connect with --loopback."
+            "The server does not support device authorization.", "Connect with --loopback."
         )
     reply = exchange.post_form(provider.device_authorization, form)
     device_code, user_code = reply.text("device_code"), reply.text("user_code")
     address = reply.text("verification_uri")
     if not reply.ok or device_code is None or user_code is None or address is None:
-        raise _refused(reply, "The server did not take the request")
+        raise _refused(reply, "The server did not accept the request")
     return DeviceOffer(
         device_code=device_code,
         user_code=user_code,
@@ -249,7 +254,7 @@ def _seconds(reply: JsonResponse, name: str, default: float) -> float:
 
 def _refused(reply: JsonResponse, what: str) -> RequestRefused | ProviderUnavailable:
     if reply.status == 429 or reply.status >= 500:
-        return unavailable(f"{what}: it is busy or broken (status {reply.status}).")
+        return unavailable(f"{what}: the server is busy or broken (status {reply.status}).")
     reason, param = reply.text("reason"), reply.text("param")
     named = [word for word in (reply.error, reason, param) if word]
     kind = ClientForgotten if reply.error == "invalid_client" else RequestRefused
@@ -330,7 +335,7 @@ class ClientCodeRequest:
             provider.issuer
         ):
             raise RequestRefused(
-                "The browser came back with an answer to another request.", "Run it again."
+                "The browser came back with an answer to another request.", "Run the command again."
             )
         if answer.get("error") == "access_denied":
             raise denied()

@@ -121,7 +121,7 @@ class CredentialCache:
             raise NotConnected("No server is connected here.", step)
         only, *others = found
         if others:
-            step = "Name one with --provider-url."
+            step = "Name the server with --provider-url."
             raise SeveralConnected("Several servers are connected here.", step)
         return only
 
@@ -229,7 +229,7 @@ def _read(directory: int, provider_url: str, warn: Callable[[str], None]) -> Cre
         raise _not_connected(provider_url) from None
     if credential.provider_url.rstrip("/") != provider_url:
         raise CredentialMismatch(
-            "The cached credential belongs to another server.", connect_hint(provider_url)
+            "The saved credential belongs to another server.", connect_hint(provider_url)
         )
     return credential
 
@@ -274,7 +274,7 @@ def _document(directory: int, name: str, warn: Callable[[str], None]) -> Documen
         value = None
     if not is_object(value):
         raise CredentialInvalid(
-            "The cached credential is not a JSON object.",
+            "The saved credential is not a JSON object.",
             "Run `pdpp disconnect URL --local`, then `pdpp connect URL`.",
         )
     return value
@@ -308,12 +308,12 @@ def _keep_private(descriptor: int, name: str, warn: Callable[[str], None]) -> No
         stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     ):
         raise CredentialInsecure(
-            f"{name} in the credential cache is not yours or not a plain file.",
-            "Remove it, or point --cache-root at a directory of your own.",
+            f"{name} in the folder of saved credentials is not yours or not a plain file.",
+            "Remove the file, or set --cache-root to a directory of your own.",
         )
     if status.st_mode & 0o077:
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o700)
-        warn(f"{name} was readable by others; its mode has been tightened.")
+        warn(f"Others could read {name}; the file is now readable only by you.")
 
 
 @contextmanager
@@ -325,8 +325,11 @@ def _refusing_links() -> Generator[None]:
         raise
     except OSError:
         raise CredentialInsecure(
-            "The credential cache holds a symbolic link, or cannot be opened or written.",
-            "Remove it; the cache must consist of plain files and directories of your own.",
+            (
+                "The folder of saved credentials contains a symbolic link, or cannot "
+                "be opened or written."
+            ),
+            "Remove the link; the folder may contain only plain files and directories of your own.",
         ) from None
 
 
@@ -338,7 +341,7 @@ def _acquire(lock: int, wait_seconds: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise ProviderUnavailable(
-                    "Another process holds the lock of this credential.", "Try again in a moment."
+                    "Another process is using this credential.", "Try again in a moment."
                 ) from None
             time.sleep(_LOCK_PAUSE_SECONDS)
         else:
@@ -347,5 +350,5 @@ def _acquire(lock: int, wait_seconds: float) -> None:
 
 def _not_connected(provider_url: str) -> NotConnected:
     return NotConnected(
-        f"No credential for {provider_url} is cached here.", connect_hint(provider_url)
+        f"No credential for {provider_url} is saved here.", connect_hint(provider_url)
     )

@@ -237,8 +237,8 @@ def refuse_owner(credential: Credential) -> Credential:
     """The credential, unless it is the owner's.  Raises: OwnerTokenRefused."""
     if credential.token_kind == OWNER:
         raise OwnerTokenRefused(
-            "The cached credential is an owner credential, which is never used here.",
-            f"Remove it and {connect_hint(credential.provider_url).lower()}",
+            "The saved credential is an owner credential, which this program never uses.",
+            f"Remove the credential and {connect_hint(credential.provider_url).lower()}",
         )
     return credential
 
@@ -271,7 +271,7 @@ def normalize_provider_url(text: str) -> str:
     ):
         raise InvalidProviderUrl(
             "This is not the address of a personal server.",
-            "Give its origin, such as https://me.example or http://127.0.0.1:7662.",
+            "Give the server's origin, such as https://me.example or http://127.0.0.1:7662.",
         )
     default = {"http": 80, "https": 443}[parts.scheme]
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -322,6 +322,6 @@ def _optional(members: Mapping[str, object], name: str, place: str = "credential
 
 def _invalid(what: str) -> CredentialInvalid:
     return CredentialInvalid(
-        f"The cached credential is malformed: {what} is missing or of the wrong form.",
+        f"The saved credential is malformed: {what} is missing or has the wrong form.",
         "Run `pdpp disconnect URL --local`, then `pdpp connect URL`.",
     )

@@ -54,17 +54,19 @@ def discover(exchange: ProviderExchange, origin: str) -> Provider:
     resource = _document(exchange.get(origin + RESOURCE_PATH), "protected-resource")
     if resource.text("resource") != origin:
         raise MetadataFailure(
-            "The server says that it is another one than it was asked for.",
-            "Use exactly the address that the server calls its own (PDPP_PUBLIC_URL).",
+            "The server's metadata names another address than the one you gave.",
+            "Use exactly the address that the server itself uses (PDPP_PUBLIC_URL).",
         )
     issuer = next(iter(as_list(resource.body.get("authorization_servers"))), None)
     if not isinstance(issuer, str):
-        raise MetadataFailure("The server names no authorization server.", "Check its version.")
+        raise MetadataFailure(
+            "The server's metadata names no authorization server.", "Check the server's version."
+        )
     metadata = _document(exchange.get(issuer.rstrip("/") + SERVER_PATH), "authorization-server")
     if metadata.text("issuer") != issuer:
         raise MetadataFailure(
-            "The authorization server says that it is another one.",
-            "Check the proxy in front of it: its origin must reach the server unchanged.",
+            "The authorization server's metadata names another address than the one asked.",
+            "Check the proxy in front of the server: the proxy must pass on the address unchanged.",
         )
     proves = all(_takes_proofs(document) for document in (resource, metadata))
     return replace(_provider(origin, issuer, metadata), takes_proofs=proves)
@@ -79,14 +81,16 @@ def _provider(origin: str, issuer: str, metadata: JsonResponse) -> Provider:
         url = metadata.text(name)
         if url is not None and _origin(url) != _origin(issuer):
             raise MetadataFailure(
-                f"The server's {name} lies outside its own origin.",
-                "Do not connect to it; ask its operator.",
+                f"The server's {name} is at another origin than the server.",
+                "Do not connect to this server; ask its operator.",
             )
         return url
 
     token = endpoint("token_endpoint")
     if token is None:
-        raise ConnectNotSupported("The server has no token endpoint.", "Check its address.")
+        raise ConnectNotSupported(
+            "The server has no token endpoint.", "Check the server's address."
+        )
     return Provider(
         origin=origin,
         issuer=issuer,
@@ -107,8 +111,8 @@ def _provider(origin: str, issuer: str, metadata: JsonResponse) -> Provider:
 def _document(reply: JsonResponse, what: str) -> JsonResponse:
     if not reply.ok or not reply.body:
         raise MetadataFailure(
-            f"The server has no readable {what} metadata (it answered {reply.status}).",
-            "Check the address; it must be the one of a personal server.",
+            f"The server has no readable {what} metadata (status {reply.status}).",
+            "Check the address; it must be that of a personal server.",
         )
     return reply
 

@@ -133,7 +133,7 @@ class KeyRing:
 
     def _read(self, jkt: str, provider_url: str) -> ProofKey:
         missing = CredentialInvalid(
-            "The key that the cached credential is bound to is not on this account.",
+            "The key that the saved credential is bound to is not in this user account.",
             connect_hint(provider_url),
         )
         try:

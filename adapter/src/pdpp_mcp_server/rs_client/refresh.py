@@ -65,21 +65,21 @@ class HttpTokenEndpoint:
             return dict(answer.body)
         if answer.body.get("error") in ("invalid_grant", "invalid_client"):
             raise CredentialExpired(
-                "The server no longer renews this credential.",
+                "The server no longer renews the saved credential.",
                 connect_hint(credential.provider_url),
             )
-        raise unavailable(f"The token endpoint answered {answer.status}.")
+        raise unavailable(f"The token endpoint answered with status {answer.status}.")
 
     def _endpoint(self, issuer: str) -> str:
         origin = issuer.rstrip("/")
         answer = self.exchange.get(origin + SERVER_PATH)
         if not answer.ok:
-            raise unavailable(f"The server's metadata document answered {answer.status}.")
+            raise unavailable(f"The request for the server's metadata got status {answer.status}.")
         endpoint = answer.body.get("token_endpoint")
         if not isinstance(endpoint, str) or not endpoint.startswith(f"{origin}/"):
             raise MetadataFailure(
-                "The server's metadata names a token endpoint outside its own origin.",
-                "Check the address of the server; do not send a credential there.",
+                "The server's metadata names a token endpoint at another origin.",
+                "Check the server's address; do not send a credential there.",
             )
         return endpoint
 
@@ -117,7 +117,7 @@ class CachedCredential:
         credential = self.load()
         if credential.seconds_left(self.clock()) <= 0 and credential.refresh_token is None:
             raise CredentialExpired(
-                "The cached credential has expired.", connect_hint(self.provider_url)
+                "The saved credential has expired.", connect_hint(self.provider_url)
             )
         return credential
 

@@ -107,7 +107,7 @@ class BackgroundTasks:
                     f"task.{task.name}",
                     task.code,
                     task.failing_since_ns,
-                    "It is tried again by itself; the server's log names the cause.",
+                    "The server tries again automatically; the server's log names the cause.",
                 )
 
     async def _keep_doing(self, task: BackgroundTask) -> None:

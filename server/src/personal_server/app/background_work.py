@@ -122,5 +122,8 @@ def clock_faults(watch: ClockWatch) -> Iterator[Fault]:
             "clock",
             "clock_jumped",
             jumped_at_ns,
-            "Nothing is ended or forgotten for a day. Is the clock right? pdpp admin accept-clock",
+            (
+                "For a day, the server ends and deletes nothing that depends on the "
+                "clock. Is the clock right? Then run: pdpp admin accept-clock"
+            ),
         )

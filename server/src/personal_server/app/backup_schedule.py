@@ -38,8 +38,11 @@ def set_schedule(
     """
     if settings.backup_dir is not None:
         raise BackupRefused(
-            "PDPP_BACKUP_DIR says what is backed up by schedule.",
-            next_step="Change it where the server is started, or unset it and repeat this.",
+            "PDPP_BACKUP_DIR already sets the scheduled backups.",
+            next_step=(
+                "Change PDPP_BACKUP_DIR where you start the server, or unset it and "
+                "repeat this command."
+            ),
         )
     if schedule is not None:
         if schedule.recipient is not None:
@@ -47,13 +50,18 @@ def set_schedule(
         folder = Path(schedule.folder)
         if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
             raise BackupRefused(
-                "There is no such folder, or nothing can be written there.",
-                next_step="Name a folder that is there, best on another disk.",
+                "This folder does not exist, or the server cannot write to it.",
+                next_step="Name an existing folder, preferably on another disk.",
             )
         if folder.resolve().is_relative_to(settings.data_dir.resolve()):
             raise BackupRefused(
-                "The folder lies in the data directory and would be lost with it.",
-                next_step="Name one elsewhere, best on another disk.",
+                (
+                    "This folder is inside the data directory, so the backups would be "
+                    "lost together with the data."
+                ),
+                next_step=(
+                    "Name a folder outside of the data directory, preferably on another disk."
+                ),
             )
     stores.upkeep.keep_backup_schedule(schedule)
     return schedule

@@ -80,17 +80,20 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
     if target.is_dir():
         raise BackupRefused(
             f"{target.name} is a folder.",
-            next_step="Name a new file in it; or let the server make one a day there:"
-            " pdpp backup FOLDER --every 1d",
+            next_step=(
+                "Name a new file in this folder; or let the server make a backup there "
+                "every day: pdpp backup FOLDER --every 1d"
+            ),
         )
     if target.exists():
         raise BackupRefused(
-            f"{target.name} is there already, and no backup replaces a file.",
+            f"The file {target.name} exists already, and a backup never replaces a file.",
             next_step="Name a new file.",
         )
     if not target.parent.is_dir():
         raise BackupRefused(
-            "The folder of this file is not there.", next_step="Make it, or name another."
+            "The folder for this file does not exist.",
+            next_step="Create the folder, or name another.",
         )
     with scratch_folder(settings.data_dir, SCRATCH) as scratch, _partial(target) as partial:
         archive = partial if order.recipient is None else scratch / "plain"
@@ -166,8 +169,8 @@ def _counted(path: Path) -> StoreCounts:
     with _opened(path) as database:
         if not database.check():
             raise BackupRefused(
-                "The database is damaged, so that no backup of it can be whole.",
-                next_step="pdpp doctor --data names what is damaged.",
+                "The database is damaged, so a backup of it would be incomplete.",
+                next_step="Run `pdpp doctor --data` to find out what is damaged.",
             )
         return SqlUpkeepStore(database).counted()
 
@@ -199,12 +202,16 @@ def _partial(target: Path) -> Generator[Path, None, None]:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     except OSError:
-        raise BackupRefused("The backup cannot be written where you named it.") from None
+        raise BackupRefused(
+            "The backup cannot be written to the file or folder that you named."
+        ) from None
     os.close(descriptor)
     try:
         yield Path(name)
     except OSError as error:
-        raise BackupRefused("The backup cannot be written: the disk is full or failing.") from error
+        raise BackupRefused(
+            "The backup cannot be written, because the disk is full or failing."
+        ) from error
     finally:
         Path(name).unlink(missing_ok=True)
 
@@ -218,13 +225,16 @@ def _prove(
     needed = 2 * sum(file.size_bytes for file in manifest.files)
     if free_bytes < needed:
         stores.upkeep.keep_proof(replace(before, tried_at_ns=now_ns, skipped="no_space"))
-        _log.warning("a backup was not proven: less than twice its space is free")
+        _log.warning("a backup was not tested by restoring it: less than twice its space is free")
         return
     with archive.open("rb") as file:
         found = unpack(file, scratch / "proof")
     counts = _counted(scratch / "proof" / DATABASE)
     if found != manifest or counts.streams != manifest.streams:
-        raise BackupRefused("A backup did not come back as it was written; it was not kept.")
+        raise BackupRefused(
+            "The test restore of a backup gave other data than were written, so the "
+            "backup was deleted."
+        )
     stores.upkeep.keep_proof(BackupProof(now_ns, now_ns, manifest.records))
 
 
@@ -243,7 +253,7 @@ def plain_archive(path: Path, identity: Path | None) -> Generator[IO[bytes], Non
         return
     if identity is None:
         raise BackupRefused(
-            "This backup is sealed.", next_step="Name the file of its key: --identity FILE"
+            "This backup is encrypted.", next_step="Name the file with its key: --identity FILE"
         )
     read_end, write_end = os.pipe()
     refusals: list[BackupRefused] = []

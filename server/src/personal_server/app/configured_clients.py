@@ -26,7 +26,7 @@ def _client(table: dict[str, Any]) -> PreRegistered:
         isinstance(text, str) and text for text in (*texts, *_each(redirects))
     ):
         raise StorageUnavailable(
-            "A [[clients]] table of config.toml has client_id, client_name and redirect_uris."
+            "Each [[clients]] table of config.toml needs client_id, client_name and redirect_uris."
         )
     return PreRegistered(str(texts[0]), str(texts[1]), tuple(map(str, _each(redirects))))
 

@@ -95,15 +95,17 @@ class Connections:
                 "connections",
                 "too_many_connections",
                 self._full_since_ns,
-                "Look who connects; behind a proxy, bound connections there. The bound is"
-                " PDPP_MAX_CONNECTIONS.",
+                (
+                    "Find out who connects. Behind a proxy, limit connections there. "
+                    "The limit here is PDPP_MAX_CONNECTIONS."
+                ),
             )
 
     def _note_full(self) -> None:
         now_ns = self.clock()
         if now_ns - self._full_at_ns >= TOLD_NS:
             self._full_since_ns = now_ns
-            _log.warning("%d connections are open, as many as there may be", self.most)
+            _log.warning("%d connections are open, which is the limit", self.most)
         self._full_at_ns = now_ns
 
 
@@ -196,8 +198,8 @@ class CallerProtocol(H11Protocol):
         self._body_bytes = 0
 
 
-_BUSY = ("storage_unavailable", "There are too many connections; try again.")
-_LATE = ("invalid_request", "The request did not come in time; send it again.")
+_BUSY = ("storage_unavailable", "The server has too many connections. Try again.")
+_LATE = ("invalid_request", "The request did not arrive in time. Send the request again.")
 
 
 def _refusal(status: bytes, code: str, message: str) -> bytes:

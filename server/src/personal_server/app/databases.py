@@ -97,10 +97,15 @@ def require_filled(store: OwnedStore, settings: Settings, configured: str | None
     """Refuse an empty schema beside a configuration that knows an owner.  Raises: DataMismatch."""
     if settings.database_url is not None and configured is not None and store.owner() is None:
         raise DataMismatch(
-            f"config.toml knows an owner, but the schema {settings.database_schema} of the database"
-            " is empty.",
-            next_step="Name the right database and schema (PDPP_DATABASE_URL,"
-            " PDPP_DATABASE_SCHEMA), or restore it; to begin anew, name an empty data directory.",
+            (
+                "config.toml names an owner, but the schema "
+                f"{settings.database_schema} of the database is empty."
+            ),
+            next_step=(
+                "Name the right database and schema (PDPP_DATABASE_URL, "
+                "PDPP_DATABASE_SCHEMA), or restore the database. To start anew, name "
+                "an empty data directory."
+            ),
         )
 
 
@@ -109,8 +114,10 @@ def require_whole(database: ServerDatabase) -> None:
     with database.read() as session:
         if is_being_copied(session):
             raise DataMismatch(
-                "A move into this database was begun and did not end.",
-                next_step="Repeat the same `pdpp move --to …` where it was begun; it goes on.",
+                "A move into this database began and did not finish.",
+                next_step=(
+                    "Repeat the same `pdpp move --to …` where you started it; the move continues."
+                ),
             )
 
 
@@ -143,7 +150,8 @@ def _copy_before_migration(settings: Settings) -> None:
     size_bytes = settings.database_path.stat().st_size
     if shutil.disk_usage(folder).free < 2 * size_bytes:
         raise StorageUnavailable(
-            "There is no room to copy the database before it is upgraded. Free some and repeat."
+            "The disk has no space to copy the database before the upgrade. Free "
+            "some space and repeat the command."
         )
     numbers = sorted(int(path.stem) for path in folder.glob("*.sqlite3") if path.stem.isdecimal())
     target = folder / f"{numbers[-1] + 1 if numbers else 1}.sqlite3"

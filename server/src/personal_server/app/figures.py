@@ -52,7 +52,7 @@ class ServerFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """One family after the other; what cannot be read now is left out and told."""
         unread = GaugeMetricFamily(
-            "pdpp_unread", "Groups of figures that could not be read.", labels=["group"]
+            "pdpp_unread", "Groups of metrics that could not be read.", labels=["group"]
         )
         for name, group in self._groups():
             try:
@@ -75,25 +75,27 @@ class ServerFigures(Collector):
     def _requests(self) -> Iterator[Metric]:
         tally = self.tallies.total()
         requests = CounterMetricFamily(
-            "pdpp_requests", "Requests that ended.", labels=["door", "route", "status"]
+            "pdpp_requests", "Finished requests.", labels=["door", "route", "status"]
         )
         for labels, count in tally.requests.items():
             requests.add_metric(labels, count)
         yield requests
         latencies = HistogramMetricFamily(
             "pdpp_request_duration_seconds",
-            "From the request to the end of its answer.",
+            "Seconds from the request to the end of its answer.",
             labels=["door", "route"],
         )
         for labels, (counts, sum_seconds) in tally.latencies.items():
             latencies.add_metric(labels, _buckets(counts), sum_seconds)
         yield latencies
-        errors = CounterMetricFamily("pdpp_errors", "Refusals by code.", labels=["door", "code"])
+        errors = CounterMetricFamily(
+            "pdpp_errors", "Refused requests, by error code.", labels=["door", "code"]
+        )
         for labels, count in tally.errors.items():
             errors.add_metric(labels, count)
         yield errors
         calls = CounterMetricFamily(
-            "pdpp_tool_calls", "Calls of tools at /mcp.", labels=["tool", "outcome"]
+            "pdpp_tool_calls", "Tool calls at /mcp.", labels=["tool", "outcome"]
         )
         for labels, count in tally.tool_calls.items():
             calls.add_metric(labels, count)
@@ -101,10 +103,12 @@ class ServerFigures(Collector):
 
     def _queues(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily(
-            "pdpp_calls_waiting", "Calls that wait for a place.", labels=["surface", "kind"]
+            "pdpp_calls_waiting",
+            "Tool calls that wait for a free slot.",
+            labels=["surface", "kind"],
         )
         working = GaugeMetricFamily(
-            "pdpp_calls_working", "Calls that are worked on.", labels=["surface", "kind"]
+            "pdpp_calls_working", "Tool calls in progress.", labels=["surface", "kind"]
         )
         tally = self.tallies.total()
         for family, counts in ((waiting, tally.waiting), (working, tally.working)):
@@ -112,30 +116,34 @@ class ServerFigures(Collector):
                 family.add_metric(labels, count)
         yield from (waiting, working)
         yield _gauge("pdpp_connections_open", "Connections.", tally.connections)
-        yield _gauge("pdpp_connections_most", "As many as there may be.", tally.most_connections)
+        yield _gauge(
+            "pdpp_connections_most",
+            "The highest number of tool calls in progress.",
+            tally.most_connections,
+        )
 
     def _upkeep(self) -> Iterator[Metric]:
         rebuilds = self.server.stores.records.rebuilds()
         left = sum(each.records - each.copied for each in rebuilds)
-        yield _gauge("pdpp_rebuilds", "Streams being stored another way.", len(rebuilds))
-        yield _gauge("pdpp_rebuild_records_left", "Their records that wait.", left)
+        yield _gauge("pdpp_rebuilds", "Streams that are being rebuilt.", len(rebuilds))
+        yield _gauge("pdpp_rebuild_records_left", "Records that wait to be rebuilt.", left)
         failures = GaugeMetricFamily(
             "pdpp_task_failures", "Failures since the last success.", labels=["task"]
         )
         succeeded = GaugeMetricFamily(
-            "pdpp_task_succeeded_timestamp_seconds", "The last success.", labels=["task"]
+            "pdpp_task_succeeded_timestamp_seconds", "Time of the last success.", labels=["task"]
         )
         for task in self.server.background.tasks:
             failures.add_metric([task.name], task.failures)
             succeeded.add_metric([task.name], _seconds(task.succeeded_at_ns))
         yield from (failures, succeeded)
         faults = GaugeMetricFamily(
-            "pdpp_fault", "What /healthz names now.", labels=["part", "code", "serving"]
+            "pdpp_fault", "Problems that /healthz names now.", labels=["part", "code", "serving"]
         )
         for fault in self.server.health.faults():
             faults.add_metric([fault.part, fault.code, str(fault.serving).lower()], 1)
         yield faults
-        build = GaugeMetricFamily("pdpp_build_info", "The version that runs.", labels=["version"])
+        build = GaugeMetricFamily("pdpp_build_info", "The running version.", labels=["version"])
         build.add_metric([VERSION], 1)
         yield build
 
@@ -145,13 +153,13 @@ class ServerFigures(Collector):
         blobs, blob_bytes = self.server.stores.upkeep.blob_sizes()
         disk = os.statvfs(stores.data_dir)
         for name, said, value in (
-            ("pdpp_database_bytes", "The database.", size_bytes),
-            ("pdpp_journal_bytes", "Its write-ahead journal.", journal_bytes),
-            ("pdpp_blobs", "Files of records.", blobs),
-            ("pdpp_blob_bytes", "Their bytes.", blob_bytes),
+            ("pdpp_database_bytes", "Bytes of the database.", size_bytes),
+            ("pdpp_journal_bytes", "Bytes of the database's write-ahead log.", journal_bytes),
+            ("pdpp_blobs", "Stored files of records.", blobs),
+            ("pdpp_blob_bytes", "Bytes of the stored files.", blob_bytes),
             (
                 "pdpp_disk_free_bytes",
-                "What may still be written beside the database.",
+                "Bytes that can still be written on the database's disk.",
                 disk.f_bavail * disk.f_frsize,
             ),
         ):
@@ -161,13 +169,15 @@ class ServerFigures(Collector):
         rows, proof = self.server.stores.upkeep.backups(), self.server.stores.upkeep.proof()
         made_at = rows[0].made_at if rows else 0
         proven_at = proof.proven_at_ns if proof and proof.proven_at_ns else 0
-        yield _gauge("pdpp_backups_kept", "Backups that are noted.", len(rows))
+        yield _gauge("pdpp_backups_kept", "Known backups.", len(rows))
         yield _gauge(
-            "pdpp_backup_timestamp_seconds", "The newest backup; 0: none.", _seconds(made_at)
+            "pdpp_backup_timestamp_seconds",
+            "Time of the newest backup; 0: no backup.",
+            _seconds(made_at),
         )
         yield _gauge(
             "pdpp_proven_restore_timestamp_seconds",
-            "When a backup was last restored and compared; 0: never.",
+            "Time of the last successful test restore; 0: none.",
             _seconds(proven_at),
         )
 
@@ -177,7 +187,7 @@ class ServerFigures(Collector):
             collections = snapshot.collections()
         imports = GaugeMetricFamily(
             "pdpp_import_timestamp_seconds",
-            "The end of the last successful import of an account; 0: none.",
+            "Time of the last successful import of an account; 0: none.",
             labels=["kind", "ordinal"],
         )
         numbers: Counter[str] = Counter()
@@ -230,7 +240,9 @@ class FiguresApp:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
         if not self._admits(headers):
             challenge = {"WWW-Authenticate": "Bearer"} if self._token else None
-            return PlainTextResponse("Not for you.\n", 401 if self._token else 403, challenge)
+            return PlainTextResponse(
+                "A token is needed to read these metrics.\n", 401 if self._token else 403, challenge
+            )
         if scope["path"] != PATH or scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("GET /metrics\n", 404)
         text = await anyio.to_thread.run_sync(generate_latest, self._registry)

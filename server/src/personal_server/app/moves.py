@@ -35,12 +35,12 @@ def move(settings: Settings, target: Settings, tell: Tell = silently) -> Moved:
     Raises: CopyRefused, DatabaseInUse, StorageUnavailable.
     """
     if _place_of(settings) == _place_of(target):
-        raise CopyRefused("That is where everything is.")
+        raise CopyRefused("The data are there already.")
     with open_stores(settings, serving=True) as stores:
         if target.data_dir != settings.data_dir:
             known = read_configuration(target.data_dir)
             if known is not None:
-                raise CopyRefused("There is a config.toml already where this is to be moved.")
+                raise CopyRefused("The target of the move already has a config.toml.")
         with closing(open_database(target, serving=True, configured=None)) as database:
             # nobody writes meanwhile
             with stores.database.write() as session:

@@ -37,7 +37,7 @@ def told_in(memory: SharedMemory) -> SharedValues[Told]:
 
 def told_of_ended(number: int, since_ns: int) -> Told:
     """What is said in the place of a process that ended."""
-    step = "It is started again by itself; the server's log says how it ended."
+    step = "The server restarts this process automatically; the server's log says how it ended."
     return Told([Fault(f"worker.{number}", ENDED, since_ns, step)], {}, 0)
 
 

@@ -61,8 +61,8 @@ def restore_backup(
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(not each.name.startswith(RESTORING) for each in data_dir.iterdir()):
         raise BackupRefused(
-            "The data directory is not empty, and nothing is ever restored over data.",
-            next_step="Name another: PDPP_DATA_DIR=~/restored pdpp restore FILE",
+            "The data directory is not empty, and a restore never replaces data.",
+            next_step="Name another directory: PDPP_DATA_DIR=~/restored pdpp restore FILE",
         )
     if ledger_path is None and (path.parent / LEDGER).exists():
         ledger_path = path.parent / LEDGER
@@ -94,7 +94,9 @@ def _revive(
     with open_stores(settings, serving=False) as stores:
         counts = stores.upkeep.counted()
         if counts.streams != manifest.streams or counts.grants != manifest.grants:
-            raise BackupRefused("The database of this backup does not hold what it should.")
+            raise BackupRefused(
+                "The database of this backup does not contain what the backup says."
+            )
         stores.upkeep.renew_epoch(stores.random_bytes(8).hex())
         stores.upkeep.keep_backup_schedule(None)  # the server it was made from may go on with it
         erased, ended = apply_ledger(stores, ledger)

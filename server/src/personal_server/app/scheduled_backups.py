@@ -73,8 +73,11 @@ class ScheduledBackups:
                 "backup",
                 "backup_not_proven",
                 proof.tried_at_ns,
-                "A backup was made but not restored to prove it: less than twice its space is free"
-                " on the disk of the data. Free some; it is tried again with the next one.",
+                (
+                    "A backup was made but not tested by restoring it, because less "
+                    "than twice its space is free on the data disk. Free some space; "
+                    "the server tests the next backup again."
+                ),
             )
 
     def _is_proof_due(self, now_ns: int) -> bool:

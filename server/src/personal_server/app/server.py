@@ -264,7 +264,7 @@ def _authorization(
     try:
         keep_pre_registered(stores.authorization, configuration, now_ns, random_bytes)
     except StorageReadOnly:
-        _log.warning("configured clients stay as they were")
+        _log.warning("configured clients were not changed")
     return authorization_app(
         AuthorizationParts(
             stores.authorization,

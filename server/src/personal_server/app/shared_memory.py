@@ -317,7 +317,7 @@ class SharedMemory:
         directory.end += area.size_bytes
         encoded = msgspec.msgpack.encode(directory)
         if directory.end > SIZE_BYTES or len(encoded) + _LENGTH.size > DIRECTORY_BYTES:
-            raise MemoryError("more is asked to be shared than there is room for")
+            raise MemoryError("the shared memory is too small for what was asked")
         _LENGTH.pack_into(self._memory, 0, len(encoded))
         self._memory[_LENGTH.size : _LENGTH.size + len(encoded)] = encoded
         return area

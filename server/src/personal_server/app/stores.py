@@ -164,17 +164,21 @@ def write_lost_configuration(settings: Settings) -> None:
     require_own_files(settings.data_dir)
     if read_configuration(settings.data_dir) is not None:
         raise DataMismatch(
-            "There is a config.toml already.",
-            next_step="Move it away first, if it does not belong to the database beside it.",
+            "A config.toml exists already.",
+            next_step=(
+                "If config.toml does not belong to the database beside it, move it away first."
+            ),
         )
-    known = "the owner of what was here"
+    known = "the owner of the earlier data"
     database = open_database(settings, serving=False, configured=known)
     try:
         owner = SqlUpkeepStore(database).owner()
     finally:
         database.close()
     if owner is None:
-        raise DataMismatch("The database names no owner; `pdpp serve` begins anew with it.")
+        raise DataMismatch(
+            "The database names no owner; `pdpp serve` starts anew with this database."
+        )
     write_configuration(settings.data_dir, owner)
 
 

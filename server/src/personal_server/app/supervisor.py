@@ -205,7 +205,7 @@ class Supervisor:
         seat.failures = 1 if is_sound else seat.failures + 1
         seat.due_at = now + seat.pause_seconds
         _log.error(
-            "worker %d ended (%d); it is started again in %.1f s",
+            "worker %d ended (%d); it restarts in %.1f s",
             seat.number,
             code,
             seat.pause_seconds,

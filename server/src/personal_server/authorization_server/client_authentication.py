@@ -90,7 +90,7 @@ class Clients:
             raise UnauthorizedClient("A page in a browser cannot act as the owner's own program.")
         assertion = call.parameters.get("client_assertion")
         if assertion is None and "client_assertion_type" in call.parameters:
-            raise BadRequest("The assertion is missing.", param="client_assertion")
+            raise BadRequest("The client assertion is missing.", param="client_assertion")
         client_id = call.parameters.get("client_id")
         try:
             if assertion is None:
@@ -259,4 +259,7 @@ def _changed(row: ClientRow, facts: Sequence[Assignment[ClientRow]]) -> list[str
 
 
 def _unknown() -> InvalidClient:
-    return InvalidClient("The client is not known here. Register it, or use its document URL.")
+    return InvalidClient(
+        "The server does not know this client. Register the client, or use its "
+        "document URL as client_id."
+    )

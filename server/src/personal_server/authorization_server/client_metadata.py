@@ -190,6 +190,8 @@ def _out_of_reach(url: str) -> InvalidClient:
             host=str(urlsplit(url).hostname),
         ),
         reason=UNREACHABLE,
-        next_step="Connect once more from the app: where this server has no internet, it then asks"
-        " apps to register instead. Codex is told so with --oauth-client-registration dcr.",
+        next_step=(
+            "Connect once more from the app. A server without internet then asks apps "
+            "to register instead. For Codex, use --oauth-client-registration dcr."
+        ),
     )

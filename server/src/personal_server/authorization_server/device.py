@@ -90,7 +90,7 @@ class DeviceAuthorizing:
         near = {network_of(session.address or "") for session in self._owner.sessions()}
         if call.network not in near:
             raise UnauthorizedClient(
-                "Sign in as the owner in a browser on the same network first, then start again."
+                "First sign in as the owner in a browser on the same network, then start again."
             )
 
     def _wanted(self, call: EndpointRequest, client: ClientRow) -> RequestedAccess:
@@ -98,7 +98,7 @@ class DeviceAuthorizing:
         if DEVICE_CODE not in client.grant_types or (
             owner and OWNER_PROFILE not in client.grant_types
         ):
-            raise UnauthorizedClient("This app may not use this flow.")
+            raise UnauthorizedClient("This app may not use the device flow.")
         default = call.origin + QUERY_PATH if owner else call.origin
         wanted = parse_wanted(
             call.parameters,
@@ -108,7 +108,12 @@ class DeviceAuthorizing:
             default=default,
         )
         if owner and wanted.details is not None:
-            raise BadRequest("The owner profile has no details.", param="authorization_details")
+            raise BadRequest(
+                "A request for an owner token cannot contain authorization_details.",
+                param="authorization_details",
+            )
         if owner and wanted.resource.endswith(MCP_PATH):
-            raise InvalidTarget("Owner tokens do not reach this resource.", param="resource")
+            raise InvalidTarget(
+                "An owner token cannot be used for this resource.", param="resource"
+            )
         return wanted

@@ -148,7 +148,7 @@ class Grants:
         """What the presented token stands for, also when a person or the agreed end closed it."""
         presented = call.request.presented
         if presented is None:
-            raise AuthenticationRequired("A bearer token is needed.")
+            raise AuthenticationRequired("This request needs a bearer token.")
         body = await anyio.to_thread.run_sync(self._current, presented)
         if body is None:
             raise InvalidToken("The access token is not valid.")
@@ -166,7 +166,7 @@ class Grants:
         presented = call.request.presented
         if presented is None:
             if not await anyio.to_thread.run_sync(self._owner_session, call.request):
-                raise AuthenticationRequired("A bearer token is needed.")
+                raise AuthenticationRequired("This request needs a bearer token.")
             found = await anyio.to_thread.run_sync(
                 self._end_as, held_id, kind, "owner", call.acting("owner")
             )
@@ -212,7 +212,10 @@ class Grants:
             if judged.standing == lifecycle.ACTIVE and not judged.usable:
                 return None
             if not judged.grants:
-                raise NotPermitted("This answers client tokens; the owner has pages for it.")
+                raise NotPermitted(
+                    "This address answers apps with their tokens; as the owner, use "
+                    "the owner pages."
+                )
             name = _client_name(reader, judged.row.client_id)
             held_id = judged.row.package_id or judged.row.grant_id or ""
             receipt = self._receipts.of(reader, held_id, now_ns)

@@ -135,7 +135,9 @@ class Introspecting:
         """What a token stands for, or that it is not active."""
         caller_id = await anyio.to_thread.run_sync(self._caller, call)
         if caller_id is None:
-            refused = AuthenticationRequired("Introspection needs its own credentials.")
+            refused = AuthenticationRequired(
+                "Token introspection needs the introspection client's own id and secret."
+            )
             response = json_error(refused, call.request_id)
             response.headers["WWW-Authenticate"] = REALM
             return response

@@ -56,7 +56,7 @@ def _object(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None 
     return {"type": "object", "properties": members, "required": list(required)}
 
 
-DETAILS = _said(TEXT, "What is asked for: a JSON array of selections.")
+DETAILS = _said(TEXT, "What the app asks for: a JSON array of selections.")
 PROOF: Mapping[str, Shape] = {
     "client_assertion_type": TEXT,
     "client_assertion": _said(TEXT, "A signed JWT of a client that has keys."),
@@ -65,7 +65,7 @@ SELECTING: Mapping[str, Shape] = {
     "scope": TEXT,
     "resource": _said(_list_of(ADDRESS), "Which resource the token is for."),
     "authorization_details": DETAILS,
-    "client_display": _said(TEXT, "How the app shows itself: a JSON object."),
+    "client_display": _said(TEXT, "How the app wants to be shown: a JSON object."),
 }
 ASKING: Mapping[str, Shape] = {
     "response_type": _word("code"),
@@ -150,7 +150,7 @@ def _ending(kind: str, path: str, variable: str, answer: Answer) -> Operation:
         "POST",
         path,
         f"end{kind}",
-        f"Ends a {kind.lower()}, for whoever holds it or for the owner.",
+        f"Ends a {kind.lower()}; the app that has it or the owner can call this.",
         200,
         answer,
         refusals=(401, 403, 404, 500, 503),
@@ -176,7 +176,7 @@ OPERATIONS = (
         "GET",
         "/.well-known/oauth-authorization-server",
         "describeAuthorizationServer",
-        "This server as an OAuth server.",
+        "Metadata of this server as an OAuth server.",
         200,
         AuthorizationServer,
     ),
@@ -184,7 +184,7 @@ OPERATIONS = (
         "GET",
         KEYS_PATH,
         "listSigningKeys",
-        "The keys that receipts are verified with.",
+        "The keys that verify receipts.",
         200,
         KeySet,
     ),
@@ -192,7 +192,7 @@ OPERATIONS = (
         "GET",
         "/oauth/authorize",
         "authorize",
-        "Where an app sends the owner's browser.",
+        "Page to which an app sends the owner's browser.",
         303,
         None,
         _OAUTH,
@@ -204,7 +204,7 @@ OPERATIONS = (
         "POST",
         "/oauth/par",
         "pushAuthorizationRequest",
-        "Stores what an app asks for, before it sends the browser.",
+        "Stores the request of an app before the app opens the browser.",
         201,
         PushedRequest,
         _OAUTH,
@@ -215,7 +215,7 @@ OPERATIONS = (
         "POST",
         "/oauth/token",
         "issueTokens",
-        "Tokens for a code, a device code or a refresh token.",
+        "Exchanges a code, a device code or a refresh token for tokens.",
         200,
         IssuedTokens,
         _OAUTH,
@@ -247,7 +247,7 @@ OPERATIONS = (
         "POST",
         "/oauth/revoke",
         "revokeToken",
-        "Ends a client's own token.",
+        "Ends the caller's own token.",
         200,
         None,
         _OAUTH,
@@ -258,7 +258,7 @@ OPERATIONS = (
         "POST",
         "/introspect",
         "introspectToken",
-        "What a token stands for, to a resource server that runs apart.",
+        "What a token allows, for a separate resource server.",
         200,
         Introspection,
         refusals=(401, *_RATED),
@@ -269,7 +269,7 @@ OPERATIONS = (
         "GET",
         "/grants/current",
         "readAccess",
-        "What the token of this call stands for.",
+        "What the caller's own token allows.",
         200,
         ShownAccess,
         refusals=(401, 403, 500, 503),

@@ -96,7 +96,9 @@ class TokenEndpoint:
         }
         flow = flows.get(grant_type)
         if flow is None:
-            raise UnsupportedGrantType("This grant type is not supported.", param="grant_type")
+            raise UnsupportedGrantType(
+                "The server does not support this grant type.", param="grant_type"
+            )
         caller = await self._clients.authenticate(call, stale=grant_type == REFRESH_TOKEN)
         return await flow(call, caller, await self._key(call, caller))
 
@@ -110,7 +112,8 @@ class TokenEndpoint:
             return await anyio.to_thread.run_sync(self._proofs.key_of, sent)
         if caller.client.dpop_bound:
             raise InvalidDpopProof(
-                "This app takes tokens bound to its key only: send a DPoP proof.", reason="missing"
+                "This app accepts only tokens bound to its key: send a DPoP proof.",
+                reason="missing",
             )
         return None
 
@@ -133,7 +136,7 @@ class TokenEndpoint:
     ) -> Issued:
         if "authorization_details" in call.parameters:
             raise BadRequest(
-                "A refresh cannot change what was granted.", param="authorization_details"
+                "A token refresh cannot change what was granted.", param="authorization_details"
             )
         asked = Refresh(
             client_id=caller.client.client_id,

@@ -87,7 +87,7 @@ def _refuse_incompatible(
         before, after = known.streams.get(name), declaration.streams.get(name)
         if after is not None and not _compatible(before, after, row):
             raise DeclarationIncompatible(
-                f"Stream '{name}' holds records; its primary_key and semantics cannot change.",
+                f"The stream '{name}' has records, so its primary_key and semantics cannot change.",
                 param="streams",
             )
 

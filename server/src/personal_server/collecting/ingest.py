@@ -129,7 +129,7 @@ class _IngestCall:
 
     def refuse_conflicts(self, outcomes: Sequence[WriteOutcome]) -> None:
         """Append-only records that another line would change."""
-        message = "records of this stream do not change"
+        message = "records of this stream cannot be changed"
         for place, outcome in zip(self._places, outcomes, strict=True):
             if outcome is WriteOutcome.CONFLICT:
                 self._refuse(place, LineRefused("append_only_conflict", message))
@@ -197,29 +197,29 @@ class LineChecker:
 
     def _check_members(self, content: dict[str, Any]) -> None:
         if not content.keys() <= MEMBERS:
-            raise _invalid("unknown member")
+            raise _invalid("the line has an unknown member")
         op = content.get("op", "upsert")
         if op not in ("upsert", "delete"):
-            raise _invalid("op is upsert or delete", "/op")
+            raise _invalid("op must be upsert or delete", "/op")
         if content.get("stream", self._stream.name) != self._stream.name:
-            raise _invalid("stream differs from the path", "/stream")
+            raise _invalid("the stream of the line differs from the path", "/stream")
         if not isinstance(content.get("connection_id", ""), str):
-            raise _invalid("connection_id is a string", "/connection_id")
+            raise _invalid("connection_id must be a string", "/connection_id")
         if content.get("type", "RECORD") != "RECORD":
-            raise _invalid("only messages of type RECORD are ingested", "/type")
+            raise _invalid("only messages of type RECORD are accepted", "/type")
         if op == "upsert" and not isinstance(content.get("data"), dict):
-            raise _invalid("data is an object", "/data")
+            raise _invalid("data must be an object", "/data")
         if op == "delete" and "data" in content:
-            raise _invalid("a delete has no data", "/data")
+            raise _invalid("a delete cannot have data", "/data")
 
     def _upserted_key(self, content: dict[str, Any], data: dict[str, Any]) -> str:
         try:
             parts: list[object] = [data.get(name) for name in self._stream.primary_key]
             key = _checked(canonical_key(parts))
         except InvalidRequest:
-            raise _misidentified("a key value is a string, an integer or a boolean") from None
+            raise _misidentified("a key value must be a string, an integer or a boolean") from None
         if "key" in content and not _same_key(content["key"], parts, key):
-            raise _misidentified("key differs from the primary key of data")
+            raise _misidentified("key differs from the primary key in data")
         return key
 
     def _deleted_key(self, content: dict[str, Any]) -> str:
@@ -232,24 +232,24 @@ class LineChecker:
                 return _checked(key)
             key = _parsed_or_none(key)
         if not isinstance(key, list) or len(cast("list[object]", key)) != width:
-            raise _misidentified("key has one value per primary-key field")
+            raise _misidentified("key must have one value per primary-key field")
         try:
             return _checked(canonical_key(cast("list[object]", key)))
         except InvalidRequest:
-            raise _misidentified("a key value is a string, an integer or a boolean") from None
+            raise _misidentified("a key value must be a string, an integer or a boolean") from None
 
     def _check_data(self, data: dict[str, Any], line: bytes) -> None:
         for name in data.keys() - self._names:
-            raise _violation("undeclared property", _pointer([name]))
+            raise _violation("the record has an undeclared property", _pointer([name]))
         if _is_wide(data) and _has_wide_integer(line):
-            raise _violation("an integer lies within 64 bits", None)
+            raise _violation("an integer must fit into 64 bits", None)
         if b"\\u0000" in line:
             _check_strings(data, [])
         if self._validator.is_valid(data):
             return
         for error in self._validator.iter_errors(data):
             raise _violation(_reason(error), _pointer(error.instance_path))
-        raise _violation("does not fit the schema", None)
+        raise _violation("the value does not fit the schema", None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -284,13 +284,13 @@ def _emitted_at(content: Mapping[str, Any]) -> int:
     text: object = content.get("emitted_at")
     found = instant_ns(text) if isinstance(text, str) else None
     if found is None or not -MAX_INTEGER <= found <= MAX_INTEGER:
-        raise _invalid("emitted_at is an RFC 3339 date-time with offset", "/emitted_at")
+        raise _invalid("emitted_at must be an RFC 3339 date-time with offset", "/emitted_at")
     return found
 
 
 def _checked(key: str) -> str:
     if not key or len(key) > MAX_KEY_CODE_POINTS or _CONTROL.search(key):
-        raise _misidentified("a key has 1 to 1024 characters and no control characters")
+        raise _misidentified("a key must have 1 to 1024 characters and no control characters")
     return key
 
 
@@ -341,7 +341,7 @@ def _has_wide_integer(line: bytes) -> bool:
 def _check_strings(value: object, path: list[str | int]) -> None:
     if isinstance(value, str):
         if "\x00" in value:
-            raise _violation("a string holds no U+0000", _pointer(path))
+            raise _violation("a string cannot contain U+0000", _pointer(path))
     elif isinstance(value, dict):
         for name, each in cast("dict[str, object]", value).items():
             _check_strings(name, path)
@@ -358,11 +358,11 @@ def _reason(error: Any) -> str:
         case "type":
             return "expected " + " or ".join(sorted(kind.types, key=lambda t: t == "null"))
         case "format":
-            return f"expected format {kind.format}"
+            return f"the value must have the format {kind.format}"
         case "required":
             return f"the member {kind.property} is required"
         case keyword:
-            return f"does not satisfy {keyword}"
+            return f"the value does not satisfy {keyword}"
 
 
 def _pointer(path: Sequence[str | int]) -> str:

@@ -37,9 +37,9 @@ def narrowed(offers: Offers, held: Sequence[Grant], to: Narrowing) -> Choices:
     streams = {stream.name for offer in shown for stream in offer.streams}
     eligible = {c.connection_id for offer in shown for c in offer.connections}
     if not (to.sources or frozenset()) <= known:
-        raise NotANarrowing("The access has no such source.", param="source")
+        raise NotANarrowing("This access has no such source.", param="source")
     if not (to.connections or frozenset()) <= eligible:
-        raise NotANarrowing("The access has no such connection.", param="connection")
+        raise NotANarrowing("This access has no such account.", param="connection")
     if to.streams is not None and not to.streams.keys() <= streams:
         raise NotANarrowing("The source has no such stream.", param="stream")
     entries: dict[int, EntryChoice] = {}

@@ -120,10 +120,14 @@ def resolve_entry(
     if declaration is None:
         raise _refusal("source_unknown", "This server has no such source.", f"/{index}/source")
     if selection.source_kind not in (None, declaration.source_kind):
-        raise _refusal("source_kind_mismatch", "The source is of another kind.", f"/{index}/source")
+        raise _refusal(
+            "source_kind_mismatch",
+            "The source with this name is of another kind.",
+            f"/{index}/source",
+        )
     usable = tuple(c for c in connections if _usable(c, selection.source_id))
     if not usable:
-        raise _refusal("no_connection", "No account of this source is connected.", f"/{index}")
+        raise _refusal("no_connection", "This server has no account of this source.", f"/{index}")
     offers: list[StreamOffer] = []
     unoffered: list[Unoffered] = []
     first: InvalidAuthorizationDetails | None = None
@@ -204,7 +208,7 @@ def _preset(
     presets = cast("list[dict[str, object]]", declaration.raw.get("selection_presets", []))
     preset = next((found for found in presets if found.get("id") == preset_id), None)
     unknown = _refusal(
-        "unknown_preset", "The source declares no such preset.", f"/{index}/selection_preset"
+        "unknown_preset", "The source has no such preset.", f"/{index}/selection_preset"
     )
     if preset is None:
         raise unknown
@@ -222,7 +226,7 @@ def _offer(
 ) -> StreamOffer:
     stream = declaration.streams.get(wanted.name)
     if stream is None:
-        raise _refusal("unknown_stream", "The source declares no such stream.", f"{pointer}/name")
+        raise _refusal("unknown_stream", "The source has no such stream.", f"{pointer}/name")
     _check_selectable(wanted, stream, pointer)
     return StreamOffer(
         stream=stream,
@@ -254,12 +258,12 @@ def _fields(wanted: StreamSelection, stream: Stream, pointer: str) -> tuple[str,
     if wanted.view is not None:
         view = stream.view(wanted.view)
         if view is None:
-            raise _refusal("unknown_view", "The stream declares no such view.", f"{pointer}/view")
+            raise _refusal("unknown_view", "The stream has no such view.", f"{pointer}/view")
         named = view.fields
     if named is None:
         return tuple(stream.properties)
     if not set(named) <= stream.properties.keys():
-        raise _refusal("unknown_field", "The stream declares no such field.", f"{pointer}/fields")
+        raise _refusal("unknown_field", "The stream has no such field.", f"{pointer}/fields")
     kept = {*named, *stream.floor}
     return tuple(name for name in stream.properties if name in kept)
 
@@ -271,7 +275,7 @@ def _connections(
     if wanted.instance_ids is None:
         return eligible
     if not set(wanted.instance_ids) <= set(eligible):
-        sentence = "A named connection cannot be granted."
+        sentence = "One of the named accounts cannot be shared."
         raise _refusal("connection_unknown", sentence, f"{pointer}/instance_ids")
     return tuple(connection for connection in eligible if connection in wanted.instance_ids)
 
@@ -279,15 +283,15 @@ def _connections(
 def _limit(wanted: ContentLimit, stream: Stream, pointer: str) -> ContentLimit:
     declared = stream.properties.get(wanted.field)
     if declared is None:
-        raise _refusal("unknown_field", "The stream declares no such field.", f"{pointer}/only")
+        raise _refusal("unknown_field", "The stream has no such field.", f"{pointer}/only")
     if wanted.field not in stream.limiting:
         named = ", ".join(stream.limiting) or "none"
-        sentence = f"Fields that the stream can be limited by: {named}."
+        sentence = f"The stream can be limited only by these fields: {named}."
         raise _refusal("unsupported_selection", sentence, f"{pointer}/only/{wanted.field}")
     values = [declared.limit_value(value) for value in wanted.values]
     known = tuple(dict.fromkeys(value for value in values if value is not None))
     if len(known) < len(values):
-        sentence = f"Values of this field are of kind {declared.kind}, each named once."
+        sentence = f"Values of this field must be of type {declared.kind}, and all different."
         raise _refusal("invalid_limit", sentence, f"{pointer}/only/{wanted.field}")
     return ContentLimit(wanted.field, known)
 
@@ -295,7 +299,7 @@ def _limit(wanted: ContentLimit, stream: Stream, pointer: str) -> ContentLimit:
 def _resources(wanted: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...] | None:
     for key in wanted.resources or ():
         if not _is_key_of(stream, key):
-            sentence = "A named record has no key of this stream."
+            sentence = "One of the named records has a key that does not fit this stream."
             raise _refusal("invalid_resource", sentence, f"{pointer}/resources")
     return wanted.resources
 

@@ -125,7 +125,7 @@ def _selections(document: object, most: int) -> tuple[Selection, ...]:
 
 def _entry(entry: Members) -> Selection:
     if entry.has("type") and entry.text("type", limit=MAX_URI) != DATA_ACCESS:
-        entry.fault("type", f"The only type here is {DATA_ACCESS}.", "unsupported_type")
+        entry.fault("type", f"The only supported type is {DATA_ACCESS}.", "unsupported_type")
     entry.only(
         ("type", "source", "purpose_code", "access_mode"),
         (
@@ -138,7 +138,7 @@ def _entry(entry: Members) -> Selection:
         ),
     )
     if entry.has("streams") == entry.has("selection_preset"):
-        entry.fault("", "Name streams or a selection preset, one of them.", "exclusive_members")
+        entry.fault("", "Name either streams or a selection preset.", "exclusive_members")
     source = entry.object("source")
     source.only(["id"], ["kind"])
     return Selection(
@@ -158,7 +158,7 @@ def _entry(entry: Members) -> Selection:
 def _uri(members: Members, name: str) -> str:
     text = members.text(name, limit=MAX_URI)
     if ABSOLUTE_URI.fullmatch(text) is None:
-        members.fault(name, "An absolute URI is needed here.", "not_a_uri")
+        members.fault(name, "The value must be an absolute URI.", "not_a_uri")
     return text
 
 
@@ -168,9 +168,11 @@ def _streams(entry: Members) -> tuple[StreamSelection, ...]:
     streams = parse_streams(entry.raw["streams"], f"{entry.path}/streams")
     names = [stream.name for stream in streams]
     if ALL_STREAMS in names and len(names) > 1:
-        entry.fault("streams", "The wildcard * stands alone.", "wildcard_not_alone")
+        entry.fault(
+            "streams", "The wildcard * cannot be combined with names.", "wildcard_not_alone"
+        )
     if len(set(names)) != len(names):
-        entry.fault("streams", "A stream is named twice.", "duplicate_stream")
+        entry.fault("streams", "The request names a stream twice.", "duplicate_stream")
     return streams
 
 
@@ -178,7 +180,7 @@ def _stream(stream: Members) -> StreamSelection:
     narrowing = ["instance_ids", "fields", "view", "time_range", "resources", "only"]
     stream.only(["name"], ["necessity", *narrowing])
     if stream.has("fields") and stream.has("view"):
-        stream.fault("", "Name fields or a view, not both.", "exclusive_members")
+        stream.fault("", "Name either fields or a view, not both.", "exclusive_members")
     return StreamSelection(
         name=stream.text("name", limit=128),
         required=stream.choice("necessity", ("required", "optional")) != "optional",
@@ -197,7 +199,7 @@ def _limits(stream: Members) -> tuple[ContentLimit, ...]:
         return ()
     members = stream.object("only")
     if not 1 <= len(members.raw) <= MOST_LIMITS:
-        stream.fault("only", f"From 1 to {MOST_LIMITS} fields are needed here.")
+        stream.fault("only", f"Name 1 to {MOST_LIMITS} fields.")
     return tuple(_limit(members, name) for name in members.raw)
 
 
@@ -206,10 +208,12 @@ def _limit(members: Members, name: str) -> ContentLimit:
     items = _counted(members.raw[name], path, MOST_VALUES)
     values = [value for _, value in items if isinstance(value, str | int)]
     if len(values) < len(items) or not all(map(is_limit_value, values)):
-        sentence = f"Values are texts of up to {VALUE_CHARS} characters, whole numbers or booleans."
+        sentence = (
+            f"Values must be texts of up to {VALUE_CHARS} characters, whole numbers or booleans."
+        )
         raise ShapeFault(path, MALFORMED, sentence)
     if not name or len({(type(value), value) for value in values}) < len(values):
-        raise ShapeFault(path, MALFORMED, "A value stands here twice.")
+        raise ShapeFault(path, MALFORMED, "The request contains a value twice.")
     return ContentLimit(name, tuple(values))
 
 
@@ -222,7 +226,7 @@ def _time_range(members: Members) -> TimeRange | None:
     if since is None and until is None:
         members.fault("", "A time range needs since or until.", "invalid_time_range")
     if since is not None and until is not None and since >= until:
-        members.fault("", "A time range ends after it begins.", "invalid_time_range")
+        members.fault("", "The time range does not end after its start.", "invalid_time_range")
     return TimeRange(since, until)
 
 
@@ -230,7 +234,7 @@ def _bound(members: Members, name: str) -> int | None:
     text = members.text(name, limit=64)
     bound = bound_ns(text) if text else None
     if text and bound is None:
-        sentence = "A time needs an offset, or is a day YYYY-MM-DD."
+        sentence = "Write the time with an offset, or as a day YYYY-MM-DD."
         members.fault("", sentence, "invalid_time_range")
     return bound
 
@@ -241,7 +245,7 @@ def _retention(members: Members) -> dict[str, object] | None:
     members.only(["max_duration", "on_expiry"])
     duration = members.text("max_duration", limit=64)
     if _DURATION.fullmatch(duration) is None:
-        members.fault("max_duration", "Not an ISO 8601 duration.", "invalid_retention")
+        members.fault("max_duration", "The value is not an ISO 8601 duration.", "invalid_retention")
     on_expiry = members.choice("on_expiry", ("delete", "anonymize"))
     return {"max_duration": duration, "on_expiry": on_expiry}
 
@@ -261,7 +265,7 @@ def _texts(
     items = _counted(members.raw[name], f"{members.path}/{name}", most)
     texts = tuple(text_at(value, path, members.findings, limit_chars) for path, value in items)
     if len(set(texts)) != len(texts):
-        members.fault(name, "An item stands here twice.")
+        members.fault(name, "The list contains an item twice.")
     return texts
 
 
@@ -273,15 +277,17 @@ def _objects(value: object, path: str, most: int) -> Iterator[Members]:
 def _counted(value: object, path: str, most: int) -> list[tuple[str, object]]:
     items = items_at(value, path, FirstFault())
     if not 1 <= len(items) <= most:
-        raise ShapeFault(path, MALFORMED, f"From 1 to {most} items are needed here.")
+        raise ShapeFault(path, MALFORMED, f"The list must have 1 to {most} items.")
     return items
 
 
 def _fit_together(selections: tuple[Selection, ...]) -> None:
     if len({selection.access_mode for selection in selections}) > 1:
-        raise ShapeFault("", "mixed_access_mode", "All entries have one access mode.")
+        raise ShapeFault("", "mixed_access_mode", "All entries must have the same access mode.")
     if len({selection.source_id for selection in selections}) != len(selections):
-        raise ShapeFault("", "duplicate_source", "Each source stands in one entry.")
+        raise ShapeFault("", "duplicate_source", "Each source can appear in only one entry.")
     trains = any(selection.purpose_code == AI_TRAINING for selection in selections)
     if trains and len(selections) > 1:
-        raise ShapeFault("", "ai_training_not_alone", "Training is asked for alone.")
+        raise ShapeFault(
+            "", "ai_training_not_alone", "A request to train AI models must be the only entry."
+        )

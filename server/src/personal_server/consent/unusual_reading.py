@@ -84,10 +84,13 @@ def said_of(rule: str, figures: Mapping[str, object]) -> str:
 
 _LATELY = f"in {LATELY_MINUTES} minutes"
 SENTENCES: Mapping[str, str] = {
-    "empty_searches": f"%(empty)s of %(searches)s searches found nothing {_LATELY}",
-    "new_words": f"it searched for %(lately)s words that were new to it {_LATELY}, %(today)s today",
+    "empty_searches": f"%(empty)s of the app's %(searches)s searches found nothing {_LATELY}",
+    "new_words": (
+        "the app searched for %(lately)s words that the app never searched before "
+        f"{_LATELY}, %(today)s today"
+    ),
     "unknown_keys": (
-        f"it asked for %(lately)s records that do not exist {_LATELY}, %(today)s today"
+        f"the app asked for %(lately)s records that do not exist {_LATELY}, %(today)s today"
     ),
     "unseen_hour": (
         "the app is reading at %(hour)s:00 UTC, an hour at which the app never "

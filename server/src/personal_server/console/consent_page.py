@@ -56,7 +56,7 @@ NOTHING_DIFFERENT = Differences()
 Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
 
 
-_SIGN_IN_AGAIN = "Your sign-in is older than a quarter of an hour. Sign in again to allow this."
+_SIGN_IN_AGAIN = "You signed in more than 15 minutes ago. Sign in again to allow this access."
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,9 +89,9 @@ class Callbacks:
         if not self._is_own(parts):
             is_loopback = self.to_loopback and _is_loopback(parts.hostname or "")
             if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback):
-                raise _invalid("A callback_url is an https URL.")
+                raise _invalid("callback_url must be an https URL.")
             if not is_loopback and parts.port is not None and parts.port not in _PORTS:
-                raise _invalid("A callback_url has port 443, or one from 1024 up.")
+                raise _invalid("callback_url must use port 443, or a port from 1024 up.")
         resolving = self._resolving.submit(self.resolver, parts.hostname or "")
         self._require(parts, _resolved(resolving))
 
@@ -100,8 +100,8 @@ class Callbacks:
             self._checked(parts, addresses)
         except UnsafeAddress:
             raise _invalid(
-                "The host of callback_url is not at a public address; the owner of this server"
-                " allows others with PDPP_CALLBACK_HOSTS."
+                "The host of callback_url is not at a public address; the owner of "
+                "this server can allow such hosts with PDPP_CALLBACK_HOSTS."
             ) from None
 
     def _checked(self, parts: SplitResult, addresses: Sequence[str]) -> str:
@@ -180,18 +180,18 @@ async def _begun(response: httpx2.Response) -> bytes:
 
 def _parsed(url: str) -> SplitResult:
     if len(url.encode("utf-8", "surrogatepass")) > MAX_URL_BYTES:
-        raise _invalid(f"A callback_url has at most {MAX_URL_BYTES} bytes.")
+        raise _invalid(f"callback_url can have at most {MAX_URL_BYTES} bytes.")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise _invalid("A callback_url has ASCII characters and no spaces.")
+        raise _invalid("callback_url must have only ASCII characters and no spaces.")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise _invalid("callback_url is not a URL.") from None
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
-        raise _invalid("A callback_url is an absolute https URL.")
+        raise _invalid("callback_url must be an absolute https URL.")
     if "@" in parts.netloc or "#" in url:
-        raise _invalid("A callback_url has no user name and no fragment.")
+        raise _invalid("callback_url cannot have a user name or a fragment.")
     return parts
 
 
@@ -200,7 +200,7 @@ def _resolved(resolving: Future[Sequence[str]]) -> Sequence[str]:
         return resolving.result(RESOLVING_SECONDS)
     except (OSError, UnicodeError, TimeoutError):
         resolving.cancel()
-        raise _invalid("The host of callback_url cannot be found now.") from None
+        raise _invalid("The host name in callback_url cannot be resolved now.") from None
 
 
 def _is_loopback(host: str) -> bool:

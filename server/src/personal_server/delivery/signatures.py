@@ -66,7 +66,8 @@ class SecretBox:
             with suppress(InvalidTag):
                 return _cipher(key).decrypt(sealed, [_PURPOSE, subscription_id.encode()])
         raise StorageUnavailable(
-            "A secret of an event subscription cannot be opened; delete it and subscribe again."
+            "The secret of an event subscription cannot be decrypted; delete the "
+            "subscription and subscribe again."
         )
 
 

@@ -139,7 +139,8 @@ class Subscriptions:
         with self.store.write() as writer:
             if sum(each.status != REVOKED for each in _same_holder(writer, row)) >= MOST_PER_GRANT:
                 raise LimitReached(
-                    f"An access has at most {MOST_PER_GRANT} event subscriptions; delete one."
+                    f"An access can have at most {MOST_PER_GRANT} event "
+                    "subscriptions; delete one first."
                 )
             writer.insert(row)
             self._challenge(writer, row, now_ns)
@@ -154,10 +155,12 @@ class Subscriptions:
             limits = limits_of(reader, authority.package_id or authority.grant_ids[0])
         if not limits.events:
             raise EventsNotGranted(
-                "The owner has not allowed this app to be told when something changes.",
-                next_step='Ask for it with "events": true in authorization_details, or have the'
-                " owner allow it on the page of this access; meanwhile read from a bookmark"
-                " (changes_since).",
+                "The owner has not allowed this app to get notifications.",
+                next_step=(
+                    'Ask for notifications with "events": true in '
+                    "authorization_details, or ask the owner to allow them on the page "
+                    "of this access. Meanwhile, read from a bookmark (changes_since)."
+                ),
             )
 
     def of(self, authority: ReadAuthority) -> list[SubscriptionRow]:
@@ -186,7 +189,9 @@ class Subscriptions:
         """
         row = self.get(authority, subscription_id)
         if row.status == REVOKED:
-            raise InvalidState("The access behind this subscription ended; nothing is sent again.")
+            raise InvalidState(
+                "The access behind this subscription ended, so no more notifications are sent."
+            )
         if changes.filters is not None:
             check_filters(authority, changes.filters)
         url = changes.callback_url
@@ -194,7 +199,7 @@ class Subscriptions:
         if moves or changes.enabled:
             self._check_allowed(authority)
         if moves and row.disabled_reason == "owner":
-            raise InvalidState("The owner paused this subscription; only they let it go on.")
+            raise InvalidState("The owner paused this subscription; only the owner can resume it.")
         if url is not None and moves:
             self.callbacks.check(url)
         secret = self.random_bytes(SECRET_BYTES) if changes.rotate_secret else None
@@ -243,16 +248,19 @@ class Subscriptions:
         """What a caller's `enabled` does; an error that it is told although something was done."""
         if not enabled:
             if row.status not in (ACTIVE, DISABLED):
-                raise InvalidState("Only an active subscription can be switched off.")
+                raise InvalidState("Only an active subscription can be paused.")
             pause(writer, row, "client", acting, now_ns)
         elif row.status == DISABLED:
             if not go_on(writer, row, "client", acting, now_ns):
-                raise InvalidState("The owner paused this subscription; only they let it go on.")
+                raise InvalidState(
+                    "The owner paused this subscription; only the owner can resume it."
+                )
         elif row.status in (PENDING, FAILED):
             self._begin_again(writer, row, now_ns)
             if row.status == PENDING:
                 return VerificationPending(
-                    "Its address has not answered the challenge; another one is on its way."
+                    "The address of the subscription has not answered the "
+                    "challenge; the server sends another challenge."
                 )
         return None
 
@@ -260,7 +268,9 @@ class Subscriptions:
         """Ask the address once more.  Raises: RateLimitExceeded."""
         recent = [at for at in row.challenges if at > now_ns - CHALLENGE_NS]
         if len(recent) >= MOST_CHALLENGES:
-            message = f"An address is asked at most {MOST_CHALLENGES} times an hour."
+            message = (
+                f"The server sends at most {MOST_CHALLENGES} challenges an hour to one address."
+            )
             refuse_until(recent[0] + CHALLENGE_NS, now_ns, "challenges", message)
         park(writer, row.subscription_id, self.random_bytes, now_ns)
         again: list[Assignment[SubscriptionRow]] = [
@@ -334,7 +344,7 @@ def member_of(authority: ReadAuthority, connection_id: str | None) -> str | None
     if authority.kind is not TokenKind.PACKAGE:
         return authority.grant_ids[0]
     if not selected:
-        raise NotFound("Nothing can be read with this access now.")
+        raise NotFound("This access can read nothing now.")
     if connection_id is None and connection_count(selected) > 1:
         raise ambiguous(authority, selected, None)
     return selected[0].grant_id
@@ -487,9 +497,9 @@ def send_test(
 ) -> str:
     """Have an event sent that says nothing; its id.  Raises: InvalidState, RateLimitExceeded."""
     if row.status != ACTIVE:
-        raise InvalidState("Only an active subscription is sent a test event.")
+        raise InvalidState("The server sends a test event only to an active subscription.")
     if row.tested_at_ns is not None:
-        message = "A test event is sent at most once a minute."
+        message = "The server sends at most one test event a minute."
         refuse_until(row.tested_at_ns + TEST_PAUSE_NS, now_ns, "test_events", message)
     tested = [SubscriptionRow.tested_at_ns.to(now_ns)]
     writer.change(SubscriptionRow, tested, _is(row.subscription_id))

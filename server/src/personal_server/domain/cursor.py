@@ -126,7 +126,7 @@ def outlived(authority: ReadAuthority) -> InvalidCursor | CursorExpired:
     """What a cursor is that was made when other things could be read."""
     refusal = InvalidCursor if authority.lineage is None else CursorExpired
     return refusal(
-        "What this cursor may read has changed; start again without it.",
+        "The access has changed since this cursor was made. Start again without the cursor.",
         param="cursor",
         recovery={"cursor": None},
     )

@@ -109,7 +109,7 @@ def _document(content: bytes | Mapping[str, object]) -> dict[str, object]:
         text = content if isinstance(content, bytes) else orjson.dumps(content)
         raw: object = orjson.loads(text)
     except (orjson.JSONDecodeError, TypeError) as error:  # TypeError: what orjson cannot encode
-        raise _unreadable("Not JSON, or nested too deeply.") from error
+        raise _unreadable("The declaration is not JSON, or is nested too deeply.") from error
     if not isinstance(raw, dict):
         raise _unreadable("Expected an object.")
     if _is_too_deep(cast("object", raw)):
@@ -252,7 +252,7 @@ def _semantics(members: Members) -> str:
     allowed = [each.value for each in Semantics]
     if members.raw.get("semantics") == MANIFEST_APPEND:
         members.value("semantics")
-        members.adapt("semantics", "Read as append_only.")
+        members.adapt("semantics", "Treated as append_only.")
         return Semantics.APPEND_ONLY.value
     return members.choice("semantics", allowed, required=True)
 

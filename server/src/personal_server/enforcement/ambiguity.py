@@ -40,7 +40,7 @@ def ambiguous(
     message = f"{len(holders)} connections" if several else "One connection"
     message += f" could answer; pass connection_id to name {'one' if several else 'it'}"
     if may_cross:
-        message += ", or across (connections) to take all that hold the stream"
+        message += ", or across (connections) to read all that have the stream"
     members = _members(authority, candidates, stream)
     if not several:
         members["recovery"] = {"connection_id": holders[0]}

@@ -96,7 +96,7 @@ def _outside(constraint: TimeConstraint, sources: list[ReadableSource]) -> Warni
     words = " ".join(f"{name} {text}" for name, text in given.items())
     return Warning(
         "outside_time_constraint",
-        f"This access holds '{constraint.field}' {words} only.",
+        f"In this access, '{constraint.field}' has only these values: {words}.",
         field=constraint.field,
         connection_id=sources[0].connection_id if len(sources) == 1 else None,
         detail={"time_constraint": {"field": constraint.field, **given}},

@@ -91,7 +91,7 @@ def allowed_expansions(
     for name in limits:
         if asked.names and name not in asked.names:
             raise InvalidExpand(
-                f"'expand' does not name '{name}'; add it, or leave its limit out.",
+                f"'expand' does not name '{name}'; add the name, or leave out its limit.",
                 param=f"expand_limit[{name}]",
             )
     names = asked.names or tuple(limits)
@@ -125,11 +125,11 @@ def _limit(declared: Expansion, asked: int | None) -> int:
     name = declared.relationship.name
     if declared.relationship.cardinality is Cardinality.HAS_ONE:
         raise InvalidExpand(
-            f"'{name}' relates to one record and takes no limit.", param=f"expand_limit[{name}]"
+            f"'{name}' leads to one record, so it takes no limit.", param=f"expand_limit[{name}]"
         )
     if not 1 <= asked <= declared.max_limit:
         raise InvalidExpand(
-            f"The limit of '{name}' is an integer from 1 to {declared.max_limit}.",
+            f"The limit of '{name}' must be an integer from 1 to {declared.max_limit}.",
             param=f"expand_limit[{name}]",
         )
     return asked

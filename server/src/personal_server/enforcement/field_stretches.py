@@ -36,7 +36,9 @@ def stretch_of(query: FieldWindowQuery) -> tuple[int, int, int]:
             ("after_chars", query.after_chars),
         ):
             if value is not None:
-                raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
+                raise InvalidWindow(
+                    f"'{name}' works only together with 'q'; send 'q', too.", param=name
+                )
         return query.limit_chars or DEFAULT_WINDOW_CHARS, query.offset_chars or 0, 0
     if query.offset_chars is not None:
         raise InvalidWindow(

@@ -97,7 +97,7 @@ def _of_view(source: ReadableSource, view_id: str) -> tuple[str, ...]:
     if view is None or not set(view.fields) & set(source.fields):
         usable = [v.id for v in source.declared.views if set(v.fields) & set(source.fields)]
         raise InvalidRequest(
-            f"'{source.stream}' has no such view here.",
+            f"The stream '{source.stream}' has no such view here.",
             param="view",
             suggestions=usable[:MAX_SUGGESTIONS] or None,
         )

@@ -109,7 +109,7 @@ def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerE
     for entry in entries:
         if entry.reason in _GRANT_REASONS:
             return _GRANT_REASONS[entry.reason](
-                "The access to this connection ended; ask the owner to approve it again.",
+                "The access to this account ended. Ask the owner to approve it again.",
                 param="connection_id",
                 **render_unavailable(entries),
             )

@@ -77,7 +77,10 @@ def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> l
     return [
         Warning(
             "source_skipped_not_applicable",
-            f"Left out, having no time that this access may see: {', '.join(streams)}.",
+            (
+                "Left out, because this access includes no time of these streams: "
+                f"{', '.join(streams)}."
+            ),
             detail={"streams": streams, "reason": NO_EVENT_TIME},
         )
     ]

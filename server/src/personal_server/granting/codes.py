@@ -270,7 +270,7 @@ def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuth
     to = [RequestRow.last_poll_at_ns.to(now_ns), RequestRow.interval_seconds.to(interval)]
     writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
     if early:
-        return SlowDown(f"Poll every {interval} seconds.", interval=interval)
+        return SlowDown(f"Do not poll more often than every {interval} seconds.", interval=interval)
     return AuthorizationPending("The owner has not decided yet.")
 
 

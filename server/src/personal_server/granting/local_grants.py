@@ -121,7 +121,9 @@ class LocalGranting:
             if review.revision != shown.revision or facts_of(review) != facts_of(shown):
                 raise ReviewStale("A source changed meanwhile. Run the command again.")
             if review.trains and not asked.ai_training:
-                raise AiTrainingConsentRequired("Add --ai-training-consent to allow training.")
+                raise AiTrainingConsentRequired(
+                    "Add --ai-training-consent to allow the training of AI models."
+                )
             ids = issue_grants(writer, review, acting, "local_cli", self._random_bytes, now_ns)
             limit_as_chosen(writer, review.choices, ids, acting, now_ns)
             entitled = Entitlement(
@@ -164,7 +166,9 @@ class LocalGranting:
         with self._store.write() as writer:
             review = self._change_review(writer, shown.request, asked.to, now_ns)
             if review.revision != shown.revision or facts_of(review) != facts_of(shown):
-                raise ReviewStale("The access or a source changed meanwhile. Run it again.")
+                raise ReviewStale(
+                    "The access or a source changed meanwhile. Run the command again."
+                )
             return issue_grants(writer, review, acting, "local_cli", self._random_bytes, now_ns)
 
     def _change_review(
@@ -173,7 +177,7 @@ class LocalGranting:
         client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
         change = change_of(reader, row, now_ns)
         if client is None or change is None:
-            raise RequestClosed("The app of this access is gone.")
+            raise RequestClosed("The app of this access no longer exists.")
         request = asked_of(self._store.subject_id, row, client, change)
         catalog = self._catalogs()
         first = review_of(request, catalog, None)
@@ -181,13 +185,14 @@ class LocalGranting:
         review = review_of(request, catalog, choices, request=row)
         if review.missing:
             raise NotANarrowing(
-                "That would leave nothing.", next_step="To end it: pdpp grant revoke ID."
+                "This change would leave nothing to read.",
+                next_step="To end the access: pdpp grant revoke ID.",
             )
         if review.reaches_further:
             page = f"{row.origin}/owner/access/{change.replaced.id}"
             raise OwnerSessionRequired(
-                "Giving more, or for longer, needs your sign-in.",
-                next_step=f"Change it on its page: {page}",
+                "To allow more, or for longer, you must be signed in.",
+                next_step=f"Change the access on its page: {page}",
             )
         return review
 
@@ -230,7 +235,7 @@ def _ungrantable(offer: Ungrantable, entries: int) -> InvalidAuthorizationDetail
         f"Entry {offer.index + 1} of {entries} cannot be granted: {refusal.message}",
         param=refusal.param,
         reason=refusal.reason,
-        next_step="Leave it out, or mend it; nothing was granted.",
+        next_step="Leave the entry out, or correct it. Nothing was granted.",
     )
 
 
@@ -248,7 +253,7 @@ def _ambiguous(review: Review, index: int) -> AmbiguousConnection:
     offer = next(found for found in review.offers if found.index == index)
     connections: Sequence[Connection] = getattr(offer, "connections", ())
     return AmbiguousConnection(
-        "Several connections could be meant. Name one or more with --connection.",
+        "Several accounts match. Name one or more with --connection.",
         param="connection",
         available_connections=[
             {

@@ -162,7 +162,7 @@ class OwnerSignIn:
         """Set the password and end every session.  Raises: InvalidRequest."""
         if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
             raise InvalidRequest(
-                f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters.",
+                f"A password must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters.",
                 param="password",
             )
         self._keep_password(self._hashed(password))

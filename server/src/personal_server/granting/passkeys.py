@@ -298,7 +298,7 @@ def _shown(row: PasskeyRow) -> Passkey:
 
 def _an_object(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise ValueError("An object is needed.")
+        raise ValueError("The request must be a JSON object.")
     return cast("Mapping[str, object]", value)
 
 

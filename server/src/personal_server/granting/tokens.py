@@ -238,7 +238,7 @@ class Rotating:
             audit(writer, "refresh.wrong_key", acting, now_ns, subject)
             return refused
         if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
-            return InvalidClient("This client refreshes with an assertion.")
+            return InvalidClient("This client must refresh tokens with a client assertion.")
         again, network = row.superseded_at_ns is not None, network_near(acting.address)
         salt = row.salt if again else self._random_bytes(SECRET_BYTES)
         pair = None if salt is None else _successor(asked.refresh_token, salt)
@@ -246,12 +246,15 @@ class Rotating:
             end_family(writer, family, "refresh_reuse", acting, now_ns)
             audit(writer, "refresh.reused", acting, now_ns, subject)
             return InvalidGrantCode(
-                "The refresh token was used before, so its access was ended. Authorize again.",
+                (
+                    "This refresh token was already used, so the server ended the "
+                    "access. Authorize again."
+                ),
                 fresh_authorization_required=True,
             )
         ended = _is_over(family, now_ns)
         if ended or asked.resource not in (None, family.resource):
-            wrong = InvalidTarget("The token is for another resource.", param="resource")
+            wrong = InvalidTarget("The token belongs to another resource.", param="resource")
             return refused if ended else wrong
         rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
         if family.kind != "owner" and not rows:

@@ -145,9 +145,11 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         """
         request = exchange.request
         if request.origin not in self.managers:
-            raise MisdirectedRequest("This is not the host of this server.")
+            raise MisdirectedRequest(
+                "The request names a host that is not the host of this server."
+            )
         if not self._allows(request):
-            raise NotPermitted("This browser origin is not allowed.")
+            raise NotPermitted("Browser pages from this origin may not call this server.")
         if request.method == "OPTIONS":
             return preflight(("POST",))
         await self.identify(exchange)
@@ -164,7 +166,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         request = exchange.request
         presented = request.presented
         if presented is None:
-            raise AuthenticationRequired("This endpoint needs a bearer token.")
+            raise AuthenticationRequired("This address needs a bearer token.")
         admitted = await self.admission.judge(presented)
         if admitted.kind not in CLIENT_KINDS:
             raise NotPermitted(OWNER_MESSAGE)
@@ -264,7 +266,7 @@ class _Whole:
 
 
 OWNER_MESSAGE = (
-    "This endpoint takes tokens of agents only. With an owner token use the REST API under /v1."
+    "This address accepts only tokens of apps. With an owner token use the REST API under /v1."
 )
 
 

@@ -192,7 +192,10 @@ def _continued(
     asked = query.changes_since
     if asked is not None and _fingerprint(asked) != feed.start:
         raise InvalidCursor(
-            "'changes_since' is not what this feed began with; send the cursor alone.",
+            (
+                "'changes_since' differs from the one that this feed began with. Send "
+                "the cursor alone."
+            ),
             param="changes_since",
         )
     if place.sources != _history(read, snapshot, feed.horizon):
@@ -205,7 +208,7 @@ def _expired(query: ChangesQuery) -> CursorExpired:
     if query.cursor is not None:
         recovery["cursor"] = None
     return CursorExpired(
-        "This place in the change feed is gone; drop your copy and start at 'beginning'.",
+        "This bookmark of the change feed is too old. Delete your copy and start at 'beginning'.",
         param="changes_since",
         retry_with="changes_since",
         recovery=recovery,

@@ -76,7 +76,7 @@ class DisclosureRecorder:
         failing = self._failing_since_ns
         if failing is not None and self._clock() - failing >= TOLERATED_NS:
             raise StorageUnavailable(
-                "The disclosure log cannot be written, so nothing is disclosed now.",
+                "The server cannot write the read log, so no records can be read now.",
                 retry_after_seconds=10,
             )
 
@@ -95,7 +95,7 @@ class DisclosureRecorder:
                 self._note_failure(error)
                 return False
             if self._failing_since_ns is not None:
-                _log.warning("the disclosure log is written again")
+                _log.warning("the read log can be written again")
             self._failing_since_ns = None
             self._show(entries)
             return True
@@ -107,7 +107,7 @@ class DisclosureRecorder:
             self._watch(waiting)
         except Exception as error:  # noqa: BLE001 (reading goes on, and the log is complete)
             if not self._unwatched:
-                _log.error("what was read cannot be watched: %s", type(error).__name__)
+                _log.error("unusual reading cannot be checked: %s", type(error).__name__)
             self._unwatched = waiting
         else:
             self._unwatched = []
@@ -117,7 +117,7 @@ class DisclosureRecorder:
             self._failing_since_ns = self._clock()
             code = error.code if isinstance(error, PersonalServerError) else "internal_error"
             kind = type(error).__name__
-            _log.error("the disclosure log cannot be written: %s (%s)", code, kind)
+            _log.error("the read log cannot be written: %s (%s)", code, kind)
 
     def close(self) -> None:
         """Write what waits and end the thread; what cannot be written even now is told."""
@@ -126,7 +126,7 @@ class DisclosureRecorder:
         if self._thread is not None:
             self._thread.join()
         if not self.flush():
-            _log.error("%d entries of the disclosure log are lost", len(self._waiting))
+            _log.error("%d entries of the read log are lost", len(self._waiting))
 
     def _write_until_closed(self) -> None:
         while not self._closing.is_set():

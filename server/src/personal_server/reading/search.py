@@ -101,8 +101,9 @@ from personal_server.storage.row_rules import holds, holds_words, words_of
 AuthorizedSearch = AuthorizedRead[SearchPlan]
 
 TOO_SLOW = (
-    "This connection took too long to search and is not in these hits."
-    " Search it alone, with its connection_id and a rarer word, a stream or a filter."
+    "The search of this account took too long, so these hits do not include it. "
+    "Search it alone, with its connection_id and a rarer word, a stream or a "
+    "filter."
 )
 
 

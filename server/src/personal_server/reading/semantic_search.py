@@ -15,8 +15,9 @@ from personal_server.enforcement.semantic_queries import AskedMeaning, is_plain,
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 HOW_TO_GET_IT = (
-    "Search by meaning is not set up on this server. Its owner can: make semantic (or pip install"
-    " 'pdpp-personal-server[semantic]'), then pdpp semantic install. Until then search words."
+    "This server cannot search by meaning. Its owner can turn this on: make "
+    "semantic (or pip install 'pdpp-personal-server[semantic]'), then pdpp "
+    "semantic install. Until then, search by words."
 )
 
 

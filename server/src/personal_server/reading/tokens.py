@@ -41,10 +41,10 @@ from personal_server.storage.grants import grant_standing, member_grant, package
 Clock = Callable[[], int]
 
 _ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
-    lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for it again."),
-    lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for it again."),
-    lifecycle.PAUSED: (GrantPaused, "The owner paused this access. Try later."),
-    lifecycle.INVALID: (GrantInvalid, "This access cannot be read any more. Ask for it again."),
+    lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for access again."),
+    lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for access again."),
+    lifecycle.PAUSED: (GrantPaused, "The owner paused this access. Try again later."),
+    lifecycle.INVALID: (GrantInvalid, "This access can no longer be read. Ask for access again."),
 }
 
 

@@ -55,9 +55,11 @@ TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {
     Tokens.COLLECTOR: frozenset({TokenKind.OWNER, TokenKind.COLLECTOR}),
 }
 REFUSED: Mapping[Tokens, str] = {
-    Tokens.ANY: "A collector's token writes to its connection and reads nothing.",
-    Tokens.OWNER: "This route takes the owner's tokens only.",
-    Tokens.COLLECTOR: "This route takes the owner's tokens, or a collector's for its connection.",
+    Tokens.ANY: "A collector's token can only write to its account, not read.",
+    Tokens.OWNER: "This address accepts only the owner's token.",
+    Tokens.COLLECTOR: (
+        "This address accepts only the owner's token, or a collector's token for its account."
+    ),
 }
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 """Who calls a public route: nobody that could read anything."""

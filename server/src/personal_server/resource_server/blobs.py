@@ -154,7 +154,7 @@ class Blobs:
         if not references and snapshot_of(request).damaged:
             raise DamagedRecord(MEND_RECORDS, param="blob_id")
         if content is None:
-            raise BlobNotFound("No such blob here.", param="blob_id")
+            raise BlobNotFound("There is no such blob here.", param="blob_id")
         found = references[0]
         source = next(
             s
@@ -171,7 +171,9 @@ class Blobs:
         """`POST /v1/blobs`."""
         parameters = request.parameters
         if parameters.texts.get("connection_id") is None:
-            raise InvalidRequest("'connection_id' is required.", param="connection_id")
+            raise InvalidRequest(
+                "The parameter 'connection_id' is required.", param="connection_id"
+            )
         if not str(parameters.texts.get("json_path")).startswith("/"):
             raise InvalidRequest("'json_path' is a JSON Pointer.", param="json_path")
         mime_type = _mime_type(
@@ -240,7 +242,9 @@ def _known_type(value: object) -> str:
 def _mime_type(named: str | None, content_type: str | None) -> str:
     text = (named or (content_type or OCTETS).partition(";")[0]).strip().lower()
     if _MEDIA_TYPE.match(text) is None:
-        raise InvalidRequest("'mime_type' is a media type such as image/png.", param="mime_type")
+        raise InvalidRequest(
+            "'mime_type' must be a media type such as image/png.", param="mime_type"
+        )
     return text
 
 

@@ -108,7 +108,8 @@ class CollectorState:
         present = self._ports.store.state(connection.connection_id).state
         if len(orjson.dumps({**present, **changes})) > MAX_STATE_BYTES:
             raise BodyTooLarge(
-                f"The bookmarks of a connection may have {MAX_STATE_BYTES} bytes.", param="state"
+                (f"The bookmarks of an account can have at most {MAX_STATE_BYTES} bytes."),
+                param="state",
             )
         changed = self._ports.store.put_state(connection.connection_id, changes, request.now_ns)
         return _reply(connection, changed)

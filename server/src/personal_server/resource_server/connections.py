@@ -291,7 +291,7 @@ class OwnerConnections:
         report = parse_body(request.body, RunReport)
         at_ns = instant_ns(report.at)
         if at_ns is None:
-            raise InvalidRequest("'at' is an RFC 3339 time with offset.", param="at")
+            raise InvalidRequest("'at' must be an RFC 3339 time with offset.", param="at")
         if not 1 <= len(report.run_id) <= 128:
             raise InvalidRequest("'run_id' has 1 to 128 characters.", param="run_id")
         run = CollectionRun(report.run_id, report.status, at_ns)
@@ -319,7 +319,7 @@ class OwnerConnections:
         connection_id = request.path["id"]
         if request.parameters.texts.get("confirm") != connection_id:
             raise ConfirmationRequired(
-                "This erases everything the connection holds; repeat its id in confirm.",
+                "This erases everything in the account. Repeat the account's id in confirm.",
                 param="confirm",
             )
         count = self._ports.store.erase_connection(connection_id, request.now_ns)

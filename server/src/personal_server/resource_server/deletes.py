@@ -82,7 +82,7 @@ class Deletes:
         """`DELETE /v1/streams/{stream}/records?confirm=<stream>`."""
         if request.parameters.texts.get("confirm") != request.path["stream"]:
             raise ConfirmationRequired(
-                "This deletes every record of the stream; repeat its name in confirm.",
+                "This deletes every record of the stream. Repeat the stream's name in confirm.",
                 param="confirm",
             )
         connection_id, stream = self._place(request)

@@ -65,7 +65,7 @@ class ExportRoutes:
         with ExitStack() as opening:
             if not self._places.acquire(blocking=False):
                 raise StorageUnavailable(
-                    "Other exports are being made; try again when one is.",
+                    "Other exports are still being made. Try again when one of them is finished.",
                     retry_after_seconds=10,
                 )
             opening.callback(self._places.release)

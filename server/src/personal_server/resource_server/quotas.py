@@ -132,7 +132,7 @@ class Quotas:
         with self._in_flight.lock:
             if 0 < self.rules.in_flight * factor <= self._in_flight.total(holder):
                 raise RateLimitExceeded(
-                    "Too many requests at once; wait for answers.",
+                    "Too many requests at once. Wait for the answers.",
                     retry_after_seconds=1,
                     limit="concurrency",
                 )
@@ -227,7 +227,7 @@ class Quotas:
     def _over_budget(self, left: BudgetLeft) -> QuotaExceeded:
         until = render_instant(left.reset_at_ns)
         fewer = left.limit == "records" and left.remaining > 0
-        ask = "ask for fewer records, or go on" if left.remaining else "go on"
+        ask = "ask for fewer records, or continue" if left.remaining else "continue"
         return QuotaExceeded(
             f"The owner lets this access read {left.allowed:,} {left.limit} a day, and"
             f" {left.remaining:,} remain: {ask} after {until}.",
@@ -269,7 +269,10 @@ class Quotas:
         ):
             if 0 < allowed < value:
                 raise QuotaExceeded(
-                    f"The day's {limit} for this grant are used up; go on after midnight UTC.",
+                    (
+                        f"This access has read the {limit} that it may read today. "
+                        "Continue after midnight UTC."
+                    ),
                     retry_after_seconds=wait,
                     limit=limit,
                 )

@@ -653,7 +653,9 @@ def schema_query(sent: Parameters) -> SchemaQuery:
         sent.texts.get("stream"),
     )
     if detail is not None and view not in (None, detail):
-        raise InvalidRequest("'detail' and 'view' disagree; send one of them.", param="detail")
+        raise InvalidRequest(
+            "'detail' and 'view' contradict each other. Send one of them.", param="detail"
+        )
     if detail == "full" and stream is None:
         raise InvalidRequest("'detail=full' needs 'stream'.", param="detail", retry_with="stream")
     return SchemaQuery(

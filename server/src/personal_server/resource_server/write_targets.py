@@ -50,7 +50,9 @@ def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = 
     own = request.authority.collects_for
     connection_id = request.parameters.texts.get("connection_id") or own
     if own is not None and connection_id != own:
-        raise ConnectionNotFound("This token writes to another connection.", param="connection_id")
+        raise ConnectionNotFound(
+            "This token can only write to another account.", param="connection_id"
+        )
     return write_target(snapshot, connection_id, named)
 
 
@@ -68,7 +70,7 @@ def declared_stream(declaration: SourceDeclaration | None, stream: str, param: s
     """A stream that the source declares now.  Raises: NotFound."""
     found = None if declaration is None else declaration.streams.get(stream)
     if found is None:
-        raise NotFound("The source declares no such stream.", param=param)
+        raise NotFound("The source has no such stream.", param=param)
     return found
 
 
@@ -76,5 +78,6 @@ def check_writable(connection: Connection) -> None:
     """Raise: ConnectionNotWritable."""
     if connection.status is ConnectionStatus.REVOKED:
         raise ConnectionNotWritable(
-            "This connection is revoked; reactivate it before writing.", param="connection_id"
+            ("The owner blocked this account. The owner can unblock it before you write."),
+            param="connection_id",
         )

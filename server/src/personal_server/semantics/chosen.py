@@ -80,7 +80,7 @@ def read_choice(data_dir: Path) -> ChosenModel | None:
         return None
     except (OSError, msgspec.DecodeError):
         raise StorageUnavailable(
-            "The choice of a model cannot be read. Choose again: pdpp semantic install."
+            "The chosen model cannot be read. Choose a model again: pdpp semantic install."
         ) from None
 
 
@@ -123,9 +123,9 @@ def keep_folder(data_dir: Path, source: Path, name: str) -> ChosenModel:
     """
     used = [each for each in USED_FILES if (source / each).is_file()]
     if not set(GRAPHS) & set(used):
-        raise ModelUnusable("The folder has no ONNX graph: model.onnx, or onnx/model.onnx.")
+        raise ModelUnusable("The folder contains no ONNX graph: model.onnx, or onnx/model.onnx.")
     if "tokenizer.json" not in used:
-        raise ModelUnusable("The folder has no tokenizer.json.")
+        raise ModelUnusable("The folder contains no tokenizer.json.")
     identity = digest_of(source, used)
     place = identity[:16]
     target = semantic_folder(data_dir) / place

@@ -64,7 +64,7 @@ def fetch_model(
         if digest is None:
             continue
         if model.digests.get(name, digest) != digest:
-            raise DownloadFailed(f"{name} is not the file that it was when it was verified.")
+            raise DownloadFailed(f"{name} differs from the file that was verified.")
         digests[name] = digest
     return digests
 
@@ -83,7 +83,9 @@ def _fetch(
             if reply.status_code == 404 and not is_needed:
                 return None
             if reply.status_code != 200:
-                raise DownloadFailed(f"The hub answered {reply.status_code} for {target.name}.")
+                raise DownloadFailed(
+                    f"The download server answered {reply.status_code} for {target.name}."
+                )
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with target.open("wb") as file:
                 for chunk in reply.iter_bytes(CHUNK_BYTES):
@@ -94,8 +96,8 @@ def _fetch(
                     file.write(chunk)
     except httpx2.HTTPError:
         raise DownloadFailed(
-            "The hub cannot be reached. With a model that is here: pdpp semantic install --from"
-            " FOLDER."
+            "The download server cannot be reached. To use a model on this "
+            "machine: pdpp semantic install --from FOLDER."
         ) from None
     tell(target.name, size)
     return whole.hexdigest()

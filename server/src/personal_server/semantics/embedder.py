@@ -27,7 +27,7 @@ QUERY_SECONDS = 5.0
 BATCH_SECONDS = 120.0
 # After a failure the process is not started again at once.
 PAUSE_SECONDS = 30.0
-UNUSABLE = "The model cannot be used: see `pdpp semantic status`."
+UNUSABLE = "The model cannot be used. See `pdpp semantic status`."
 _log = logging.getLogger(__name__)
 
 
@@ -165,7 +165,7 @@ class _ModelChild:
         self._requests.write(asked)
         count = int(self._line(end)["count"])
         if count != len(texts):
-            raise ValueError("another number of vectors")
+            raise ValueError("the model gave another number of vectors")
         whole = self._bytes(count * self._size, end)
         return [whole[at : at + self._size] for at in range(0, len(whole), self._size)]
 
@@ -198,5 +198,5 @@ class _ModelChild:
             raise TimeoutError
         content = os.read(self._replies.fileno(), 1 << 16)
         if not content:
-            raise ValueError("it ended")
+            raise ValueError("the process of the model ended")
         self._read += content

@@ -64,7 +64,7 @@ class EndpointEmbedder:
             return _vectors(reply.json(), len(texts))
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
             raise EmbedderFailed(
-                "The endpoint gave no vectors. Does it run, and does it know the model?"
+                "The endpoint gave no vectors. Does the endpoint run, and does it know the model?"
             ) from error
 
 
@@ -74,7 +74,7 @@ def _vectors(body: Any, count: int) -> list[bytes]:
     found = [row["embedding"] for row in sorted(rows, key=lambda row: row["index"])]
     sizes = {len(numbers) for numbers in found}
     if len(found) != count or len(sizes) != 1 or not 8 <= min(sizes) <= MOST_DIMENSIONS:
-        raise ValueError("other vectors than were asked for")
+        raise ValueError("the endpoint gave other vectors than were asked for")
     if min(sizes) % 8:
         raise ValueError("signs are packed by eight")
     return [shortened([float(number) for number in numbers]) for numbers in found]

@@ -32,7 +32,7 @@ class FolderModel:
         options.log_severity_level = 4
         graph = next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
         if graph is None:
-            raise ValueError("no graph")
+            raise ValueError("the model contains no graph")
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=providers)
         self._inputs = {each.name for each in self._session.get_inputs()}

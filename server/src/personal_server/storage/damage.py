@@ -52,7 +52,7 @@ class DamageNotes:
             if self.since_ns is None:
                 self.since_ns = self._clock()
         if not is_told:
-            _log.error("damaged bytes in %s: pdpp doctor --data names all there are", place)
+            _log.error("damaged bytes in %s: pdpp doctor --data lists all of them", place)
 
     def known(self) -> list[Damaged]:
         """What is remembered."""

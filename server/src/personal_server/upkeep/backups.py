@@ -129,7 +129,9 @@ def unpack(archive: IO[bytes], folder: Path | None) -> BackupManifest:
     except (tarfile.TarError, EOFError):
         raise _damaged() from None
     except OSError:
-        raise BackupRefused("The backup cannot be read, or there is no room for it.") from None
+        raise BackupRefused(
+            "The backup cannot be read, or the disk has no space to read it."
+        ) from None
     if manifest is None or {each.name: each for each in manifest.files} != found:
         raise _damaged()
     for name in found:
@@ -152,7 +154,9 @@ def publish(scratch: Path, target: Path) -> None:
     except FileExistsError:
         raise BackupRefused(f"{target.name} exists already; choose another name.") from None
     except OSError:
-        raise BackupRefused("The backup cannot be written where you named it.") from None
+        raise BackupRefused(
+            "The backup cannot be written to the file or folder that you named."
+        ) from None
 
 
 def fsync_folder(folder: Path) -> None:
@@ -226,7 +230,7 @@ def _parse_manifest(text: bytes) -> BackupManifest:
     with suppress(orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raw = cast("dict[str, Any]", orjson.loads(text))
         if raw.pop("object") != "backup" or raw["format_version"] != FORMAT_VERSION:
-            raise BackupRefused("This backup was made by a newer version of pdpp.")
+            raise BackupRefused("A newer version of pdpp made this backup.")
         raw["files"] = tuple(BackupFile(**each) for each in raw["files"])
         raw["streams"] = tuple((str(a), str(b), int(c)) for a, b, c in raw["streams"])
         raw["vanished"], raw["damaged"] = tuple(raw["vanished"]), tuple(raw["damaged"])
@@ -235,4 +239,6 @@ def _parse_manifest(text: bytes) -> BackupManifest:
 
 
 def _damaged() -> BackupRefused:
-    return BackupRefused("This is no whole backup: something in it is missing, changed or foreign.")
+    return BackupRefused(
+        "This backup is not complete: something in it is missing, changed or foreign."
+    )

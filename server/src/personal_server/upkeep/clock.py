@@ -73,8 +73,8 @@ class ClockWatch:
                 self._store.keep_clock_note(after)
         if after.jumped_at_ns is not None and (before is None or before.jumped_at_ns is None):
             _log.warning(
-                "the clock jumped: nothing is forgotten or ended by it for a day; "
-                "if it is right, say so: pdpp admin accept-clock"
+                "the clock jumped: for a day, the clock ends and deletes nothing; "
+                "if the clock is right, run: pdpp admin accept-clock"
             )
         return after.jumped_at_ns is None
 

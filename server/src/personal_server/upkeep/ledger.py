@@ -40,7 +40,7 @@ def read_ledger(path: Path) -> dict[str, Entry]:
         return {}
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         raise LedgerDamaged(
-            f"{path.name} cannot be read. Put a copy of it back, or move it away."
+            f"{path.name} cannot be read. Put back a copy of the file, or move the file away."
         ) from None
 
 

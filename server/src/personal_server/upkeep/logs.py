@@ -139,11 +139,13 @@ class _Walk:
             if not self.count:
                 self._begin(line)
             elif line.number != self._number + 1:
-                self._fault(line.number, f"lines {self._number + 1} to {line.number - 1} are gone")
+                self._fault(
+                    line.number, f"lines {self._number + 1} to {line.number - 1} are missing"
+                )
             self._look_at(line)
         for number in sorted(self._heads):
             if number > self._number:
-                self._fault(number, "the newest lines are gone, up to a signed head")
+                self._fault(number, "the newest lines are missing, up to a signed head")
 
     def _begin(self, line: LogLine) -> None:
         """Where the oldest lines were forgotten, a head says what the first one follows from."""
@@ -154,15 +156,20 @@ class _Walk:
         self._number = line.number
         beside = self._beside.get(line.number)
         if beside is not None and beside != line.members.get("commitment"):
-            self._fault(line.number, "what is kept beside it is not what was written with it")
+            self._fault(
+                line.number,
+                ("the details kept beside the line are not those that were written with it"),
+            )
         if line.link is None and self._link == GENESIS:
             self.unlinked += 1
             return
         if line.link is None or link_of(self._link, line.members) != line.link:
-            self._fault(line.number, "it was changed, or does not follow from the line before it")
+            self._fault(
+                line.number, "the line was changed, or does not follow from the line before"
+            )
         self._link = line.link or self._link
         if any(link != line.link for link in self._heads.get(line.number, ())):
-            self._fault(line.number, "it is not the line that a head was signed for")
+            self._fault(line.number, "the line is not the one that the head was signed for")
 
     def _fault(self, number: int, what: str) -> None:
         if len(self.faults) < MOST_FAULTS:
@@ -179,7 +186,7 @@ def _by_number(heads: Iterable[LogHead]) -> Mapping[int, frozenset[bytes]]:
 def _unsigned(own: Iterable[LogHead], signed: Sequence[LogHead]) -> Iterator[ChainFault]:
     for head in own:
         if head.signature is not None and head not in signed:
-            yield ChainFault(head.number, "the signature of its head is not this server's")
+            yield ChainFault(head.number, "the signature of the line's head is not this server's")
 
 
 def _is_signed(head: LogHead, public: Ed25519PublicKey) -> bool:

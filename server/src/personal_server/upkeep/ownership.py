@@ -47,7 +47,9 @@ def _require_own(found: os.stat_result, what: str, *, may_be_link: bool = False)
     if found.st_uid != os.geteuid():
         raise DataNotOwned(
             f"{what} belongs to another user.",
-            next_step="Run as its owner, or name a directory of your own in PDPP_DATA_DIR.",
+            next_step=(
+                "Run the command as that user, or set PDPP_DATA_DIR to a directory of your own."
+            ),
         )
     if stat.S_ISLNK(found.st_mode) and not may_be_link:
         raise DataNotOwned(
@@ -89,14 +91,20 @@ def require_database(database: Path, configured: str | None) -> None:
         return
     if configured is not None:
         raise DataMismatch(
-            f"config.toml knows an owner, but {database.name} beside it is missing or empty.",
-            next_step=f"Put {database.name} (with its -wal file) back, or restore a backup into an"
-            " empty directory (`pdpp restore FILE`); to begin anew, move config.toml away.",
+            f"config.toml names an owner, but {database.name} beside it is missing or empty.",
+            next_step=(
+                f"Put {database.name} (with its -wal file) back, or restore a backup "
+                "into an empty directory (`pdpp restore FILE`); to start anew, move "
+                "config.toml away."
+            ),
         )
     if _has_bytes(database.with_name(f"{database.name}-wal")):
         raise DataMismatch(
             f"{database.name}-wal is here, but the database it belongs to is missing or empty.",
-            next_step=f"Put {database.name} back beside it; without it, move the -wal file away.",
+            next_step=(
+                f"Put {database.name} back beside the -wal file; if you do not have "
+                "it, move the -wal file away."
+            ),
         )
 
 
@@ -111,15 +119,20 @@ def settle_owner(store: OwnedStore, configured: str | None, propose: Callable[[]
     if configured is None and known is not None and store.holds_anything():
         raise DataMismatch(
             "config.toml is missing beside a database that holds data.",
-            next_step="Put config.toml back; if it is lost, `pdpp admin write-config` writes one"
-            " for this database (without the [[clients]] you had set up).",
+            next_step=(
+                "Put config.toml back; if it is lost, `pdpp admin write-config` writes "
+                "a new one for this database (without the [[clients]] that you had set "
+                "up)."
+            ),
         )
     owner = known or store.claim(configured or propose())
     if configured not in (None, owner):
         raise DataMismatch(
             "config.toml names another owner than the database beside it.",
-            next_step="Put back the config.toml of this database; if it is lost, move this one"
-            " away and run `pdpp admin write-config`.",
+            next_step=(
+                "Put back the config.toml of this database; if it is lost, move the "
+                "present one away and run `pdpp admin write-config`."
+            ),
         )
     return owner
 

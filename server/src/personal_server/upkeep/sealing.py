@@ -43,7 +43,9 @@ def unseal(sealed: IO[bytes], plain: IO[bytes], identity_file: Path) -> None:
     try:
         age.decrypt_io(sealed, plain, keys)
     except (age.DecryptError, OSError):
-        raise BackupRefused("This identity does not open the backup, or it is damaged.") from None
+        raise BackupRefused(
+            "This identity does not decrypt the backup, or the backup is damaged."
+        ) from None
 
 
 def is_sealed(path: Path) -> bool:
@@ -73,7 +75,7 @@ def _parsed(kinds: tuple[Any, ...], text: str, what: str) -> Any:
             return kind.from_str(text)
         except refusals:
             continue
-    raise BackupRefused(f"This is no age {what}.")
+    raise BackupRefused(f"This is not an age {what}.")
 
 
 def _age() -> Any:

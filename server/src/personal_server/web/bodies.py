@@ -102,7 +102,7 @@ def parse_body(body: bytes, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         path = _fault_path(str(error))
         raise InvalidRequest(
-            f"The body has not the expected shape at '{path}'.", param=path
+            f"The request body does not have the expected shape at '{path}'.", param=path
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise InvalidRequest("The request body is not JSON.", param="body") from None

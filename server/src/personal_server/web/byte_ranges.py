@@ -66,5 +66,7 @@ class UnsatisfiableRange(RangeNotSatisfiable):
     """A byte range outside a blob of `size_bytes`."""
 
     def __init__(self, size_bytes: int) -> None:
-        super().__init__(f"The blob has {size_bytes} bytes; ask for a range within.", param="Range")
+        super().__init__(
+            f"The blob has {size_bytes} bytes; ask for a range within them.", param="Range"
+        )
         self.size_bytes = size_bytes

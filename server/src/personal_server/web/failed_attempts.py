@@ -104,6 +104,6 @@ class FailedBearers:
         key = f"{network_of(address)} {digest}"
         recent = self._failures.recent(key)
         if len(recent) >= self.allowed:
-            message = "This token was refused too often; wait, then use a valid one."
+            message = "This token was refused too often. Wait, then use a valid token."
             refuse_until(recent[0] + MINUTE_NS, self.clock(), "auth", message)
         self._failures.add(key)

@@ -71,8 +71,10 @@ class LogFile(logging.Handler):
                 "log",
                 "log_unwritable",
                 since_ns,
-                f"Lines of the log go to standard error ({unwritten} so far). Free space on the"
-                " disk of PDPP_LOG_FILE, or make the file writable.",
+                (
+                    f"Log lines go to standard error ({unwritten} so far). Free space "
+                    "on the disk of PDPP_LOG_FILE, or make the file writable."
+                ),
             )
 
     def close(self) -> None:

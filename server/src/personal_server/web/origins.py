@@ -90,19 +90,25 @@ class OriginPolicy:
 
 _MISDIRECTED = {
     "unknown_host": (
-        "This server does not answer for the requested host.",
-        "Use the address in PDPP_PUBLIC_URL; behind a proxy, let it pass Host unchanged.",
+        "This server does not answer requests for that host name.",
+        (
+            "Use the address in PDPP_PUBLIC_URL. Behind a proxy, let the proxy pass "
+            "the Host header unchanged."
+        ),
     ),
     "port_missing": (
-        "The request names the host of this server without its port.",
-        "A proxy on the way drops it; with nginx: proxy_set_header Host $http_host;",
+        "The request names the host of this server without the port.",
+        "A proxy drops the port; with nginx: proxy_set_header Host $http_host;",
     ),
     "untrusted_proxy": (
-        "This server is told its address by a proxy, and the request came from none.",
+        "This server learns its address from a proxy, and the request did not come from a proxy.",
         "Name the proxy's address in PDPP_TRUSTED_PROXIES.",
     ),
     "not_https": (
-        "This server is reached over https only, and the proxy did not say that it was.",
+        (
+            "This server can be used only over https, and the proxy did not say that "
+            "the request used https."
+        ),
         "Let the proxy send X-Forwarded-Proto: https.",
     ),
 }

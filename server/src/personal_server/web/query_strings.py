@@ -32,7 +32,7 @@ def parse_query(query: bytes, declared: Mapping[str, Parameter]) -> Parameters:
     Raises: InvalidRequest, QueryTooLong, or the error class of the parameter at fault.
     """
     if len(query) > MAX_QUERY_BYTES:
-        raise QueryTooLong(f"The query string may have {MAX_QUERY_BYTES} bytes; send less.")
+        raise QueryTooLong(f"The query string can have at most {MAX_QUERY_BYTES} bytes. Send less.")
     gathered = _Gathered(declared)
     for piece in query.split(b"&"):
         if piece:
@@ -84,7 +84,7 @@ class _Gathered:
     def _add_scalar(self, parameter: Parameter, value: str) -> None:
         if parameter.name in self._scalars:
             raise InvalidRequest(
-                f"'{parameter.name}' was sent twice; send it once.", param=parameter.name
+                f"'{parameter.name}' was sent twice. Send it once.", param=parameter.name
             )
         self._scalars[parameter.name] = value
 
@@ -108,13 +108,13 @@ class _Gathered:
         if len(keys) > 1 and keys[-1] in parameter.repeated:
             place = f"{sent_name}={value}"
         elif sent_name in values:
-            raise parameter.error(f"'{sent_name}' was sent twice; send it once.", param=sent_name)
+            raise parameter.error(f"'{sent_name}' was sent twice. Send it once.", param=sent_name)
         if parameter.kind is Kind.INTEGER:
             _parse_integer(parameter, sent_name, value)
         values[place] = KeyedValue(sent_name, keys, value)
         if parameter.max_items is not None and len(values) > parameter.max_items:
             raise parameter.error(
-                f"At most {parameter.max_items} '{parameter.name}' conditions are allowed.",
+                f"A request can have at most {parameter.max_items} '{parameter.name}' conditions.",
                 param=sent_name,
             )
 
@@ -179,13 +179,15 @@ def _keyed_example(parameter: Parameter) -> str:
 
 
 def _empty(name: str) -> InvalidRequest:
-    return InvalidRequest(f"'{name}' is empty; leave it out or give it a value.", param=name)
+    return InvalidRequest(f"'{name}' is empty. Leave it out or give it a value.", param=name)
 
 
 def _missing(parameter: Parameter) -> Exception:
     allowed = list(parameter.choices) or None
     return parameter.error(
-        f"'{parameter.name}' is required.", param=parameter.name, allowed_values=allowed
+        f"The parameter '{parameter.name}' is required.",
+        param=parameter.name,
+        allowed_values=allowed,
     )
 
 
@@ -194,7 +196,8 @@ def _parse_scalar(parameter: Parameter, text: str, warnings: list[Warning]) -> S
         raise _empty(parameter.name)
     if parameter.max_chars is not None and len(text) > parameter.max_chars:
         raise parameter.error(
-            f"'{parameter.name}' may have {parameter.max_chars} characters.", param=parameter.name
+            f"'{parameter.name}' can have at most {parameter.max_chars} characters.",
+            param=parameter.name,
         )
     match parameter.kind:
         case Kind.INTEGER:
@@ -210,7 +213,7 @@ def _parse_scalar(parameter: Parameter, text: str, warnings: list[Warning]) -> S
 def _choice(parameter: Parameter, text: str, choices: tuple[str, ...]) -> str:
     if text not in choices:
         raise parameter.error(
-            f"'{parameter.name}' is one of {', '.join(choices)}.",
+            f"'{parameter.name}' must be one of {', '.join(choices)}.",
             param=parameter.name,
             allowed_values=list(choices),
         )
@@ -220,7 +223,10 @@ def _choice(parameter: Parameter, text: str, choices: tuple[str, ...]) -> str:
 def _instant(parameter: Parameter, text: str) -> str:
     if instant_ns(text) is None:
         raise parameter.error(
-            f"'{parameter.name}' is an RFC 3339 time with offset, such as 2026-01-31T00:00:00Z.",
+            (
+                f"'{parameter.name}' must be an RFC 3339 time with offset, such as "
+                "2026-01-31T00:00:00Z."
+            ),
             param=parameter.name,
         )
     return text
@@ -229,7 +235,7 @@ def _instant(parameter: Parameter, text: str) -> str:
 def _parse_integer(parameter: Parameter, name: str, text: str) -> int:
     if _INTEGER.match(text) is None or len(text) > MAX_INTEGER_DIGITS:
         raise parameter.error(
-            f"'{name}' is a plain decimal integer, without sign or blanks.", param=name
+            f"'{name}' must be a plain decimal integer, without sign or blanks.", param=name
         )
     return int(text)
 
@@ -240,7 +246,7 @@ def _bounded(parameter: Parameter, value: int, warnings: list[Warning]) -> int:
         warnings.append(
             Warning(
                 "limit_clamped",
-                f"'{parameter.name}' is at most {high}; {high} was used.",
+                f"'{parameter.name}' can be at most {high}, so {high} was used.",
                 parameter.name,
                 detail={"requested_limit": value, "max_limit": high},
             )
@@ -248,7 +254,8 @@ def _bounded(parameter: Parameter, value: int, warnings: list[Warning]) -> int:
         return high
     if (low is not None and value < low) or (high is not None and value > high):
         raise parameter.error(
-            f"'{parameter.name}' is an integer {_range_words(low, high)}.", param=parameter.name
+            f"'{parameter.name}' must be an integer {_range_words(low, high)}.",
+            param=parameter.name,
         )
     return value
 

@@ -94,7 +94,7 @@ def check_version(headers: Mapping[str, str]) -> None:
     """Source: docs/contract/resource-server.md 1.3.  Raises: UnsupportedVersion."""
     if headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
         raise UnsupportedVersion(
-            f"This server speaks PDPP-Version {PDPP_VERSION}.",
+            f"This server supports PDPP-Version {PDPP_VERSION}.",
             param="PDPP-Version",
             allowed_values=[PDPP_VERSION],
         )

@@ -71,7 +71,7 @@ class RouteTable(Generic[D]):
     def __init__(
         self,
         routes: Iterable[D],
-        nothing: str = "No such route. GET /v1 lists the entry points.",
+        nothing: str = "There is no such route. GET /v1 lists the entry points.",
     ) -> None:
         self.routes = tuple(routes)
         self._nothing = nothing

@@ -401,23 +401,23 @@ class PostgresDatabase:
         tables = {str(name) for (name,) in self._tables(session)}
         if tables and "schema_version" not in tables:
             raise ForeignSchema(
-                f"The schema {self.schema} of the database holds tables of another program. Name"
-                " another one with PDPP_DATABASE_SCHEMA."
+                f"The schema {self.schema} of the database contains tables of "
+                "another program. Set PDPP_DATABASE_SCHEMA to another schema."
             )
         try:
             missing = missing_steps(session, steps)
         except errors.UndefinedColumn:
             raise ForeignSchema(
-                f"The schema {self.schema} of the database belongs to another program. Name"
-                " another one with PDPP_DATABASE_SCHEMA."
+                f"The schema {self.schema} of the database belongs to another "
+                "program. Set PDPP_DATABASE_SCHEMA to another schema."
             ) from None
         if missing.is_new:
             return False
         lacking = set(missing.steps)
         if tables_of([each for each in steps if each not in lacking]) - tables:
             raise ForeignSchema(
-                f"The schema {self.schema} of the database is not whole: tables are missing."
-                " Restore all of it."
+                f"Tables are missing in the schema {self.schema} of the database. "
+                "Restore the whole schema."
             )
         return not missing.steps and bool(session.value(FIND_FUNCTIONS))
 

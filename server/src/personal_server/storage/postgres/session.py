@@ -191,7 +191,10 @@ class WriteListener:
         except psycopg.Error as error:
             if not self._has_failed:
                 kind = error.sqlstate or type(error).__name__
-                _log.warning("nothing is heard of writes, which are looked for: %s", kind)
+                _log.warning(
+                    ("the database does not announce writes, so the server polls for them: %s"),
+                    kind,
+                )
             self.close()
             self._has_failed = True
             return None

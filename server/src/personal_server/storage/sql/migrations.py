@@ -80,9 +80,7 @@ def missing_steps(session: Session, steps: Sequence[Step]) -> MissingSteps:
         return MissingSteps(tuple(steps), is_new=True)
     taken = _taken(dict(session.rows(_NOTED)))
     if taken - {step.name for step in steps}:
-        raise DatabaseTooNew(
-            "This database was written by a newer version of pdpp. Install that version."
-        )
+        raise DatabaseTooNew("A newer version of pdpp wrote this database. Install that version.")
     return MissingSteps(tuple(step for step in steps if step.name not in taken), is_new=False)
 
 

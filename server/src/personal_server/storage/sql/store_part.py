@@ -32,7 +32,9 @@ def require(session: Session, subject_id: str, connection_id: str) -> tuple[str,
     """Connector key and status of a connection.  Raises ConnectionNotFound."""
     line = session.first(_FIND_CONNECTION, (subject_id, connection_id))
     if line is None:
-        raise ConnectionNotFound("No such connection.", param="connection_id")
+        raise ConnectionNotFound(
+            "There is no account with this connection_id.", param="connection_id"
+        )
     return (line[0], line[1])
 
 

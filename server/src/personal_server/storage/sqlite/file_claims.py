@@ -100,7 +100,7 @@ def claim_file(path: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         raise DatabaseInUse(
-            "Another server already works on this data directory.",
+            "Another server is already running on this data directory.",
             next_step=(
                 "Stop that server with Ctrl-C in its terminal, or with `pdpp service "
                 "remove`; or set PDPP_DATA_DIR to another directory."

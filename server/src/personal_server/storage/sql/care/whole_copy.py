@@ -237,14 +237,17 @@ class DatabaseCopy:
             if not is_being_copied(session):
                 if any(table.count(session) for table in self._fixed):
                     raise CopyRefused(
-                        "There is data already where this is to be moved. Name an empty schema or"
-                        " folder."
+                        "The target of the move already contains data. Name an "
+                        "empty schema or folder."
                     )
                 text = session.dialect.column_type(ColumnKind.TEXT)
                 session.run(f"CREATE TABLE {COPY_MARK} (epoch {text})")
                 session.run(f"INSERT INTO {COPY_MARK} VALUES (?)", (epoch,))  # noqa: S608
             if session.value(_MARKED) != epoch:
-                raise CopyRefused("Another server's data is being moved there. Name another place.")
+                raise CopyRefused(
+                    "Data of another server are being moved to the same target. Name "
+                    "another schema or folder."
+                )
             for gone in set(session.rows(_SOURCES)) - set(self._sources):
                 records = CopiedRecords.at(gone)
                 records.make(session)
@@ -274,8 +277,9 @@ class DatabaseCopy:
             self._fill(table)
             if self._digest(table) != wanted:
                 raise CopyRefused(
-                    f"What was copied of {table.name} is not what was there. Empty the target, and"
-                    " move again; if that fails too, look at `pdpp doctor --data`."
+                    f"The copy of {table.name} differs from the original. Empty "
+                    "the target, and move again; if that fails too, run `pdpp "
+                    "doctor --data`."
                 )
         return wanted
 

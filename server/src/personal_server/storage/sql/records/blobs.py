@@ -336,7 +336,7 @@ def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str,
     for chunk in chunks:
         size += len(chunk)
         if size > max_bytes:
-            raise BodyTooLarge(f"A blob has at most {max_bytes} bytes.", param="body")
+            raise BodyTooLarge(f"A blob can have at most {max_bytes} bytes.", param="body")
         digest.update(chunk)
         file.write(chunk)
     return digest.hexdigest(), size

@@ -112,12 +112,13 @@ class ConnectFlags:
     device
         Show a code to compare in the browser (the default).
     loopback
-        Instead, let the browser return to this computer after the decision.
+        Let the browser return to this computer after the decision, instead of showing a code.
     browser
         Open the browser. With --no-browser, only print the address.
     bearer
-        Take a token that whoever has it can use, for tools that know no other; without this it
-        is bound to a key in your home, where the server does that.
+        Ask for an ordinary bearer token, for tools that support no other. Anyone with a copy of a
+        bearer token can use it. Default: a token bound to a key in your home directory, if the
+        server supports that.
     client_name
         The name that the owner sees for this computer.
     timeout
@@ -152,7 +153,7 @@ def connect_command(around: CommandContext) -> Callable[..., None]:
         url
             The server's address.
         cache_root
-            The folder for the credential. Default: `.pdpp` in this directory.
+            The folder in which to save the credential. Default: `.pdpp` in this directory.
         json
             Print the result as JSON.
         """

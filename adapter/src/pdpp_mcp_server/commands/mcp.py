@@ -56,11 +56,11 @@ def mcp_server(
     Parameters
     ----------
     provider_url:
-        Address of the server; the only one in the cache when left out.
+        Address of the server. Default: the only one that is connected here.
     cache_root:
-        Directory of the credential cache, `.pdpp` when left out.
+        The folder with the saved credentials. Default: `.pdpp` in this directory.
     server_name:
-        Name that the host is told.
+        The name under which the host shows this server.
     """
     settings = _settings()
     if settings.owner_variables:

@@ -84,7 +84,7 @@ class OutputFlags:
     Parameters
     ----------
     connection
-        Only this connection.
+        Only this account, by connection id.
     json
         Print the whole answer as JSON.
     jsonl
@@ -106,9 +106,9 @@ class ReadFlags(OutputFlags):
     provider_url
         Address of the server. Default: the only one that is connected here.
     cache_root
-        The folder of the credentials.
+        The folder with the saved credentials.
     connection
-        Only this connection.
+        Only this account, by connection id.
     json
         Print the whole answer as JSON.
     jsonl
@@ -134,9 +134,9 @@ class RowFlags:
     until
         Only records before this time.
     limit
-        How many rows. Default: 25.
+        How many records to show. Default: 25.
     all
-        All rows.
+        Show all records.
     """
 
     where: list[str] | None = None
@@ -161,18 +161,18 @@ class GroupFlags:
     where
         A condition on a field, as in `pdpp read query`. Repeatable.
     by
-        A group for each value of this field.
+        Make a group for each value of this field.
     then_by
-        And within each group, one for each value of this field.
+        Within each group, make a group for each value of this field.
     by_time
-        A group for each month of this field of time.
+        Make a group for each month of this time field.
     granularity
         With a time field: the unit of its groups (minute, hour, day, week, month, quarter, year,
         hour_of_day or weekday).
     time_zone
         The time zone of these groups, such as Europe/Rome. Default: UTC.
     limit
-        How many groups.
+        How many groups to show.
     """
 
     where: list[str] | None = None
@@ -234,7 +234,7 @@ class ReadCommands:
         Parameters
         ----------
         stream
-            A stream, to see what each of its fields can do.
+            A stream, to see its fields and how each can be used.
         """
         with self.opened(flags or ReadFlags()) as reading:
             reading.schema(stream)
@@ -278,13 +278,13 @@ class ReadCommands:
         Parameters
         ----------
         words
-            Words, "a phrase", a prefix*, -without, one OR other, field:value.
+            What to find: words, "a phrase", a prefix*, -without, one OR other, field:value.
         stream
-            Only in this stream. Repeatable.
+            Search only this stream. Repeatable.
         sort
-            The order. Default: relevance.
+            The order of the results. Default: best match first.
         mode
-            By words, by meaning, or both.
+            Search by words, by meaning, or both.
         exact
             Only records with all words, exactly as written.
         """
@@ -301,16 +301,16 @@ class ReadCommands:
         groups: GroupFlags | None = None,
         flags: ReadFlags | None = None,
     ) -> None:
-        """Count records, or add up a field of theirs.
+        """Count records, or add up one of their fields.
 
         Parameters
         ----------
         stream
             A stream of `pdpp read schema`.
         metric
-            count, sum, min, max, avg, median, count_distinct, or p90 and its like.
+            count, sum, min, max, avg, median, count_distinct, or a percentile such as p90.
         field
-            The field to add up; none for count.
+            The field to add up; not needed for count.
         """
         asked = [("metric", metric), *_given(field=field), *(groups or GroupFlags()).asked()]
         with self.opened(flags or ReadFlags()) as reading:
@@ -336,9 +336,9 @@ class ReadCommands:
         Parameters
         ----------
         stream
-            Its stream.
+            The record's stream.
         key
-            Its id.
+            The record's id.
         fields
             Only these fields, separated by commas.
         expand
@@ -363,17 +363,17 @@ class ReadCommands:
         Parameters
         ----------
         stream
-            Its stream.
+            The record's stream.
         key
-            The id of its record.
+            The record's id.
         field
             The field.
         at
-            Begin at this character.
+            Begin at the character with this number.
         around_words
-            The part around these words.
+            Read the part around these words.
         chars
-            How many characters, at most 16,384. Default: 4,096.
+            How many characters to read, at most 16,384. Default: 4,096.
         """
         asked = _given(
             field=field,

@@ -33,14 +33,14 @@ class SelectionOptions:
     source
         The source: its URI, or its short name such as `mail`.
     stream
-        A stream, perhaps with its fields: `messages` or `messages:id,subject`. Repeatable; without
-        any, all streams of the source.
+        A kind of records (stream), perhaps with fields: `messages` or `messages:id,subject`.
+        Repeatable. Default: all streams of the source.
     view
-        A declared view of the streams instead of single fields.
+        A view (a set of fields that the source defines) instead of single fields.
     preset
-        A declared preset of the source instead of streams.
+        A preset (a selection that the source defines) instead of streams.
     connection
-        Only this connection. Repeatable.
+        Only this account, by connection id. Repeatable.
     since
         Only records from this time on: `2026-08-01`, or a time with offset.
     until
@@ -55,11 +55,12 @@ class SelectionOptions:
     single_use
         One-time access instead of ongoing access.
     retention
-        How long the app may keep data, and what it does then: `P30D` or `P30D:anonymize`.
+        How long the app may keep the data: `P30D` (the app then deletes the data) or
+        `P30D:anonymize`.
     events
         Also ask for notifications that something changed (without content).
     request
-        A file with a whole request (JSON array of selections) instead of the options above.
+        A file with the whole request (a JSON array of selections) instead of the options above.
     """
 
     source: str | None = None

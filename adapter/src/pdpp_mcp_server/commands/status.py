@@ -49,7 +49,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         url
             Only this server.
         cache_root
-            The folder of the credentials.
+            The folder with the saved credentials.
         json
             Print JSON.
         """
@@ -64,7 +64,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         url
             The server.
         cache_root
-            The folder of the credentials.
+            The folder with the saved credentials.
         """
         credential = around.credential(cache_root, normalize_provider_url(url)).current()
         if credential.jkt is not None:
@@ -97,9 +97,9 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         url
             The server.
         local
-            Only delete the credential here; the server is not told.
+            Only delete the credential here, without ending the access on the server.
         cache_root
-            The folder of the credentials.
+            The folder with the saved credentials.
         json
             Print JSON.
         """

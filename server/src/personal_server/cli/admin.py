@@ -24,7 +24,7 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
     def add_introspection(name: str, /, *, json: bool = False) -> None:
         """Let a separate resource server look up tokens (token introspection).
 
-        Prints its id and secret, once.
+        The command prints the id and secret of that server, once.
 
         Parameters
         ----------

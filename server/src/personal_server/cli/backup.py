@@ -66,11 +66,11 @@ def make(
     file
         The file to write; an existing one is never replaced. With --every: the folder.
     every
-        Have the server back up regularly, such as `12h`, `1d` or `1w`.
+        Let the server make a backup regularly: every `12h`, `1d` or `1w`, for example.
     keep
         With --every: how many scheduled backups to keep. Default: 7.
     recipient
-        Encrypt it for this age recipient (`age1…`, or an SSH public key).
+        Encrypt the backup for this age recipient (`age1…`, or an SSH public key).
     json
         Print JSON.
     """
@@ -93,7 +93,8 @@ def make(
 
 @backup.command
 def status(*, json: bool = False) -> None:
-    """Show the schedule, its folder, the last and next backup, and the last proven restore.
+    """Show the schedule, the folder, the last and next backup, and the last successful test
+    restore.
 
     Parameters
     ----------
@@ -116,14 +117,14 @@ def stop() -> None:
 
 @backup.command
 def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -> None:
-    """Read a whole backup and compare everything in it with its checksums.
+    """Read a whole backup and compare its content with the checksums.
 
     Parameters
     ----------
     file
-        The backup.
+        The backup file.
     identity
-        The age key file (or SSH private key) that decrypts it.
+        The age key file (or SSH private key) that decrypts the backup.
     json
         Print JSON.
     """
@@ -132,7 +133,7 @@ def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -
 
 @backup.command(name="list")
 def list_() -> None:
-    """List the backups, and when one was last proven by restoring it."""
+    """List the backups, and when the server last tested one by restoring it."""
     with open_stores(settings_or_exit(), serving=False) as stores:
         rows, proof = stores.upkeep.backups(), stores.upkeep.proof()
     lines = [
@@ -161,9 +162,9 @@ def restore(
     Parameters
     ----------
     file
-        The backup.
+        The backup file.
     identity
-        The age key file (or SSH private key) that decrypts it.
+        The age key file (or SSH private key) that decrypts the backup.
     erasures
         The list of erasures in your old data directory (`erasures.jsonl`). Default: the one next
         to the backup.

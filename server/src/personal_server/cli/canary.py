@@ -33,16 +33,17 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def add(stream: str, /, *, connection: str | None = None, json: Flag = False) -> None:
-        """Add a bait record to a stream: a fake record that alerts you when an app reads it.
+        """Add a bait record (a fake record that alerts you when an app reads it) to a stream.
 
-        It looks like a real record and is counted like one; exports do not contain it.
+        A bait record looks like a real record and counts as one. Exports do not contain bait
+        records.
 
         Parameters
         ----------
         stream
-            The stream to add it to.
+            The stream that gets the bait record.
         connection
-            The connection's id, if several have that stream.
+            The account's connection id, if several accounts have that stream.
         json
             Print JSON.
         """
@@ -79,7 +80,7 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
         Parameters
         ----------
         key
-            As `pdpp canary list` shows it.
+            The key of the bait record, as `pdpp canary list` shows it.
         """
         with open_store() as store:
             with store.authorization.write() as writer:

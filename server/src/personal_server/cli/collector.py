@@ -32,15 +32,15 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def create(connection: str, /, *, json: Flag = False) -> None:
-        """Print a token that may only add to one connection.
+        """Print a token with which a program can add records to one account.
 
-        With it a program can add records, upload files and store its bookmarks. It cannot read
-        anything. It works until you revoke it.
+        With this token a program can add records, upload files and store its bookmarks (how far it
+        has come), but cannot read anything. The token works until you revoke it.
 
         Parameters
         ----------
         connection
-            The connection's id or name.
+            The account's id or name.
         json
             Print JSON.
         """
@@ -93,12 +93,12 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def revoke(reference: str, /) -> None:
-        """End a collector's token; its records stay.
+        """Revoke a collector's token; the records that it added stay.
 
         Parameters
         ----------
         reference
-            As `pdpp collector list` shows it.
+            The reference of the token, as `pdpp collector list` shows it.
         """
         with open_store() as store:
             revoke_collector_token(store.authorization, reference, local_acting(), store.clock())

@@ -67,14 +67,14 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
 
     @app.command
     def rename(connection: str, name: str) -> None:
-        """Rename an account; apps that may read it see the name.
+        """Rename an account. Apps that may read the account see its name.
 
         Parameters
         ----------
         connection
-            Its id or its current name.
+            The account's id or current name.
         name
-            Its new name.
+            The new name.
         """
         with opened() as stores:
             held = _named(stores, connection)
@@ -120,7 +120,7 @@ def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
     Parameters
     ----------
     connection
-        Its id or its name.
+        The account's id or name.
     """
     return move
 
@@ -143,17 +143,17 @@ def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
     def merge(connection: str, into: str, *, yes: Flag = False, json: Flag = False) -> None:
         """Move all records of an account into another of the same source, and erase the first.
 
-        Where both have a record, that of the second is kept. Apps with access to the first account
-        only can no longer read these records.
+        If both accounts have a record, the record of the second account is kept. Apps with access
+        to only the first account can no longer read these records.
 
         Parameters
         ----------
         connection
-            The account to erase: its id or its name.
+            The account to erase, by id or name.
         into
             The account to keep.
         yes
-            Do not ask.
+            Do not ask for confirmation.
         json
             Print JSON.
         """
@@ -191,11 +191,11 @@ def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
         Parameters
         ----------
         connection
-            The account that has too many records: its id or its name.
+            The account that has too many records, by id or name.
         other
-            The new account; its records are removed from the first and stay here.
+            The new account. Its records are removed from the first account and stay in the new one.
         yes
-            Do not ask.
+            Do not ask for confirmation.
         json
             Print JSON.
         """
@@ -245,9 +245,9 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
         Parameters
         ----------
         connection
-            Its id or its name.
+            The account's id or name.
         yes
-            Do not ask.
+            Do not ask for confirmation.
         json
             Print JSON.
         """

@@ -51,20 +51,22 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         Parameters
         ----------
         limit
-            How many entries.
+            How many entries to show.
         grant
-            Only of this grant.
+            Only reads under this grant.
         client
-            Only of this client id.
+            Only reads by the app with this client id.
         stream
-            Only of this stream.
+            Only reads of this stream.
         asked
-            Also show the questions and the keys of the records, as long as they are kept
+            Also show what apps asked for and the keys of the records, as long as the log keeps them
             (PDPP_ASKED_DETAIL_DAYS).
         line
-            Only the line of this number, with the question and the keys of the records.
+            Only the log line with this number, with what the app asked for and the keys of the
+            records.
         record
-            Only reads that returned this record: CONNECTION/STREAM/KEY, as long as that is kept.
+            Only reads that returned this record: CONNECTION/STREAM/KEY, as long as the log keeps
+            the keys.
         json
             Print JSON.
         """

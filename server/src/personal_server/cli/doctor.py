@@ -174,7 +174,7 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         Parameters
         ----------
         url
-            The server's address as you give it to hosts; every step of theirs is tried.
+            The server's address as you give it to hosts. The check tries every step of a host.
         data
             Check the data directory instead: pages, records, word index, change feed, files. The
             server may keep running.
@@ -184,7 +184,7 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
             Check instead who could get in: files, encryption, sign-in, access, proxies, backups,
             packages.
         authorize
-            Also ask for access, to try tokens, tools, refresh and revocation. Default: at a
+            Also ask you for access, to test tokens, tools, refresh and revocation. Default: in a
             terminal.
         timeout
             Seconds to wait for the decision.

@@ -59,14 +59,14 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         Parameters
         ----------
         output
-            The file to write; without it, standard output.
+            The file to write. Default: standard output.
         format
             `ndjson`, or `tar` or `zip` (with files, grants and the read log). Default: by the name
             of the file.
         connection
-            Only this connection.
+            Only this account, by connection id.
         stream
-            Only this stream.
+            Only records of this stream.
         blobs
             Include files in an archive; `--no-blobs` leaves them out.
         asked

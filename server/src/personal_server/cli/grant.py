@@ -81,18 +81,19 @@ class ChangeOptions:
     Parameters
     ----------
     source
-        Only this source of a package: its URI or short name. Repeatable.
+        Only this source of a package, by URI or short name. Repeatable.
     stream
         Only this stream, perhaps only with these fields: `messages` or `messages:id,subject`.
         Repeatable.
     connection
-        Only this connection of its source. Repeatable.
+        Only this account of its source, by connection id. Repeatable.
     since
         Only records from this time on: `2026-08-01`, or a time with offset.
     until
         Only records before this time.
     expires
-        When it ends, counted from now, if that is sooner: 30d, 90d, 1y; for single use 1h, 24h.
+        When the access ends, counted from now, if that is sooner: 30d, 90d, 1y; for one-time access
+        1h, 24h.
     """
 
     source: list[str] | None = None
@@ -145,13 +146,14 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         client
             A name for the app, in your words.
         expires
-            How long it lasts: 30d, 90d (default), 1y or none; for single use 1h or 24h (default).
+            How long the access lasts: 30d, 90d (default), 1y or none; for one-time access 1h or 24h
+            (default).
         cache_root
-            The folder for the credential. Default: `.pdpp` in this directory.
+            The folder in which to save the credential. Default: `.pdpp` in this directory.
         ai_training_consent
             Also allow training AI models with the records.
         yes
-            Do not ask.
+            Do not ask for confirmation.
         json
             Print the result as JSON.
         """
@@ -178,9 +180,9 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         all
             Include grants that have ended.
         limit
-            How many to list. Default: 50; with --json all.
+            How many grants to list. Default: 50; with --json all.
         before
-            List what comes after the grant or package of this id.
+            List grants older than the grant or package with this id.
         json
             Print JSON.
         """
@@ -201,12 +203,12 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:
-        """Show one grant or package.
+        """Show one grant, or one package (several grants approved in one decision).
 
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         json
             Print JSON.
         """
@@ -233,7 +235,7 @@ def _add_ends(app: cyclopts.App, open_store: StoreOpener) -> None:
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         json
             Print JSON.
         """
@@ -262,7 +264,7 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         json
             Print JSON.
         """
@@ -285,7 +287,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
     def change(
         id: str, *, left: ChangeOptions | None = None, yes: bool = False, json: bool = False
     ) -> None:
-        """Narrow a grant or package, or end it sooner; what you do not name stays as it is.
+        """Narrow a grant or package, or end it sooner. What you do not name stays unchanged.
 
         The app keeps its token and sees only what remains. The changed grant has a new id. To
         allow more, or for longer, use the owner's page of this access.
@@ -293,9 +295,9 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         yes
-            Do not ask.
+            Do not ask for confirmation.
         json
             Print the result as JSON.
         """
@@ -332,9 +334,9 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         name
-            The name; without one, the name that the app gives itself.
+            The new name. Leave it out to use the app's own name.
         """
         with open_store() as store, store.authorization.write() as writer:
             held_id = _current(writer, id, store.clock())
@@ -354,12 +356,12 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
 
     @app.command
     def pause(id: str) -> None:
-        """Pause a grant or package; its app is asked to try again later.
+        """Pause a grant or package; until you resume it, the app can read nothing.
 
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         """
         with open_store() as store, store.authorization.write() as writer:
             held_id = _current(writer, id, store.clock())
@@ -371,14 +373,15 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
     def resume(
         id: str | None = None, *, all: Annotated[bool, Parameter(negative="")] = False
     ) -> None:
-        """Resume paused grants; after a restore this confirms which ones you keep.
+        """Resume paused grants. After a restore, this confirms which grants you keep.
 
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         all
-            Every paused grant. After a restore, first end those that you had ended since.
+            Resume every paused grant. After a restore, first end the grants that you had ended
+            after the backup.
         """
         with open_store() as store:
             if (id is None) is not all:
@@ -416,26 +419,27 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         pause: Literal["always", "never", "as-set"] | None = None,
         events: Literal["allow", "never"] | None = None,
     ) -> None:
-        """Limit what a grant or package may read per UTC day; its app sees how much remains.
+        """Limit what a grant or package may read per UTC day; the app sees how much remains.
 
-        Limits that you do not name stay as they are.
+        Limits that you do not name stay unchanged.
 
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         records
-            Records a day; 0 removes the limit.
+            The most records per day; 0 removes the limit.
         bytes
-            Bytes a day; 0 removes the limit.
+            The most bytes per day; 0 removes the limit.
         requests
-            Requests a day; 0 removes the limit.
+            The most requests per day; 0 removes the limit.
         result_chars
-            Characters of one tool result over /mcp: 20,000 (the default) to 200,000.
+            The most characters of one tool result over /mcp: 20,000 (the default) to 200,000.
         pause
-            Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
+            Whether unusual reading pauses the access; as-set follows PDPP_PAUSE_ON_ALARM.
         events
-            Whether its app may ask for notifications of changes; never also pauses current ones.
+            Whether the app may ask for notifications of changes; never also pauses current
+            notifications.
         """
         given = {
             "records_per_day": records,
@@ -472,7 +476,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         Parameters
         ----------
         id
-            A grant or package id.
+            The id of a grant, or of a package (several grants approved in one decision).
         """
         with open_store() as store, store.authorization.write() as writer:
             held_id = _current(writer, id, store.clock())

@@ -99,7 +99,7 @@ class TableOptions:
     Parameters
     ----------
     key
-        For a table: the column that identifies a row.
+        For a table: the column whose value identifies a row.
     time
         For a table: the column with the date or time of a row.
     title
@@ -110,7 +110,7 @@ class TableOptions:
     replace
         For a table: this file is complete; delete stored rows that are not in it.
     yes
-        Delete without a question.
+        Delete records without a question.
     """
 
     key: str | None = None
@@ -156,10 +156,11 @@ def import_command(
         connection
             The account to import into, by name; a new name makes a new account.
         as_
-            Read it as this source (see `pdpp sources`).
+            Read the file as an export of this source (see `pdpp sources`).
         zone
-            The time zone of times that name none, such as Europe/Rome. The first import saves it
-            for later ones. Default: your answer at a terminal, else the zone of this machine.
+            The time zone of times without a zone, such as Europe/Rome. The first import saves this
+            zone for later imports. Default: your answer in a terminal, else the zone of this
+            machine.
         within
             Read only files in this folder, even if links lead out of it.
         ask

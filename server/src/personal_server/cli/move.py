@@ -32,9 +32,9 @@ def move_command(*, to: str, schema: str | None = None, json: bool = False) -> N
     Parameters
     ----------
     to
-        Where to: `postgresql://…` of a database, or a data directory.
+        The target: the `postgresql://…` address of a database, or a data directory.
     schema
-        The schema of that database. Default: PDPP_DATABASE_SCHEMA.
+        The schema of the target database. Default: PDPP_DATABASE_SCHEMA.
     json
         Print the digest of each table as JSON.
     """

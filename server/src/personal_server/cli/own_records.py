@@ -75,13 +75,13 @@ class OwnCommands:
         Parameters
         ----------
         words
-            Words, "a phrase", a prefix*, -without, one OR other, field:value.
+            What to find: words, "a phrase", a prefix*, -without, one OR other, field:value.
         stream
-            Only in this stream. Repeatable.
+            Search only this stream. Repeatable.
         sort
-            The order. Default: relevance.
+            The order of the results. Default: best match first.
         mode
-            By words, by meaning, or both.
+            Search by words, by meaning, or both.
         exact
             Only records with all words, exactly as written.
         """
@@ -104,9 +104,9 @@ class OwnCommands:
         Parameters
         ----------
         stream
-            Its stream.
+            The record's stream.
         key
-            Its id, as `pdpp records` and `pdpp search` print it.
+            The record's id, as `pdpp records` and `pdpp search` print it.
         fields
             Only these fields, separated by commas.
         expand

@@ -63,7 +63,7 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
     def off() -> None:
         """Remove the stream `persons`, also from every grant.
 
-        Your merges and separations are kept, in case you turn it on again.
+        Your merges and separations are kept, in case you turn persons on again.
         """
         with open_store() as store:
             known = persons_connection(store.reads.store)
@@ -74,14 +74,14 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command(name="list")
     def list_(sought: str = "", /, *, limit: int = 50, json: Flag = False) -> None:
-        """List persons, those that your records mention most first.
+        """List people, beginning with those that your records mention most.
 
         Parameters
         ----------
         sought
-            Only those with this text in a name, address, number or handle.
+            Only people with this text in a name, address, number or handle.
         limit
-            How many to list at most.
+            How many people to list at most.
         json
             Print JSON.
         """
@@ -129,7 +129,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         one
             An address, a number, or `network:handle`.
         other
-            Another one.
+            Another address, number, or `network:handle`.
         """
         first, second = _identity(one), _identity(other)
         if first == second:
@@ -144,7 +144,8 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
     def part(identity: str, /) -> None:
         """Separate an address, number or handle from all others.
 
-        Use it for a number that a family shares. Your own merges of it are undone, too.
+        Use this for a number that a family shares, for example. It also undoes your own merges of
+        that number.
 
         Parameters
         ----------

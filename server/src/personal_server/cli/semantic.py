@@ -57,10 +57,10 @@ def semantic_app() -> cyclopts.App:
         send_texts_away: Flag = False,
         yes: Flag = False,
     ) -> None:
-        """Choose the model for search by meaning; a running server switches to it.
+        """Choose the model for search by meaning. A running server switches to the new model.
 
-        Without options, this downloads a model for fifty languages. The server then embeds your
-        records in the background; they do not leave this machine.
+        Without options, this downloads a model for fifty languages. The server then computes an
+        embedding of each record in the background. Your records do not leave this machine.
 
         Parameters
         ----------
@@ -71,11 +71,11 @@ def semantic_app() -> cyclopts.App:
             The address of an embedding server (Ollama, llama.cpp), such as
             http://127.0.0.1:11434/v1; needs --model.
         model
-            The name of the endpoint's model.
+            The name of the model at that address.
         hub
             The address to download the model from.
         send_texts_away
-            Allow an endpoint on another machine, which then gets the text of every record.
+            Allow an address on another machine. That machine then gets the text of every record.
         yes
             Accept a downloaded model without a question.
         """
@@ -93,7 +93,7 @@ def semantic_app() -> cyclopts.App:
 
     @app.command
     def status(*, json: Flag = False) -> None:
-        """Show the model, and how many records are embedded.
+        """Show the model, and for how many records an embedding was computed.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ def semantic_app() -> cyclopts.App:
 
     @app.command
     def remove() -> None:
-        """Turn search by meaning off, and delete all embeddings."""
+        """Turn search by meaning off, and delete all computed embeddings."""
         was_chosen = forget_choice(settings_or_exit().data_dir)
         words().print("The bait record was removed." if was_chosen else "No model was chosen.")
 

@@ -46,11 +46,12 @@ def serve(
     Parameters
     ----------
     port
-        Listen here instead of at the port of PDPP_BIND.
+        Listen on this port instead of the port in PDPP_BIND.
     data_dir
-        Keep everything here instead of in PDPP_DATA_DIR; other commands need that variable then.
+        Keep all data in this folder instead of the one in PDPP_DATA_DIR; other commands then need
+        PDPP_DATA_DIR set to this folder.
     workers
-        Serve by so many processes instead of PDPP_WORKERS; 1 is this process alone.
+        Use this many processes instead of PDPP_WORKERS; 1 means only this process.
     """
     stop_before_serving()
     forbid_core_dumps()

@@ -35,7 +35,7 @@ def status_command(around: CommandContext) -> Callable[..., int]:
         url
             Only this connected server.
         cache_root
-            The folder of the credentials.
+            The folder with the saved credentials.
         json
             Print what is connected as JSON.
         """

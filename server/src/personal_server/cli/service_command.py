@@ -201,7 +201,8 @@ def service_app(
     def install(*, start: bool = True) -> None:
         """Start the server now, at every login, and again when it fails.
 
-        The service uses the PDPP_ variables set for this command; run it again to change them.
+        The service uses the PDPP_ variables set for this command. Run the command again to change
+        them.
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         Parameters
         ----------
         subscription
-            As `pdpp subscription list` shows it.
+            The id of the subscription, as `pdpp subscription list` shows it.
         """
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
@@ -79,7 +79,7 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
         Parameters
         ----------
         subscription
-            As `pdpp subscription list` shows it.
+            The id of the subscription, as `pdpp subscription list` shows it.
         """
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
@@ -91,12 +91,12 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def resume(subscription: str, /) -> None:
-        """Resume notifications; it gets one for what changed meanwhile.
+        """Resume notifications; the app gets one for what changed meanwhile.
 
         Parameters
         ----------
         subscription
-            As `pdpp subscription list` shows it.
+            The id of the subscription, as `pdpp subscription list` shows it.
         """
         with open_store() as store, store.authorization.write() as writer:
             row = _found(writer, subscription)
@@ -108,12 +108,12 @@ def subscription_app(open_store: StoreOpener) -> cyclopts.App:
 
     @app.command
     def delete(subscription: str, /) -> None:
-        """Delete a subscription; its app can make a new one while its access lasts.
+        """Delete a subscription. The app can make a new one while its access lasts.
 
         Parameters
         ----------
         subscription
-            As `pdpp subscription list` shows it.
+            The id of the subscription, as `pdpp subscription list` shows it.
         """
         with open_store() as store, store.authorization.write() as writer:
             forget(writer, _found(writer, subscription), local_acting(), store.clock())

@@ -46,9 +46,9 @@ def verify_command(open_logs: LogOpener) -> Callable[..., int]:
         Parameters
         ----------
         against
-            A file of lines that --heads printed earlier.
+            A file with the lines that --heads printed earlier.
         heads
-            Print the newest signed head of each log, and nothing else.
+            Print only the newest signed line (head) of each log.
         json
             Print JSON.
         """

@@ -102,7 +102,7 @@ def watch_command(open_: StoresOpener) -> Callable[..., None]:
         Parameters
         ----------
         stream
-            Only this stream.
+            Only records of this stream.
         run
             A command with its arguments, to run for each stream that changed.
         once
@@ -110,7 +110,7 @@ def watch_command(open_: StoresOpener) -> Callable[..., None]:
         seconds
             Stop after this many seconds.
         json
-            Print a line of JSON for each.
+            Print a line of JSON for each change.
         """
         words = shlex.split(run) if run is not None else []
         end = None if seconds is None else time.monotonic() + seconds

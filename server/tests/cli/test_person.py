@@ -46,7 +46,7 @@ def test_the_owner_merges_and_parts(on: Any) -> None:
     one, other = before[0]["address"], before[1]["address"]
     assert on.run("person", "merge", one, other) == 0
     assert {one, other} <= set(on.json("person", "show", one)["addresses"])
-    assert on.run("person", "part", other) == 0
+    assert on.run("person", "separate", other) == 0
     assert on.json("person", "list") == before
 
 
@@ -56,7 +56,7 @@ def test_the_owner_merges_and_parts(on: Any) -> None:
         (("merge", "Ada", "ada@example.org"), 64),
         (("merge", "ada@example.org", "ADA@example.org"), 64),
         (("merge", "nobody@example.org", "none@example.org"), 5),
-        (("part", "Ada"), 64),
+        (("separate", "Ada"), 64),
         (("part", "nobody@example.org"), 5),
     ],
 )

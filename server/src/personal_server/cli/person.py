@@ -140,8 +140,8 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
             _correct(store, (first, second), lambda known: merged(known, first, second))
         words().print("Merged: both addresses belong to one person now.")
 
-    @app.command
-    def part(identity: str, /) -> None:
+    @app.command(alias="part")
+    def separate(identity: str, /) -> None:
         """Separate an address, number or handle from all others.
 
         Use this for a number that a family shares, for example. It also undoes your own merges of

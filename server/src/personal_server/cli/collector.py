@@ -57,7 +57,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
         if json:
             print_json({"connection_id": found.connection_id, "token": token})
             return
-        words().print("Copy this now; it is not shown again.")
+        words().print("Copy this token now; it is not shown again.")
         console().print(token, soft_wrap=True)
 
     @app.command(name="list")
@@ -89,7 +89,9 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
             lines = [[str(row[column] or "–") for column in columns] for row in rows]
             console().print(table(columns, lines))
         else:
-            console().print("No collector tokens. Make one with `pdpp collector create`.")
+            console().print(
+                "There are no collector tokens. Create one with `pdpp collector create`."
+            )
 
     @app.command
     def revoke(reference: str, /) -> None:
@@ -102,7 +104,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
         """
         with open_store() as store:
             revoke_collector_token(store.authorization, reference, local_acting(), store.clock())
-        words().print("Revoked. The program can no longer add records.")
+        words().print("The token was revoked. The program can no longer add records.")
 
     return app
 

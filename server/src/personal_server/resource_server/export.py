@@ -105,7 +105,7 @@ def _check(extent: Extent, connection_id: str | None, stream: str | None) -> Non
             "There is no account with this connection_id.", param="connection_id"
         )
     if stream is not None and not extent.streams:
-        raise NotFound("No connection holds records of this stream.", param="stream")
+        raise NotFound("No account has records of this stream.", param="stream")
 
 
 def _disclosed(request: Request, extent: Extent) -> list[Disclosed]:

@@ -146,7 +146,7 @@ def connect_command(around: CommandContext) -> Callable[..., None]:
     ) -> None:
         """Ask a server for access and save the credential in this directory.
 
-        Without a selection, the owner chooses in the browser.
+        If you do not name what to read, the owner chooses in the browser.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
 
     @app.command
     def status(url: str | None = None, *, cache_root: CacheRoot = None, json: bool = False) -> int:
-        """Show the servers connected here, and what you may read.
+        """Show the servers that you are connected to here, and what you may read on them.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
 
     @app.command
     def token(url: str, *, cache_root: CacheRoot = None) -> None:
-        """Print a current access token, for tools that cannot refresh.
+        """Print a current access token, for tools that cannot renew tokens.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         cache_root: CacheRoot = None,
         json: bool = False,
     ) -> None:
-        """End the access and delete the credential.
+        """End your access to a server and delete the credential.
 
         Parameters
         ----------

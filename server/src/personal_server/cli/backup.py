@@ -59,7 +59,7 @@ def make(
     recipient: str | None = None,
     json: bool = False,
 ) -> None:
-    """Back everything up into one file, while the server runs, or by schedule.
+    """Back up all data into one file, while the server runs, or on a schedule.
 
     Parameters
     ----------

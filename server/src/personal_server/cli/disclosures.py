@@ -46,7 +46,7 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         record: str | None = None,
         json: bool = False,
     ) -> None:
-        """Show what was read from your records, newest first.
+        """Show what apps read from your records, newest first.
 
         Parameters
         ----------

@@ -167,9 +167,9 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
         json: bool = False,
     ) -> int:
-        """Check that hosts can connect to a server, or that the data on this machine is sound.
+        """Check that MCP hosts can connect to a server, or that the data on this machine is sound.
 
-        Without options it lists what needs attention on this machine's server.
+        Without options, this lists what needs attention on this machine's server.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ def import_command(
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
-        """Import exports: files, folders or archives as they were downloaded, or your own export.
+        """Import exports: files, folders or archives as you downloaded them, or your own export.
 
         Parameters
         ----------

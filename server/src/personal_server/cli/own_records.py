@@ -42,7 +42,7 @@ class OwnCommands:
         rows: RowFlags | None = None,
         flags: OutputFlags | None = None,
     ) -> None:
-        """List your streams, or the records of one, newest first.
+        """List your kinds of records (streams), or the records of one, newest first.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class OwnCommands:
         rows: RowFlags | None = None,
         flags: OutputFlags | None = None,
     ) -> None:
-        """Find your records that contain words.
+        """Find your records that contain certain words.
 
         Parameters
         ----------

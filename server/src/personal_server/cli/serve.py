@@ -41,7 +41,7 @@ def serve(
         int | None, Parameter(validator=validators.Number(gte=1, lte=MOST_WORKERS))
     ] = None,
 ) -> int:
-    """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.
+    """Start the server at PDPP_BIND. It runs until Ctrl-C or a signal (SIGTERM, SIGHUP) stops it.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ FROM_COLUMNS = "made from your columns"
 def sources(
     key: str | None = None, *, json: Annotated[bool, Parameter(negative="")] = False
 ) -> None:
-    """List what can be imported, how to get each export, and what it holds.
+    """List what can be imported, how to get each export, and what each export contains.
 
     Parameters
     ----------

@@ -32,13 +32,15 @@ class UnreadFiles:
 
 
 _UNREAD = {
-    "unknown": "of unknown format (`pdpp sources` lists what can be read)",
-    "unreadable": "unreadable: copy or download it again",
+    "unknown": "of unknown format (`pdpp sources` lists what can be imported)",
+    "unreadable": "unreadable: copy or download the file again",
     "costly": "that would take too much time or memory to check",
-    "archives": "in a nested archive: unpack it, and import its content",
-    "wide": "in UTF-16: save it as UTF-8",
+    "archives": "in a nested archive: unpack the archive, and import the content",
+    "wide": "in UTF-16: save the file as UTF-8",
     "views": "with a view of a Notion database that the export also contains in full",
-    "tables": "that looks like a table: to import it, too, name it alone, with `--as table`",
+    "tables": (
+        "that looks like a table: to import the table, too, name the file alone, with `--as table`"
+    ),
     "empty": "that is empty",
     "hidden": "or folder that is hidden (the name begins with a dot)",
     "links": "that is a link or a special file: import its target instead",

@@ -73,7 +73,7 @@ def write_target(
 def _ambiguous(connections: list[Connection]) -> AmbiguousConnection:
     named = [_candidate(connection) for connection in connections[:NAMED_CANDIDATES]]
     return AmbiguousConnection(
-        f"{len(connections)} connections could be meant; pass connection_id to name one.",
+        f"{len(connections)} accounts match; name one with connection_id.",
         param="connection_id",
         retry_with="connection_id",
         available_connections=named,
@@ -81,7 +81,7 @@ def _ambiguous(connections: list[Connection]) -> AmbiguousConnection:
         available_connections_truncated=len(named) < len(connections),
         available_connections_omitted=len(connections) - len(named) or None,
         discovery_hint=(
-            "GET /v1/owner/connections lists every connection."
+            "GET /v1/owner/connections lists every account."
             if len(named) < len(connections)
             else None
         ),

@@ -44,7 +44,10 @@ def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
     return [
         Warning(
             "damaged_record",
-            "Damaged records of this stream are left out; tell the owner: pdpp doctor --data.",
+            (
+                "Damaged records of this stream are left out. Tell the owner to run: "
+                "pdpp doctor --data."
+            ),
             connection_id=connection_id,
             detail={
                 "stream": stream,
@@ -60,7 +63,7 @@ def skipped(connection_id: str, stream: str, reason: str) -> Warning:
     """The warning for a selected source that cannot take part."""
     return Warning(
         "source_skipped_not_applicable",
-        "A selected connection cannot take part in this read.",
+        "One of the selected accounts cannot take part in this read.",
         connection_id=connection_id,
         detail={"stream": stream, "reason": reason},
     )

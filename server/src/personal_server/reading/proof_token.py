@@ -31,19 +31,19 @@ _PORTS = {"http": 80, "https": 443}
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _WHY = {
     "header": "send exactly one DPoP header",
-    "form": "it is no signed token of ours to read",
-    "typ": "its type is dpop+jwt",
-    "alg": f"sign it with {' or '.join(PROOF_ALGORITHMS)}",
-    "crit": "it asks for extensions",
-    "jwk": "its key is missing, of another kind, or holds a private part",
-    "signature": "its signature does not fit its key",
-    "jti": f"jti has 1 to {MAX_JTI} characters",
-    "htm": "htm names another method",
-    "htu": "htu names another address",
-    "iat": "iat is missing or no number",
-    "nonce": "nonce is no text",
+    "form": "the proof is not a readable signed token",
+    "typ": "the type of the proof must be dpop+jwt",
+    "alg": f"the proof must be signed with {' or '.join(PROOF_ALGORITHMS)}",
+    "crit": "the proof requires extensions",
+    "jwk": "the key of the proof is missing, of another kind, or contains a private part",
+    "signature": "the signature of the proof does not fit its key",
+    "jti": f"jti must have 1 to {MAX_JTI} characters",
+    "htm": "htm names another method than the request's",
+    "htu": "htu names another address than the request's",
+    "iat": "iat is missing or not a number",
+    "nonce": "nonce must be a string",
     "ath": "ath is not the digest of this access token",
-    "replay": "it was used before; make one for each request",
+    "replay": "the proof was used before; make a new one for each request",
 }
 
 

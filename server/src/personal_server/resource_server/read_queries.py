@@ -75,7 +75,7 @@ def changes_query(request: Request) -> ChangesQuery:
     for name in _NOT_WITH_CHANGES:
         # a default that is sent says no more than one that is not
         if name in sent.sent and sent.texts.get(name) != "none":
-            raise InvalidRequest(f"'{name}' does not go with 'changes_since'.", param=name)
+            raise InvalidRequest(f"'{name}' cannot be combined with 'changes_since'.", param=name)
     return ChangesQuery(
         stream=request.path["stream"],
         selectors=selectors_of(sent),
@@ -185,7 +185,7 @@ def _instant(parameters: Parameters, name: str) -> int | None:
     at_ns = instant_or_day_ns(text)
     if at_ns is None:
         raise InvalidRequest(
-            f"'{name}' is an instant with its offset, or a day: {name}=2026-01-31T09:00:00Z.",
+            f"'{name}' must be an instant with its offset, or a day: {name}=2026-01-31T09:00:00Z.",
             param=name,
         )
     return at_ns

@@ -106,7 +106,7 @@ def failure_of(error: Exception) -> Failure:
             return Failure(
                 "internal_error",
                 f"Something unexpected happened ({type(error).__name__} at {places_of(error)}).",
-                "Please report this line; it contains none of your data.",
+                "Please report this line; the line contains none of your data.",
             )
 
 
@@ -130,7 +130,7 @@ def _next_step(error: PersonalServerError) -> str:
         return ""
     named = cast("list[dict[str, object]]", connections)
     shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
-    return _one_line(f"Choose among {', '.join(shown)}.")
+    return _one_line(f"Choose one of {', '.join(shown)}.")
 
 
 def _one_line(text: str) -> str:

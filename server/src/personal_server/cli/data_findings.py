@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
+from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.stores import Stores, damage_of, open_stores

@@ -181,6 +181,8 @@ def test_a_page_says_its_language_and_that_it_depends_on_the_browser() -> None:
 def test_a_language_is_offered_while_nine_texts_in_ten_are_translated() -> None:
     said = catalogue("de")
     texts = [each for each in said if each.id]
+    for each in texts:  # a text of today may wait for its translation
+        each.string = ("x", "x") if each.pluralizable else "x"
     gone, more = len(said) // 10, len(said) // 10 + 1
     for each in texts[:gone]:
         each.string = ("", "") if each.pluralizable else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
-from pdpp_mcp_server.settings import InvalidSetting
+from personal_server.app.postgres_opening import open_postgres
 from personal_server.app.server_database import ServerDatabase
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.copy_mark import is_being_copied
@@ -69,7 +69,7 @@ def open_database(
         DatabaseTooOld, DataMismatch, StorageUnavailable.
     """
     if settings.database_url is not None:
-        return _open_postgres(settings.database_url, settings, serving=serving)
+        return open_postgres(settings.database_url, settings, serving=serving)
     require_database(settings.database_path, configured)
     return SqliteDatabase(
         settings.database_path,
@@ -119,28 +119,6 @@ def require_whole(database: ServerDatabase) -> None:
                     "Repeat the same `pdpp move --to …` where you started it; the move continues."
                 ),
             )
-
-
-def _open_postgres(url: str, settings: Settings, *, serving: bool) -> ServerDatabase:
-    try:
-        # an extra, and half a second where nobody asks for it
-        from personal_server.storage.postgres.database import PostgresDatabase  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise InvalidSetting(
-            "PDPP_DATABASE_URL needs the extra `postgresql`: install"
-            " 'pdpp-personal-server[postgresql]'."
-        ) from None
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise refusal_of(error) from error
-    return PostgresDatabase(
-        url,
-        settings.data_dir,
-        settings.database_schema,
-        listen_url=settings.database_listen_url,
-        serving=serving,
-    )
 
 
 def _copy_before_migration(settings: Settings) -> None:

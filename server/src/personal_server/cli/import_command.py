@@ -59,7 +59,8 @@ from personal_server.cli.unread_files import (
     print_not_revived,
     print_unread,
 )
-from personal_server.cli.whose_file import accounts_of, whose_file
+from personal_server.cli.whose_file import whose_file
+from personal_server.collecting.accounts_of_source import accounts_of
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import (

@@ -18,7 +18,7 @@ from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, SourceRecord
 from pdpp_sources.reader_process import ProcessReading
 from personal_server.collecting.receipts import receipts_of
-from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.connection import Connection
 from personal_server.storage.ports.whole_store import RecordStore
 
 SAMPLE_RECORDS = 300
@@ -49,16 +49,6 @@ class Whose:
     verdict: Verdict
     account: Connection | None = None
     owner: str | None = None
-
-
-def accounts_of(store: RecordStore, connector_key: str) -> list[Connection]:
-    """The accounts of a source that take imports."""
-    with store.snapshot() as snapshot:
-        return [
-            c
-            for c in snapshot.connections()
-            if c.connector_key == connector_key and c.status is not ConnectionStatus.REVOKED
-        ]
 
 
 def whose_file(

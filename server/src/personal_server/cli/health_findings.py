@@ -53,7 +53,7 @@ def meaning_finding(settings: Settings) -> Finding:
             (f"on, with the model {chosen.name}; `pdpp semantic status` shows the progress"),
         )
     step = "pdpp semantic install" if chosen is None and not missing_packages() else GET_PACKAGES
-    return good(MEANING, f"off, search works by words only; to turn it on: {step}")
+    return good(MEANING, f"search by meaning is off; to turn it on: {step}")
 
 
 def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:

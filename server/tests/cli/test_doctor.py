@@ -108,7 +108,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"/mcp": (200, {})}, "Sign-in challenge (POST /mcp without token)", "200"),
     ({f"{RESOURCE}/mcp": (404, {})}, "OAuth metadata of /mcp", "404"),
     ({"/.well-known/openid-configuration": (200, {})}, "OpenID metadata", "openid"),
-    ({RESOURCE: (200, {"resource": "https://other.example"})}, "OAuth metadata", "another one"),
+    ({RESOURCE: (200, {"resource": "https://other.example"})}, "OAuth metadata", "another address"),
     ({"/oauth/register": (500, {})}, "Cursor", "500"),
     ({"/oauth/authorize": (400, {})}, "Cursor", "400"),
 ]

@@ -62,7 +62,7 @@ def test_the_zone_is_told_only_where_a_time_was_read_in_it(
     told: list[bool] = []
     for name in ("a.csv", "b.csv", "c.csv"):
         run_app(machine.app, ["import", str(tmp_path / name)])
-        told.append("times without a time zone" in capsys.readouterr().out)
+        told.append("Times without a time zone" in capsys.readouterr().out)
     assert told == [False, False, True]
 
 

@@ -173,8 +173,10 @@ class ChatGptSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim lists of conversations with a message tree, what they point to and what is said."""
         found = {m.name for m in matching(export, _is_conversation, ".json")}
-        if not found:
-            return None
+        if not found and not any(matching(export, _is_only_chatgpts, ".json")):
+            return (
+                None  # without the conversations, what is kept beside them is still this source's
+            )
         beside = {m.name for m in matching(export, _beside, ".json") if _is_beside(m)}
         mine = (m for m in export.members if m.name in found | beside or _asset_id(m.name))
         return claim(mine, "it holds conversations as ChatGPT exports them")
@@ -191,6 +193,10 @@ class ChatGptSource:
 
 def _is_conversation(head: bytes) -> bool:
     return _CONVERSATION.match(head) is not None or _ALONE.match(head) is not None
+
+
+def _is_only_chatgpts(head: bytes) -> bool:
+    return _beside(head) in ("shared", "feedback")
 
 
 def _beside(head: bytes) -> str | None:

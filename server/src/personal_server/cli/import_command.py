@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
+from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, TextState
 from pdpp_kernel.texts import CatalogueText, counted, message, render_text, text_of
@@ -48,6 +48,7 @@ from personal_server.app.restored_exports import (
     restore_own_export,
     survey_own_export,
 )
+from personal_server.cli.import_questions import YES, Belongs, answered, asking, check_replace
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.known_tables import changed_kinds, known_table
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
@@ -76,8 +77,6 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 
 ShowPlace = Callable[[int], None]
-Belongs = Callable[[Connection], str | None]
-"""Asks whether a file is of the one account there is: `None`, or the name of another."""
 UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
 UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
@@ -85,8 +84,6 @@ _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)"
 FIRST_STEPS = """
 Done. Your records stay on this machine. List them: pdpp records
 Browse them, or connect an AI agent: pdpp serve"""
-# Answers, never names of accounts.
-YES, NO = frozenset({"", "y", "yes", "j", "ja"}), frozenset({"n", "no", "nein"})
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 EXAMPLE_ZONE = "Europe/Berlin"
 NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
@@ -180,7 +177,7 @@ def import_command(
             )
         options = table or TableOptions()
         if options.replace:
-            _check_replace(yes=options.yes, dry_run=dry_run)
+            check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
         beneath = None if within is None else within.expanduser().resolve()
         wanted = Wanted(as_, options.columns, chosen, within=beneath, kinds=options.kinds)
@@ -191,7 +188,7 @@ def import_command(
             _check_reader(reader, as_)
             at_terminal = sys.stdin.isatty() and not json
             asks = at_terminal if ask is None else ask
-            belongs = _asking(at_terminal=at_terminal) if asks else None
+            belongs = asking(at_terminal=at_terminal) if asks else None
             run = _Import(
                 reader, wanted, connection, opener, ImportReport(), json, options, is_plain, belongs
             )
@@ -206,21 +203,6 @@ def import_command(
     return import_exports
 
 
-def _check_replace(*, yes: bool, dry_run: bool) -> None:
-    """Raises: CommandError (`usage`), where nobody could be asked, or nothing be known."""
-    if dry_run:
-        sentence = (
-            "--replace does not work with --dry-run, because a dry run ignores stored records."
-        )
-        raise CommandError("usage", sentence, "Use only one of the two options.")
-    if not yes and not sys.stdin.isatty():
-        raise CommandError(
-            "usage",
-            "Not running in a terminal, so I cannot ask.",
-            "Add --yes to delete the records without a question.",
-        )
-
-
 def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> ImportOpener:
     """Opens the store, and keeps the zone that its records are the first to be read in."""
 
@@ -232,38 +214,6 @@ def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> Impo
             yield ports
 
     return opened
-
-
-def _asking(*, at_terminal: bool) -> Belongs:
-    """Whether a file is of the only account there is, by the owner."""
-
-    def belongs(held: Connection) -> str | None:
-        called = plain(held.display_name or held.connection_id).plain
-        unclear = AmbiguousConnection(
-            message(
-                "The records may belong to the account %(name)s, or to a new account.", name=called
-            ),
-            param="connection",
-            next_step="Choose the account with --connection: its name or id, or a new name.",
-        )
-        if not at_terminal:
-            raise unclear
-        words().print(f"  This source has the account {called}.", markup=False)
-        answer = _answered("  Import into it? Type yes, or the name of a new account: ")
-        if answer.lower() in YES - {""}:
-            return None
-        if answer.lower() in NO:
-            answer = _answered("  Name of the new account: ")
-        if not answer:
-            raise unclear
-        return answer
-
-    return belongs
-
-
-def _answered(question: str) -> str:
-    words().print(question, end="", markup=False)
-    return sys.stdin.readline().strip()
 
 
 def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
@@ -525,7 +475,7 @@ class _Path:
             return False
         if self.command.options.yes:
             return True
-        answer = _answered(
+        answer = answered(
             f"  {count} were imported before, but are not in this file. Delete? [y/N] "
         )
         return answer != "" and answer.lower() in YES

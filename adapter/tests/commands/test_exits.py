@@ -135,7 +135,7 @@ def test_a_wire_error_that_the_table_does_not_name_goes_by_its_status() -> None:
 def test_the_commands_of_a_next_step_are_spelled_as_they_work_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pdpp_mcp_server.commands.exits.own_command", lambda: "bin/pdpp")
+    monkeypatch.setattr("pdpp_mcp_server.commands.spelled_commands.own_command", lambda: "bin/pdpp")
     assert spelled("Run `pdpp sources`, or pdpp import FILE.") == (
         "Run `bin/pdpp sources`, or bin/pdpp import FILE."
     )

@@ -43,7 +43,9 @@ def test_the_help_in_the_table_is_the_command_s_own(command: str) -> None:
 def test_help_loads_no_command() -> None:
     assert {name for name in loaded("--help") if name.startswith(ROOMS)} == {
         "pdpp_mcp_server.commands.exits",
+        "pdpp_mcp_server.commands.failures_shown",
         "pdpp_mcp_server.commands.main",
+        "pdpp_mcp_server.commands.spelled_commands",
         "personal_server.cli.commands",
     }
 

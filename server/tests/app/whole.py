@@ -96,9 +96,13 @@ class Whole:
         """What the token endpoint gives."""
         fields = list({"client_id": "pdpp-cli", **form}.items())
         proof = {} if self.holder is None else {"dpop": self._proof(self.holder)}
-        answer = self.client.post("/oauth/token", fields, accept=JSON, **proof)
+        answer = self._post("/oauth/token", fields, **proof)
         assert answer.status == 200, answer.text
         return self.body(answer)
+
+    def _post(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Page:
+        """As a program posts, which is of no origin."""
+        return self.client.post(path, fields, accept=JSON, origin="", **headers)
 
     def _proof(self, holder: Holder) -> str:
         return holder.proof("POST", f"{self.client.origin}/oauth/token", self.clock())
@@ -106,7 +110,7 @@ class Whole:
     def owner_token(self) -> dict[str, Any]:
         """The owner profile of the device flow."""
         asking = [("client_id", "pdpp-owner-cli"), ("scope", "pdpp:owner")]
-        codes = self.body(self.client.post("/oauth/device_authorization", asking, accept=JSON))
+        codes = self.body(self._post("/oauth/device_authorization", asking))
         page = self.owner.get(f"/device?user_code={codes['user_code']}")
         shown = self.owner.submit(page, "/device", user_code=codes["user_code"])
         path = shown.headers["location"]

@@ -231,7 +231,7 @@ def test_a_rebuild_neither_stops_at_it_nor_makes_it_true(
     hurt: Hurt, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
-    monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 0)
+    monkeypatch.setattr("personal_server.storage.sql.declared_layouts.MOST_MEASURED", 0)
     hurt.damage(statement)
     hurt.store.plan_rebuilds()
     while hurt.store.rebuild_slice():

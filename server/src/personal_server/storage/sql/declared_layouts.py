@@ -13,12 +13,15 @@ from pdpp_kernel.declaration import (
 )
 from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind
-from personal_server.storage.sql.layout import MOST_MEASURED, Column, Grouped, Layout
+from personal_server.storage.sql.layout import Column, Grouped, Layout
 
 # Each costs a walk of every batch, and so many rows a day as it has values.
 MOST_FACETS = 4
 # Each costs a walk of every batch, and a row for each value that it has.
 MOST_GROUPED = 4
+
+# More numbers than this beside every indexed value would cost more than they save.
+MOST_MEASURED = 3
 
 
 def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:

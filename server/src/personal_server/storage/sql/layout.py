@@ -31,8 +31,6 @@ from personal_server.storage.sql.dialect import Value
 # 4: stems stand under their family of languages; 5: what is posted tells how often.
 FORM = 5
 CHECKED_FORM = 2
-# More numbers than this beside every indexed value would cost more than they save.
-MOST_MEASURED = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,10 +224,10 @@ def test_what_this_version_lays_out_another_way_is_planned(
         write(store, "cin_a", [note("a")])
         store.plan_rebuilds()
         assert store.rebuilds() == ()
-        monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 0)
+        monkeypatch.setattr("personal_server.storage.sql.declared_layouts.MOST_MEASURED", 0)
         declare(store, DECLARED)
         finish(store)
-        monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 3)
+        monkeypatch.setattr("personal_server.storage.sql.declared_layouts.MOST_MEASURED", 3)
         store.plan_rebuilds()
         assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)
 

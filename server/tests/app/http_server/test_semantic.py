@@ -127,8 +127,12 @@ def test_a_real_model_finds_what_is_meant_until_it_is_gone(tmp_path: Path) -> No
         until(embedded, seconds=120)
         assert answers[-1]["data"][0]["record_id"] == "m1"
         until(lambda: shown_by_tool(served, token)[:1] == ["m1"], seconds=120)
-        status = json.loads(pdpp(served, *command("semantic", "status", "--json")))
-        assert status["percent"] == 100
+
+        def status_of() -> dict[str, Any]:
+            return json.loads(pdpp(served, *command("semantic", "status", "--json")))
+
+        until(lambda: status_of()["percent"] == 100, seconds=120)  # what is not granted, too
+        status = status_of()
         fields = {tuple(each["fields"]) for each in status["streams"]}
         assert fields == {("subject", "body"), ("payee",)}
         assert "messages.body" in pdpp(served, *command("semantic", "status"))

@@ -170,8 +170,9 @@ def check_lines(tool: str, structured: Json, face: Text) -> None:
 
 
 LIKE_OURS = re.compile(
-    r"(BEGIN|END|next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|error)\b"
-    r"|\[\d|\{"
+    r"(\A|[\n\r\x85\u2028\u2029])"
+    r"(?=(?:BEGIN|END|next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|error)\b"
+    r"|\[\d|\{)"
 )
 
 
@@ -180,9 +181,8 @@ def check_window(structured: Json, face: Text) -> None:
     for name in ("start_chars", "end_chars", "complete", "next_cursor", "previous_cursor"):
         assert head[name] == window[name]
     assert window["end_chars"] - window["start_chars"] == len(window["text"])
-    for shown, line in zip(face.fenced, clean(window["text"]).split("\n"), strict=True):
-        # what could be taken for a line of ours has a blank in front
-        assert shown == (f" {line}" if LIKE_OURS.match(line) else line)
+    # what could be taken for a line of ours, whatever ends a line, has a blank in front
+    assert face.fenced == LIKE_OURS.sub(r"\1 ", clean(window["text"])).split("\n")
     assert ("resource" in structured) is (structured.get("resource") is not None)
 
 

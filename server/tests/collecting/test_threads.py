@@ -83,11 +83,13 @@ def test_one_file_joins_what_comes_later_in_it(tmp_path: Path) -> None:
 def test_an_interrupted_import_joins_them_when_it_goes_on(tmp_path: Path) -> None:
     machine = Machine()
     import_each(machine, tmp_path, *map(mail, (C, A)))
-    (tmp_path / "late").write_text(mail(B))
+    late = tmp_path / "late" / "Inbox"
+    late.parent.mkdir()
+    late.write_text(mail(B))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine.store, "leave_thread_marks", _interrupted)
-        assert machine.run("import", tmp_path / "late")[0] != 0
-    machine.run("import", tmp_path / "late")
+        assert machine.run("import", late)[0] != 0
+    machine.run("import", late)
     import_each(machine, tmp_path, *map(mail, (D, C)))
     assert len(set(threads(machine.store).values())) == 1
 

@@ -34,6 +34,7 @@ from pdpp_sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
@@ -120,9 +121,9 @@ REACTIONS = StreamForm(
         key(),
         reference("message_id", "The message"),
         moment("reacted_at", "When, in UTC", event=True),
-        message_author("author", "Who reacted"),
+        written_by(caseless(word("author", "Who reacted", searched=True))),
         person(
-            marked(plain("author_id", "Telegram's id of who reacted")),
+            plain("author_id", "Telegram's id of who reacted"),
             PersonForm.HANDLE,
             network="telegram",
             named_by="author",

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_json
@@ -7,7 +8,7 @@ from sources.tests.specimens.files import as_json
 def test_edits_of_the_timeline_are_points(tmp_path: Path) -> None:
     point = {"latE7": 481234567, "lngE7": 111234567}
     position = {"point": point, "accuracyMm": 13000, "timestamp": "2025-05-01T10:00:00Z"}
-    edits = [
+    edits: list[dict[str, Any]] = [
         {"deviceId": "1", "rawSignal": {"signal": {"position": position}}},
         {"deviceId": "1", "placeAggregates": {}},
     ]

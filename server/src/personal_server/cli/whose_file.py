@@ -167,7 +167,10 @@ def _marks_differ(
         return marks.isdisjoint(stored)
     to, sent = _addresses(marks, "to:"), _addresses(marks, "from:")
     to_stored, sent_stored = _addresses(stored, "to:"), _addresses(stored, "from:")
-    return not (to & (to_stored | sent_stored) or sent & to_stored)
+    if to & (to_stored | sent_stored) or sent & to_stored:
+        return False
+    # who sends most of them may be the owner, or a newsletter: only two recipients are two owners
+    return True if to and to_stored else None
 
 
 def _addresses(marks: Iterable[str], form: str) -> set[str]:

@@ -59,7 +59,7 @@ def add_passkey(owner: Owner) -> None:
     owner.press(owner.find('nav a[href$="/owner/sign-ins"]'))
     owner.press(owner.find('main a[href$="/owner/passkeys"]'))
     owner.press(owner.find("button[data-passkey-press]"))
-    wait_for(owner, "For localhost")
+    wait_for(owner, "for localhost")
 
 
 def test_a_passkey_signs_in_and_each_permission_is_one_signature_that_is_kept(

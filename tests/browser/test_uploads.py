@@ -87,7 +87,7 @@ def test_a_mailbox_is_sent_and_asked_about_and_read(owner: Owner, tmp_path: Path
     owner.open(f"{owner.site.origin}/owner/sources")
     assert owner.sees("Holiday mail")
     send(owner, mailbox(tmp_path, "holiday"))
-    assert owner.shows(WHOSE)
+    assert waiting(owner, "imported")  # the same content is known, and nobody is asked
 
 
 def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def give_two_senders(walk: Walk) -> None:
 def open_senders(keyboard: Keyboard) -> None:
     """Unfold the boxes of the senders."""
     keyboard.unfold("Share less")
-    keyboard.unfold("Limit by: from address")
+    keyboard.unfold("Limit records by: from address")
 
 
 async def read(session: ClientSession) -> list[dict[str, Any]]:

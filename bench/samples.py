@@ -207,7 +207,8 @@ def notes() -> Sample:
     """
     folder = unpacked(NPM_CLI) / "docs" / "content"
     for hour, page in enumerate(sorted(folder.rglob("*.md"))):
-        os.utime(page, (NOTES_BEGIN + 3_600 * hour,) * 2)
+        changed = NOTES_BEGIN + 3_600 * hour
+        os.utime(page, (changed, changed))
     return Sample(folder, NPM_CLI.title)
 
 

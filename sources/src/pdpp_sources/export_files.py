@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data
 
 BUFFER_BYTES = 256 * 1024
@@ -80,6 +81,16 @@ def name_of_parts(parts: Sequence[Path]) -> str:
     if len(parts) == 1:
         return parts[0].name
     return f"{parts[0].name} to {parts[-1].name} ({len(parts)} parts)"
+
+
+def slug(name: str) -> str:
+    """A name as a part of keys and of stream names: `Umsätze 2026` is `ums-tze-2026`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
+
+
+def table_key(name: str) -> str:
+    """The key of the source that is made of the owner's own tables of that name."""
+    return f"{OWN_FILE_PREFIX}{slug(name)}"[:64]
 
 
 def family_name(name: str, *, of_series: bool = False) -> str:

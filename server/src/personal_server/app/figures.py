@@ -104,11 +104,11 @@ class ServerFigures(Collector):
     def _queues(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily(
             "pdpp_calls_waiting",
-            "Tool calls that wait for a free slot.",
+            "Calls that wait for a free slot.",
             labels=["surface", "kind"],
         )
         working = GaugeMetricFamily(
-            "pdpp_calls_working", "Tool calls in progress.", labels=["surface", "kind"]
+            "pdpp_calls_working", "Calls in progress.", labels=["surface", "kind"]
         )
         tally = self.tallies.total()
         for family, counts in ((waiting, tally.waiting), (working, tally.working)):
@@ -118,7 +118,7 @@ class ServerFigures(Collector):
         yield _gauge("pdpp_connections_open", "Connections.", tally.connections)
         yield _gauge(
             "pdpp_connections_most",
-            "The highest number of tool calls in progress.",
+            "The limit on open connections.",
             tally.most_connections,
         )
 

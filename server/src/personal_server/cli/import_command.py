@@ -60,7 +60,6 @@ from personal_server.cli.unread_files import (
     print_not_revived,
     print_unread,
 )
-from personal_server.cli.whose_file import whose_file
 from personal_server.collecting.accounts_of_source import accounts_of
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
@@ -73,6 +72,7 @@ from personal_server.collecting.imports import (
     connection_for,
 )
 from personal_server.collecting.survey import survey
+from personal_server.collecting.whose_file import SeenFile, whose_file
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 
@@ -439,7 +439,11 @@ class _Path:
 
         Raises: AmbiguousConnection, where the owner has to choose.
         """
-        whose = whose_file(ports.store, accounts, reading, self._name, continues=continues)
+        digest: str | None = reading.facts().get("sha256")
+        file = SeenFile(
+            reading.connector_key, self._name, digest, reading.seen.files, reading.items
+        )
+        whose = whose_file(ports.store, accounts, file, continues=continues)
         if whose.account is not None:
             return whose.account.connection_id, ""
         asks = self.command.belongs is not None

@@ -14,7 +14,7 @@ import orjson
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data
-from pdpp_sources.export_files import family_name
+from pdpp_sources.export_files import family_name, table_key
 from pdpp_sources.reader_messages import KnownColumn, KnownTable, SeenColumn, SeenReading
 from personal_server.collecting.receipts import receipts_of
 from personal_server.storage.ports.whole_store import RecordStore
@@ -37,7 +37,7 @@ def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTabl
     for table in tables:
         if digest and digest in _digests(store, table.connector_key):
             return table
-    full_key = _key_of(seen.full_name)
+    full_key = table_key(seen.full_name)
     same_name = [each for each in tables if each.connector_key == full_key]
     if same_name:
         return same_name[0]
@@ -141,9 +141,3 @@ def _digests(store: RecordStore, connector_key: str) -> set[str]:
         for receipt in receipts_of(store, connection.connection_id)
         if "sha256" in receipt
     }
-
-
-def _key_of(name: str) -> str:
-    """The key that a table of that name gets; as `sources.tables.reader.key_of`."""
-    plain = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower())
-    return f"{OWN_FILE_PREFIX}{'-'.join(plain.split())[:50] or 'data'}"[:64]

@@ -107,7 +107,7 @@ class ImportPorts:
 #   –         several          AmbiguousConnection
 #
 # A revoked account is never chosen: naming it is refused, and else it counts as not there. Where
-# the owner names none of those there, `cli/whose_file.py` finds the name.
+# the owner names none of those there, `whose_file.py` finds the name.
 
 
 def connection_for(

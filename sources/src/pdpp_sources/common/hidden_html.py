@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _NUMBER = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-z%]*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_CHARACTERS_A_UNIT = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "%": 0.16}
+_PIXELS_A_UNIT = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "%": 0.16}
 """About how many pixels a unit of length has; of fonts 16 are usual."""
 _SMALLEST_FONT = 1.0
 _FAR_AWAY = -200.0
@@ -54,7 +54,11 @@ class HiddenElements:
                 self._of_sheet.setdefault(node.mem_id, {}).update(style)
 
     def look(self, node: LexborNode, around: TextLook) -> TextLook | None:
-        """How text in an element looks; `None` where the element shows nothing at all."""
+        """How text in an element looks; `None` where the element shows nothing at all.
+
+        In: `<td style="font-size:0">`, then `<b style="font-size:13px">` in it. Out: tiny,
+        then not, as programs that build mails write it.
+        """
         attributes = node.attributes
         if node.tag == "dialog" and "open" not in attributes:
             return None
@@ -164,7 +168,7 @@ def _pixels(text: str) -> float | None:
     found = _NUMBER.match(text)
     if found is None:
         return None
-    per_unit = _CHARACTERS_A_UNIT.get(found[2])
+    per_unit = _PIXELS_A_UNIT.get(found[2])
     return None if per_unit is None else float(found[1]) * per_unit
 
 

@@ -84,6 +84,8 @@ class _ListEntry:
 def parse_addresses(value: str) -> tuple[Address, ...]:
     """Everybody in one header; an entry that names no address has an empty `email`.
 
+    In: `Doe, John <john@x.org>, ann@y.org; nobody`. Out: John of that address, called `Doe, John`;
+    ann@y.org without a name; a name `nobody` with itself as address, as local mail has it.
     Shapes: `value` is unfolded, its encoded words as they are.
     """
     if len(value) > _REMEMBERED_CHARS:

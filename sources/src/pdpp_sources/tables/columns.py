@@ -171,6 +171,9 @@ class Survey:
     ) -> tuple[TableColumn, ...]:
         """The columns in their order, with one key, one time and one title at most.
 
+        In: rows `{"Datum": "24.12.2026", "PLZ": "01067", "Betrag": "1.234,50"}` and the like. Out:
+        `Datum` a day, and the time; `PLZ` a code, since a cell has a leading zero; `Betrag` a
+        number with a comma.
         Shapes: `kinds` is what the owner says of columns, a word of `KINDS` for each name.
         Raises: BadRecord (`usage`), if a column is not of the kind that the owner says.
         """

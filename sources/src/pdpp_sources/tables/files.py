@@ -22,6 +22,7 @@ from pdpp_sources.common.database import (
 from pdpp_sources.common.errors import ExportUnreadable
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.text import printable
+from pdpp_sources.export_files import slug
 from pdpp_sources.tables.csv_file import CsvForm, charset_of, form_of, rows_of_csv
 from pdpp_sources.tables.json_file import (
     JsonForm,
@@ -109,11 +110,6 @@ def views_of_notion(export: Export) -> list[str]:
     names = {member.name for member in export.members}
     wholes = ((name, _OF_NOTION.sub(r"\1_all.csv", name)) for name in names)
     return [name for name, whole in wholes if whole != name and whole in names]
-
-
-def slug(name: str) -> str:
-    """A name as a part of keys and of stream names."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
 
 
 def tables_of(export: Export, member: ExportMember) -> list[Table]:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
-from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, SourceItem
 from pdpp_sources.common.database import beside
 from pdpp_sources.common.declaration import (
@@ -43,7 +42,7 @@ from pdpp_sources.common.source import (
     matching,
     without_repeats,
 )
-from pdpp_sources.export_files import family_name
+from pdpp_sources.export_files import family_name, table_key
 from pdpp_sources.tables.columns import TableColumn
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import (
@@ -54,7 +53,6 @@ from pdpp_sources.tables.files import (
     json_rows,
     left_out,
     looks_like_table,
-    slug,
     tables_of,
     views_of_notion,
 )
@@ -127,7 +125,7 @@ class FittedTable:
             name = "Notion databases"  # the name of the file is another for each export
         self.full_name, known = name, guidance.known
         name = known.name if known else family_name(name)
-        self.connector_key = known.connector_key if known else key_of(name)
+        self.connector_key = known.connector_key if known else table_key(name)
         series = series_of(_tables(export), name, known.streams.keys() if known else frozenset())
         if known and len(series) == len(known.streams) == 1:
             series = [renamed(series[0], next(iter(known.streams)))]
@@ -171,11 +169,6 @@ class FittedTable:
                 yield from without_repeats(items) if fit.key else items
 
         return beginning_at(start, each_member(export, read_member))
-
-
-def key_of(name: str) -> str:
-    """The key of the source that is made of tables of that name."""
-    return f"{OWN_FILE_PREFIX}{slug(name)}"[:64]
 
 
 def _mixed(

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
-from pdpp_kernel.source_item import Data, SourceRecord
-from pdpp_sources.reader_process import ProcessReading
+from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.connection import Connection
 from personal_server.storage.ports.whole_store import RecordStore
@@ -40,6 +39,21 @@ Records = Sequence[tuple[str, str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file of one source that was recognized and not imported yet.
+
+    Shapes: `sha256` where it is one file; `files` are those that it consists of; `items` begins to
+        read it.
+    """
+
+    connector_key: str
+    name: str
+    sha256: str | None
+    files: Collection[str]
+    items: Callable[[], Iterator[SourceItem]]
+
+
+@dataclass(frozen=True, slots=True)
 class Whose:
     """To which account a file belongs, how sure that is, and what its owner is called in it.
 
@@ -52,19 +66,16 @@ class Whose:
 
 
 def whose_file(
-    store: RecordStore,
-    accounts: Sequence[Connection],
-    reading: ProcessReading,
-    name: str,
-    *,
-    continues: bool,
+    store: RecordStore, accounts: Sequence[Connection], file: SeenFile, *, continues: bool
 ) -> Whose:
     """Decide by the first records of a file; the reader has to look at its path again then.
 
+    In: one account `E-mail`, whose mails are to ada@example.org, and `All mail.mbox`, whose mails
+    are to bob@example.org. Out: `Whose("other", None, "bob@example.org")`.
     Shapes: `continues` where it is known as the next file of a table that is stored.
     """
     receipts = {c.connection_id: receipts_of(store, c.connection_id) for c in accounts}
-    digest = reading.facts().get("sha256")
+    digest = file.sha256
     if len(accounts) == 1 and not receipts[accounts[0].connection_id]:
         # Made beforehand, or by an import that was interrupted.
         return Whose("same", accounts[0])
@@ -75,13 +86,13 @@ def whose_file(
     ]
     if got:
         return Whose("same", got[0]) if len(got) == 1 else Whose("several")
-    items = (item for item in reading.items() if isinstance(item, SourceRecord))
+    items = (item for item in file.items() if isinstance(item, SourceRecord))
     sample = [(r.stream, str(r.data["id"]), r.data) for r in islice(items, SAMPLE_RECORDS)]
-    marks = marks_of(reading.connector_key, sample, reading.seen.files)
+    marks = marks_of(file.connector_key, sample, file.files)
     owner = min(marks, default=None, key=lambda each: (each.startswith("from:"), each))
     owner = owner.partition(":")[2] if owner else None
     judged = [
-        (account, _marks_differ(store, account, reading.connector_key, marks, receipts))
+        (account, _marks_differ(store, account, file.connector_key, marks, receipts))
         for account in accounts
     ]
     same = [account for account, differ in judged if differ is False]
@@ -91,7 +102,7 @@ def whose_file(
         return Whose("other", None, owner)
     left = [account for account, differ in judged if differ is None]
     holding = [each for each in left if _holds(store, each, sample)]
-    named = [c for c in left if any(r["name"] == name for r in receipts[c.connection_id])]
+    named = [c for c in left if any(r["name"] == file.name for r in receipts[c.connection_id])]
     for found in (holding, named, left if continues else []):
         if found:
             return Whose("same", found[0], owner) if len(found) == 1 else Whose("several")
@@ -160,7 +171,7 @@ def _marks_differ(
 ) -> bool | None:
     """Whether the owner of a file and of an account are others; None if it cannot be told."""
     files = [str(each["name"]) for each in receipts[account.connection_id]]
-    stored = marks_of(connector_key, _stored(store, account, SAMPLE_RECORDS), files)
+    stored = marks_of(connector_key, list(_stored(store, account, SAMPLE_RECORDS)), files)
     if not marks or not stored:
         return None
     if connector_key != "mail":
@@ -177,22 +188,17 @@ def _addresses(marks: Iterable[str], form: str) -> set[str]:
     return {each.removeprefix(form) for each in marks if each.startswith(form)}
 
 
-def _stored(store: RecordStore, account: Connection, most: int) -> list[tuple[str, str, Any]]:
+def _stored(store: RecordStore, account: Connection, most: int) -> Iterator[tuple[str, str, Any]]:
+    """Records of an account, so many of each stream at most, one at a time."""
     with store.snapshot() as snapshot:
-        streams = [
-            each.stream
-            for each in snapshot.stored_streams()
-            if each.connection_id == account.connection_id
-        ]
-        return [
-            (stream, str(row.data.get("id")), row.data)
-            for stream in streams
-            for row in islice(snapshot.export(account.connection_id, stream), most)
-        ]
+        for each in snapshot.stored_streams():
+            if each.connection_id == account.connection_id:
+                for row in islice(snapshot.export(account.connection_id, each.stream), most):
+                    yield each.stream, str(row.data.get("id")), row.data
 
 
 def _holds(store: RecordStore, account: Connection, sample: Records) -> bool:
     """Whether an account holds enough of the records of a file already."""
     wanted = {(stream, key) for stream, key, _ in sample}
-    found = {(s, key) for s, key, _ in _stored(store, account, MOST_COMPARED)} & wanted
-    return bool(wanted) and len(found) >= _OVERLAP * len(wanted)
+    stored = ((stream, key) for stream, key, _ in _stored(store, account, MOST_COMPARED))
+    return bool(wanted) and sum(each in wanted for each in stored) >= _OVERLAP * len(wanted)

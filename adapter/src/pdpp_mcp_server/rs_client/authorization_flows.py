@@ -216,7 +216,7 @@ def tokens_of(reply: JsonResponse) -> Mapping[str, object]:
 def denied() -> ApprovalDenied:
     """The error of a request that the owner denied."""
     return ApprovalDenied(
-        "The owner declined the request, or what was asked for cannot be granted.",
+        "The owner denied the request, or what was asked for cannot be granted.",
         (
             "Ask for something else, or let the owner choose: run the command without "
             "naming what to read."

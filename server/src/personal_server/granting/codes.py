@@ -258,7 +258,7 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
 def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:
     """Why a poll gets no tokens yet, or never."""
     if row.status == "denied":
-        return AccessDenied("The owner declined the request.")
+        return AccessDenied("The owner denied the request.")
     if row.status == "expired" or _closed(row, now_ns):
         return ExpiredToken("The device code is too old. Start again.")
     if row.status == "approved":

@@ -205,7 +205,7 @@ class Granting:
         with self._store.write() as writer:
             row = self._decidable(writer, request_id, now_ns)
             impossible = self._review(writer, row, None, now_ns).impossible
-            refusal = AccessDenied("The owner declined the request.")
+            refusal = AccessDenied("The owner denied the request.")
             answer = refusal if impossible is None else impossible.for_client
             decided = [RequestRow.decided_at_ns.to(now_ns)]
             close_request(

@@ -42,10 +42,10 @@ class Metric(StrEnum):
         percent: int | None = None,
     ) -> Self:
         """A member is its word, and knows its row."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        made.kinds, made.capability, made.percent = kinds, capability, percent
-        return made
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kinds, member.capability, member.percent = kinds, capability, percent
+        return member
 
     COUNT = "count", frozenset[ValueKind]()
     SUM = "sum", NUMBERS
@@ -80,10 +80,10 @@ class DeclaredGrouping(StrEnum):
 
     def __new__(cls, word: str, kinds: Kinds) -> Self:
         """A member is its word, and knows its row."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        made.kinds = kinds
-        return made
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kinds = kinds
+        return member
 
     BY_VALUE = "group_by", SCALARS
     BY_TIME = "group_by_time", TIMES
@@ -106,10 +106,10 @@ class Granularity(StrEnum):
         cls, word: str, kinds: Kinds, is_cyclic: bool = False, label_chars: int = DAY_CHARS
     ) -> Self:
         """A member is its word, and knows its row."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        made.kinds, made.is_cyclic, made.label_chars = kinds, is_cyclic, label_chars
-        return made
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kinds, member.is_cyclic, member.label_chars = kinds, is_cyclic, label_chars
+        return member
 
     MINUTE = "minute", INSTANTS, False, MINUTE_CHARS
     HOUR = "hour", INSTANTS, False, MINUTE_CHARS
@@ -129,5 +129,5 @@ class Granularity(StrEnum):
 
 FIGURES_OF_FIELDS = (*(m for m in Metric if m.is_declared and m.takes_field), *DeclaredGrouping)
 """The metrics and groupings for which a declaration lists fields."""
-FIGURE_WORDS = tuple(sorted(each.value for each in FIGURES_OF_FIELDS))
+FIGURE_WORDS = tuple(sorted(figure.value for figure in FIGURES_OF_FIELDS))
 """Their words, in the order in which a schema lists them."""

@@ -53,9 +53,9 @@ class ShapeFaults:
         if len(self.entries) < MAX_FINDINGS:
             self.entries.append({"path": path, "message": message})
 
-    def expected(self, path: str, what: str) -> None:
+    def expected(self, path: str, expectation: str) -> None:
         """Note that something else stands where `what` is expected."""
-        self.add(path, f"Expected {what}.")
+        self.add(path, f"Expected {expectation}.")
 
     def __bool__(self) -> bool:
         return bool(self.entries)
@@ -68,9 +68,9 @@ class FirstFault(ShapeFaults):
         """Raise this fault."""
         raise ShapeFault(path, reason, message)
 
-    def expected(self, path: str, what: str) -> None:
+    def expected(self, path: str, expectation: str) -> None:
         """Raise this fault."""
-        self.add(path, f"{what[0].upper()}{what[1:]} is needed here.")
+        self.add(path, f"{expectation[0].upper()}{expectation[1:]} is needed here.")
 
 
 class Members:
@@ -161,8 +161,10 @@ class Members:
 
     def objects(self, name: str, *, required: bool = False) -> list[Members]:
         """The elements of an array of objects."""
-        found = [Members(v, path, self.findings) for path, v in self.items(name, required=required)]
-        return [members for members in found if members.present]
+        members = [
+            Members(v, path, self.findings) for path, v in self.items(name, required=required)
+        ]
+        return [part for part in members if part.present]
 
     def names(self, name: str, *, required: bool = False) -> tuple[str, ...]:
         """An array of distinct non-empty strings."""
@@ -178,16 +180,16 @@ class Members:
 
     def only(self, required: Iterable[str], optional: Iterable[str] = ()) -> None:
         """Note, before anything is read, a member that is missing or unknown."""
-        known = {*required, *optional}
+        allowed = {*required, *optional}
         for name in sorted({*required} - self.raw.keys()):
             self.fault("", f"The member {name} is missing.")
-        for name in sorted(self.raw.keys() - known):
+        for name in sorted(self.raw.keys() - allowed):
             self.fault(name, "The request has an unknown member.")
 
-    def close(self, kept: Collection[str] = ()) -> None:
+    def close(self, extras: Collection[str] = ()) -> None:
         """Report members that are neither asked for nor kept uninterpreted."""
         for name in self.raw:
-            if name not in self._asked and name not in kept:
+            if name not in self._asked and name not in extras:
                 self.fault(name, "Unknown member.")
 
     def keep_rest(self) -> None:
@@ -195,9 +197,9 @@ class Members:
         for name in self.raw:
             if name in self._asked:
                 continue
-            meant = difflib.get_close_matches(name, self._asked, n=1, cutoff=MISSPELT)
-            if meant:
-                self.fault(name, f"Unknown member; {meant[0]} is known.")
+            matches = difflib.get_close_matches(name, self._asked, n=1, cutoff=MISSPELT)
+            if matches:
+                self.fault(name, f"Unknown member; {matches[0]} is known.")
             else:
                 self.findings.kept.append(self._at(name))
 
@@ -231,4 +233,4 @@ def items_at(value: object, path: str, findings: ShapeFaults) -> list[tuple[str,
         findings.expected(path, "an array")
         return []
     elements = cast("list[object]", value)
-    return [(f"{path}/{place}", element) for place, element in enumerate(elements)]
+    return [(f"{path}/{index}", element) for index, element in enumerate(elements)]

@@ -18,8 +18,8 @@ class OAuthRefusal(PersonalServerError):
     @property
     def reason(self) -> str | None:
         """The stable word beside the code, if there is one."""
-        found = self.members.get("reason")
-        return found if isinstance(found, str) else None
+        reason = self.members.get("reason")
+        return reason if isinstance(reason, str) else None
 
 
 class BadRequest(OAuthRefusal):

@@ -52,28 +52,28 @@ MEASURES = NUMBERS | TIMES
 STRINGS = frozenset({ValueKind.STRING})
 
 
-def _is_one_of(found: Comparable, values: Sequence[Comparable]) -> bool:
-    return found in values
+def _is_one_of(value: Comparable, values: Sequence[Comparable]) -> bool:
+    return value in values
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Predicate:
-    return lambda found, values: compare(order_key(found), order_key(values[0]))
+    return lambda value, values: compare(order_key(value), order_key(values[0]))
 
 
-def _is_other(found: Comparable, values: Sequence[Comparable]) -> bool:
-    return found != values[0]
+def _is_other(value: Comparable, values: Sequence[Comparable]) -> bool:
+    return value != values[0]
 
 
-def _has_part(found: str, values: Sequence[str]) -> bool:
-    return values[0] in found
+def _has_part(text: str, values: Sequence[str]) -> bool:
+    return values[0] in text
 
 
-def _begins(found: str, values: Sequence[str]) -> bool:
-    return found.startswith(values[0])
+def _begins(text: str, values: Sequence[str]) -> bool:
+    return text.startswith(values[0])
 
 
-def _is_there(found: Comparable | None, values: Sequence[bool]) -> bool:
-    return (found is not None) is values[0]
+def _is_there(value: Comparable | None, values: Sequence[bool]) -> bool:
+    return (value is not None) is values[0]
 
 
 class Operator(StrEnum):
@@ -108,12 +108,12 @@ class Operator(StrEnum):
         flag: FilterFlag | None = None,
     ) -> Self:
         """A member is its word, and knows its row."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        made.kinds, made.takes, made.label, made.example = kinds, takes, label, example
-        made.holds, made.sign, made.flag = holds, sign, flag
-        made.capability = None if flag is None else f"filter_{word}"
-        return made
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kinds, member.takes, member.label, member.example = kinds, takes, label, example
+        member.holds, member.sign, member.flag = holds, sign, flag
+        member.capability = None if flag is None else f"filter_{word}"
+        return member
 
     EQ = "eq", SCALARS, VALUE, "is", ("status", "paid"), _is_one_of, "="
     GTE = "gte", MEASURES, VALUE, "is at least", ("sent_at", "2026-01-01"), _ordered(ge), ">="
@@ -130,17 +130,19 @@ class Operator(StrEnum):
 RangeOperator = Literal[Operator.GTE, Operator.GT, Operator.LTE, Operator.LT]
 """Operators that a field takes where its source declares them."""
 RANGES: frozenset[Operator] = frozenset(get_args(RangeOperator))
-RANGE_OPERATORS = tuple(each.value for each in Operator if each in RANGES)
-FURTHER_OPERATORS = tuple(each for each in Operator if each.flag is not None)
+RANGE_OPERATORS = tuple(operator.value for operator in Operator if operator in RANGES)
+FURTHER_OPERATORS = tuple(operator for operator in Operator if operator.flag is not None)
 """Those beside equality and ranges: they follow from a field's kind."""
-FILTER_CAPABILITIES = tuple(each.capability for each in Operator if each.capability is not None)
-LISTED_OPERATORS = tuple(each.value for each in Operator if each.takes is VALUES)
+FILTER_CAPABILITIES = tuple(
+    operator.capability for operator in Operator if operator.capability is not None
+)
+LISTED_OPERATORS = tuple(operator.value for operator in Operator if operator.takes is VALUES)
 """Those that stand several times in a query string."""
 
 
 def operators_of(flag: FilterFlag) -> tuple[str, ...]:
     """The words of the operators that a flag adds to those of the flags before it."""
-    return tuple(each.value for each in FURTHER_OPERATORS if each.flag is flag)
+    return tuple(operator.value for operator in FURTHER_OPERATORS if operator.flag is flag)
 
 
 FURTHER_BY_KIND: Mapping[ValueKind, tuple[str, ...]] = {

@@ -71,7 +71,7 @@ def number_of(text: str) -> Identity | None:
     is_international = bare.lstrip().startswith("+")
     if is_international:
         bare = _TRUNK.sub("", bare)
-    digits = "".join(str(int(each)) for each in bare if each.isdecimal())
+    digits = "".join(str(int(digit)) for digit in bare if digit.isdecimal())
     if not is_international and digits.startswith("00"):
         is_international, digits = True, digits[2:]
     if not 7 <= len(digits) <= 15:
@@ -121,8 +121,8 @@ class PersonField:
         """The identities that a record has in this field, and the name that stands with each."""
         value = data.get(self.field)
         texts = cast("Sequence[object]", value) if isinstance(value, list | tuple) else (value,)
-        beside = data.get(self.named_by) if self.named_by else None
-        name = shown_name(beside) if isinstance(beside, str) else None
+        neighbour = data.get(self.named_by) if self.named_by else None
+        name = shown_name(neighbour) if isinstance(neighbour, str) else None
         for text in texts[:_MOST_OF_A_FIELD]:
             if isinstance(text, str) and len(text) <= _LONGEST_ENTRY:
                 identity, own = self._entry(text)
@@ -146,18 +146,22 @@ def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
     raw = schema.get(PERSON_MEMBER)
     if not isinstance(raw, Mapping):
         return None
-    said = cast("Mapping[str, object]", raw)
-    form, network, named_by = said.get("form"), said.get("network"), said.get("named_by")
+    person_schema = cast("Mapping[str, object]", raw)
+    form, network, named_by = (
+        person_schema.get("form"),
+        person_schema.get("network"),
+        person_schema.get("named_by"),
+    )
     if form not in tuple(PersonForm):
         return None
     # what is written for people holds the name itself
-    beside = named_by if isinstance(named_by, str) and form != PersonForm.WRITTEN else None
+    name_field = named_by if isinstance(named_by, str) and form != PersonForm.WRITTEN else None
     return PersonField(
         name,
         PersonForm(str(form)),
         network if isinstance(network, str) else None,
-        beside,
-        said.get("card") is True,
+        name_field,
+        person_schema.get("card") is True,
     )
 
 

@@ -24,7 +24,7 @@ MOST_NAMES = 10
 _ID_DIGITS = 24
 
 
-_ORDER = {kind: place for place, kind in enumerate(IdentityKind)}
+_ORDER = {kind: rank for rank, kind in enumerate(IdentityKind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class Corrections:
 NO_CORRECTIONS = Corrections()
 
 
-def merged(known: Corrections, one: Identity, other: Identity) -> Corrections:
+def merged(corrections: Corrections, one: Identity, other: Identity) -> Corrections:
     """The two are one person."""
     low, high = sorted((one, other), key=_rank)
-    return Corrections(known.merged | {(low, high)}, known.parted)
+    return Corrections(corrections.merged | {(low, high)}, corrections.parted)
 
 
-def parted(known: Corrections, identity: Identity) -> Corrections:
+def parted(corrections: Corrections, identity: Identity) -> Corrections:
     """Nothing joins it to others any more, neither records nor what was merged before."""
-    kept = frozenset(pair for pair in known.merged if identity not in pair)
-    return Corrections(kept, known.parted | {identity})
+    pairs = frozenset(pair for pair in corrections.merged if identity not in pair)
+    return Corrections(pairs, corrections.parted | {identity})
 
 
 @dataclass(slots=True)
@@ -83,28 +83,28 @@ def persons_of(mentions: Iterable[Mention], corrections: Corrections) -> list[di
     Two identities are one person's where a record about one person has both, or the owner said so.
     Work: proportional to the mentions (but for sorting them).
     """
-    seen = list(mentions)
-    joined = _Joined({each.identity for each in seen})
+    identified = list(mentions)
+    joined = _Joined({mention.identity for mention in identified})
     first_of: dict[tuple[str, str, str], Identity] = {}
-    for each in seen:
-        if each.card is not None and each.identity not in corrections.parted:
-            place = (each.connection_id, each.stream, each.card)
-            joined.join(first_of.setdefault(place, each.identity), each.identity)
+    for mention in identified:
+        if mention.card is not None and mention.identity not in corrections.parted:
+            card = (mention.connection_id, mention.stream, mention.card)
+            joined.join(first_of.setdefault(card, mention.identity), mention.identity)
     for one, other in corrections.merged:
         joined.join(one, other)
     groups: dict[Identity, _Group] = {}
-    for each in seen:
-        group = groups.setdefault(joined.root(each.identity), _Group())
-        group.identities.add(each.identity)
-        group.mentions.append(each)
+    for mention in identified:
+        group = groups.setdefault(joined.root(mention.identity), _Group())
+        group.identities.add(mention.identity)
+        group.mentions.append(mention)
     return sorted(map(_record, groups.values()), key=lambda record: str(record["id"]))
 
 
 class _Joined:
     """Sets of identities; what is not among them is not joined to anything."""
 
-    def __init__(self, known: Iterable[Identity]) -> None:
-        self._above = {each: each for each in known}
+    def __init__(self, identities: Iterable[Identity]) -> None:
+        self._above = {identity: identity for identity in identities}
 
     def root(self, identity: Identity) -> Identity:
         """What stands for its set."""
@@ -137,7 +137,7 @@ def _record(group: _Group) -> dict[str, object]:
         by_kind[identity.kind].append(identity.value)
     names = _names(group.mentions)
     addresses, numbers, handles = by_kind.values()
-    found: dict[str, object] = {
+    document: dict[str, object] = {
         "id": person_id(group.identities),
         "name": names[0] if names else None,
         "other_names": names[1:],
@@ -147,36 +147,36 @@ def _record(group: _Group) -> dict[str, object]:
         "numbers": numbers,
         "handles": handles,
         "reachable_at": " ".join((*addresses, *numbers, *handles)),
-        "mention_count": sum(each.count for each in group.mentions),
+        "mention_count": sum(mention.count for mention in group.mentions),
         "links": _links(group.mentions),
     }
-    return found
+    return document
 
 
 def _names(mentions: Iterable[Mention]) -> list[str]:
     """First those of records about the person, then those that stand with most mentions."""
     weights: dict[str, list[int]] = {}
-    for each in mentions:
-        if each.name is not None:
-            weight = weights.setdefault(each.name, [0, 0])
-            weight[0] -= each.count if each.card is not None else 0
-            weight[1] -= each.count
+    for mention in mentions:
+        if mention.name is not None:
+            weight = weights.setdefault(mention.name, [0, 0])
+            weight[0] -= mention.count if mention.card is not None else 0
+            weight[1] -= mention.count
     return sorted(weights, key=lambda name: (weights[name], name))[: MOST_NAMES + 1]
 
 
 def _links(mentions: Iterable[Mention]) -> list[dict[str, object]]:
     """Records about the person, then one record of each field that mentions it."""
-    places: dict[tuple[bool, str, str, str, str], tuple[str, str]] = {}
-    for each in mentions:
-        is_card = each.card is not None
-        told_by = "" if is_card else each.field
-        place = (not is_card, each.connection_id, each.stream, told_by, each.card or "")
-        found = (each.key, each.connector_key)
-        places[place] = min(places.get(place, found), found)
+    rows: dict[tuple[bool, str, str, str, str], tuple[str, str]] = {}
+    for mention in mentions:
+        is_card = mention.card is not None
+        told_by = "" if is_card else mention.field
+        row_key = (not is_card, mention.connection_id, mention.stream, told_by, mention.card or "")
+        link_key = (mention.key, mention.connector_key)
+        rows[row_key] = min(rows.get(row_key, link_key), link_key)
     links: list[dict[str, object]] = []
-    for place in sorted(places)[:MOST_LINKS]:
-        _, connection_id, stream, told_by, _ = place
-        key, connector_key = places[place]
+    for row_key in sorted(rows)[:MOST_LINKS]:
+        _, connection_id, stream, told_by, _ = row_key
+        key, connector_key = rows[row_key]
         link: dict[str, object] = {
             "connector_key": connector_key,
             "connection_id": connection_id,

@@ -55,14 +55,14 @@ def key_segment(key: str) -> str:
 
 def blob_references(data: Mapping[str, Any]) -> Mapping[str, dict[str, Any]]:
     """The blobs that a record points to, by their id, as it describes them."""
-    found: dict[str, dict[str, Any]] = {}
+    references: dict[str, dict[str, Any]] = {}
     for value in data.values():
         if isinstance(value, dict):
             reference = cast("dict[str, Any]", value)
             blob_id = reference.get("blob_id")
             if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
-                found[blob_id] = reference
-    return found
+                references[blob_id] = reference
+    return references
 
 
 class FieldChange(NamedTuple):

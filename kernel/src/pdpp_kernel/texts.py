@@ -35,14 +35,15 @@ class CatalogueText(str):
         cls, text: str, values: Mapping[str, Text] | None = None, plural: str | None = None
     ) -> Self:
         """What a wire says: the English, whole."""
-        given = values or {}
-        one = plural is None or given.get("num") == 1
-        made = super().__new__(
+        figures = values or {}
+        is_one = plural is None or figures.get("num") == 1
+        sentence = super().__new__(
             cls,
-            (text if one else plural or "") % {name: figure(each) for name, each in given.items()},
+            (text if is_one else plural or "")
+            % {name: figure(value) for name, value in figures.items()},
         )
-        made.text, made.values, made.plural = text, given, plural
-        return made
+        sentence.text, sentence.values, sentence.plural = text, figures, plural
+        return sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ class Date:
     unit: str = "day"
 
     def __str__(self) -> str:
-        said = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y"}[self.unit]
-        return self.day.strftime(said).removeprefix("0")
+        form = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y"}[self.unit]
+        return self.day.strftime(form).removeprefix("0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,8 @@ def parse_text(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     text, values, several = cast("tuple[str, dict[str, Any], str | None]", value)
-    held = {n: v if isinstance(v, int) else parse_text(v) for n, v in values.items()}
-    return CatalogueText(text, held, several)
+    parts = {n: v if isinstance(v, int) else parse_text(v) for n, v in values.items()}
+    return CatalogueText(text, parts, several)
 
 
 def plural(one: str, many: str, num: int, /, **values: Text) -> CatalogueText:
@@ -181,11 +182,11 @@ def bounded(value: int) -> Text:
 
 def listed(names: Iterable[Text]) -> Text:
     """A few names, and how many more: `a, b, c, d, e and 2 more`."""
-    each = tuple(names)
-    few = Joined(each[:LISTED])
-    if len(each) <= LISTED:
+    shown_names = tuple(names)
+    few = Joined(shown_names[:LISTED])
+    if len(shown_names) <= LISTED:
         return few
-    return message("%(names)s and %(num)s more", names=few, num=len(each) - LISTED)
+    return message("%(names)s and %(num)s more", names=few, num=len(shown_names) - LISTED)
 
 
 def day_of_text(text: str) -> Text:

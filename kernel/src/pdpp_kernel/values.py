@@ -90,8 +90,8 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
         ordering looks at their first 256 code points only; the rest is itself.
     Source: docs/contract/resource-server.md 2.8.
     """
-    kinds, found = _COMPARABLE[kind]
-    return found(value) if type(value) in kinds else None
+    kinds, convert = _COMPARABLE[kind]
+    return convert(value) if type(value) in kinds else None
 
 
 def _integral(value: int | float) -> Comparable:
@@ -161,9 +161,9 @@ def instant_text(ns: int) -> str:
     So a bound that is read back is the same bound.
     Source: docs/contract/authorization-server.md 0.
     """
-    seconds, rest = divmod(ns, NANOSECONDS)
+    seconds, remainder = divmod(ns, NANOSECONDS)
     moment = _EPOCH + timedelta(seconds=seconds)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    fraction = f".{remainder:09d}".rstrip("0") if remainder else ""
     return f"{moment.replace(tzinfo=None).isoformat()}{fraction}Z"
 
 
@@ -185,9 +185,9 @@ def exact_number(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
-def percent_of(done: int, total: int) -> int:
+def percent_of(part: int, total: int) -> int:
     """Whole percent; not a hundred before the end."""
-    return min(99, 100 * max(0, done) // max(1, total))
+    return min(99, 100 * max(0, part) // max(1, total))
 
 
 def render_number(value: Fraction) -> int | float:

@@ -39,7 +39,7 @@ def signs_of(vector: bytes) -> bytes:
     """A bit for each dimension, set where it is not negative; the first is the lowest of a byte."""
     bits = vector.translate(_SIGNS)
     rows = [bits[start : start + _BITS] for start in range(0, len(bits), _BITS)]
-    return bytes(sum(bit << place for place, bit in enumerate(row)) for row in rows)
+    return bytes(sum(bit << position for position, bit in enumerate(row)) for row in rows)
 
 
 def distance(one: bytes, other: bytes) -> float:

@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from personal_server.console.consent_view import CLAIMED
 from personal_server.storage.authorization import ClientRow, RequestRow
 from tests.browser.agent import allow_home_mailbox
 from tests.browser.chromium import chromium
@@ -53,7 +52,7 @@ HOSTS = (
         "mcp login records --no-browser",
         "mcp list",
         "Connected",
-        ("claude.ai",),
+        ("As claude.ai published on", "Any program on this computer"),
     ),
     Shown(
         "Codex",
@@ -62,7 +61,7 @@ HOSTS = (
         "-c mcp_servers.records.url={url} mcp login records --no-browser",
         "-c mcp_servers.records.url={url} mcp list",
         "OAuth",
-        ("chatgpt.com",),
+        ("As chatgpt.com published on", "Any program on this computer"),
     ),
 )
 
@@ -134,7 +133,7 @@ def connect(host: Shown, folder: Path, home: Path, owner: Owner) -> None:
     os.chdir(home)
     terminal = Terminal.start([program, *shlex.split(host.login.format(url=url))], environment)
     address = terminal.address()
-    allow_home_mailbox(owner, address, CLAIMED, host.name, *host.says)
+    allow_home_mailbox(owner, address, host.name, *host.says)
     assert terminal.end() == 0, terminal.printed.decode(errors="replace")
     listed = run(host.then)
     assert host.connected in listed, listed

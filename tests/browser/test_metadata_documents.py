@@ -19,7 +19,6 @@ from selenium import webdriver
 
 from pdpp_mcp_server.rs_client.authorization_flows import listening
 from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
-from personal_server.console.consent_view import CHECKED
 from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port
 from tests.browser.process import server_process
@@ -64,14 +63,12 @@ def signed(request: httpx2.Request) -> httpx2.Request:
 
 class Claude(Agent):
     name = "Claude"
-    named = ("claude.example",)
-    level = CHECKED
+    shown = ("Domain claude.example checked",)
 
 
 class ChatGpt(Agent):
     name = "ChatGPT"
-    named = ("chatgpt.example",)
-    level = CHECKED
+    shown = ("Domain chatgpt.example checked",)
     provider = Signing
 
 

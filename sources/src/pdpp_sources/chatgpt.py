@@ -172,22 +172,24 @@ class ChatGptSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim lists of conversations with a message tree, what they point to and what is said."""
-        found = {m.name for m in matching(export, _is_conversation, ".json")}
-        if not found and not any(matching(export, _is_only_chatgpts, ".json")):
+        conversations = {m.name for m in matching(export, _is_conversation, ".json")}
+        if not conversations and not any(matching(export, _is_only_chatgpts, ".json")):
             return (
                 None  # without the conversations, what is kept beside them is still this source's
             )
-        beside = {m.name for m in matching(export, _beside, ".json") if _is_beside(m)}
-        mine = (m for m in export.members if m.name in found | beside or _asset_id(m.name))
+        companions = {m.name for m in matching(export, _beside, ".json") if _is_beside(m)}
+        mine = (
+            m for m in export.members if m.name in conversations | companions or _asset_id(m.name)
+        )
         return claim(mine, "it holds conversations as ChatGPT exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation, then its messages, each with its files."""
         files = {name: m for m in export.members if (name := _asset_id(m.name))}
-        told = export.only(m for m in export.members if _asset_id(m.name) is None)
-        names = _names(matching(told, _BESIDE["file names"].match, ".json"))
+        texts = export.only(m for m in export.members if _asset_id(m.name) is None)
+        names = _names(matching(texts, _BESIDE["file names"].match, ".json"))
         build = partial(_conversation_items, files=files, names=names)
-        items = each_member(told, lambda member: _member_items(member, build))
+        items = each_member(texts, lambda member: _member_items(member, build))
         return beginning_at(start, without_repeats(items))
 
 
@@ -213,13 +215,15 @@ def _is_beside(member: ExportMember) -> bool:
 
 def _names(tables: Iterable[ExportMember]) -> dict[str, str]:
     """What files were called, which since 2026 are exported under their ids."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for member in tables:
         with suppress(BadRecord, MemberDamaged), member.open() as stream:
             listed = parse_object(stream.read(LARGEST_LINE_BYTES))
-            named = {_asset_id(file) or file: json_values.line(listed, file) for file in listed}
-            found |= {file: name for file, name in named.items() if name}
-    return found
+            listed_names = {
+                _asset_id(file) or file: json_values.line(listed, file) for file in listed
+            }
+            names |= {file: name for file, name in listed_names.items() if name}
+    return names
 
 
 def _member_items(
@@ -283,8 +287,8 @@ def _group_chat(element: Element) -> Iterator[SourceItem]:
     value = element.value
     members = json_values.strings(value, "participants") + [
         name
-        for each in json_values.objects(value, "participants")
-        if (name := json_values.line(each, "name", "display_name", "id"))
+        for participant in json_values.objects(value, "participants")
+        if (name := json_values.line(participant, "name", "display_name", "id"))
     ]
     data: Data = {
         "id": json_values.required(value, "id"),
@@ -309,8 +313,8 @@ def _document(member: ExportMember) -> Iterator[SourceItem]:
 
 
 def _asset_id(name: str) -> str | None:
-    found = _ASSET.match(PurePosixPath(name).name)
-    return found.group(1) if found else None
+    match = _ASSET.match(PurePosixPath(name).name)
+    return match.group(1) if match else None
 
 
 def _conversation_items(
@@ -388,7 +392,7 @@ class _Conversation:
         author = json_values.inner(message, "author")
         attached = _attached(message)
         above = self._upwards(json_values.line(node, "parent"))
-        parent = next((each for each in above if each in self._speaking), None)
+        parent = next((ancestor for ancestor in above if ancestor in self._speaking), None)
         created_at = created(json_values.instant(message, "create_time")) or self._created
         data: Data = {
             "id": self._node_id(name),
@@ -416,8 +420,8 @@ class _Conversation:
     ) -> Iterator[SourceItem]:
         member = self._files.get(_asset_id(asset) or asset)
         own_name = PurePosixPath(member.name).name if member else None
-        named = self._names.get(_asset_id(asset) or asset)
-        filename = json_values.line(facts, "name") or named or own_name
+        name = self._names.get(_asset_id(asset) or asset)
+        filename = json_values.line(facts, "name") or name or own_name
         data: Data = {
             "id": stable_id("att", message_id, asset),
             "message_id": message_id,
@@ -451,31 +455,31 @@ def _speaks(node: Data) -> bool:
 def _attached(message: Data) -> dict[str, Data]:
     """Files by their id: those the message lists, and the pictures it shows."""
     listed = json_values.objects(json_values.inner(message, "metadata"), "attachments")
-    found = {name: facts for facts in listed if (name := json_values.line(facts, "id"))}
+    attachments = {name: facts for facts in listed if (name := json_values.line(facts, "id"))}
     for name, facts in asset_pointers(json_values.inner(message, "content")):
-        found.setdefault(name, facts)
+        attachments.setdefault(name, facts)
     run = json_values.inner(message, "metadata", "aggregate_result")
     for shown in json_values.objects(run, "messages"):
         if pointer := json_values.line(shown, "image_url"):
-            found.setdefault(_pointed(pointer), {})
-    return found
+            attachments.setdefault(_pointed(pointer), {})
+    return attachments
 
 
 def _tools(message: Data) -> list[str]:
     """Who answers, and whom the assistant asks."""
-    asked = json_values.line(message, "recipient")
-    found = [json_values.line(json_values.inner(message, "author"), "name")]
-    found += [asked] if asked != "all" else []
-    return list(dict.fromkeys(filter(None, found)))
+    recipient = json_values.line(message, "recipient")
+    tools = [json_values.line(json_values.inner(message, "author"), "name")]
+    tools += [recipient] if recipient != "all" else []
+    return list(dict.fromkeys(filter(None, tools)))
 
 
 def _pages(metadata: Data) -> Iterator[Data]:
     """What an answer names as its sources, however deep."""
     for name in ("content_references", "citations"):
-        for each in json_values.objects(metadata, name):
-            yield each
-            yield json_values.inner(each, "metadata")
-            yield from json_values.objects(each, "items")
+        for page in json_values.objects(metadata, name):
+            yield page
+            yield json_values.inner(page, "metadata")
+            yield from json_values.objects(page, "items")
     for group in json_values.objects(metadata, "search_result_groups"):
         yield from json_values.objects(group, "entries")
 
@@ -492,7 +496,7 @@ def _is_unknown(value: Data) -> bool:
     kind = json_values.line(value, "content_type") or ""
     if kind.endswith("_asset_pointer") or _part_words(value) or list(_pointers_of(value)):
         return False
-    return any(each for name, each in value.items() if name not in _SILENT and name != "parts")
+    return any(member for name, member in value.items() if name not in _SILENT and name != "parts")
 
 
 def words_of(content: Data, sources: Sequence[Data] = ()) -> str | None:
@@ -501,10 +505,10 @@ def words_of(content: Data, sources: Sequence[Data] = ()) -> str | None:
     if kind in ("thoughts", "reasoning_recap"):
         return None
     parts = [_part_words(part) for part in json_values.things(content, "parts")]
-    named = [json_values.text(content, name) for name in _WORDS]
-    if kind == "code" and named[0]:
-        named[0] = f"```{json_values.line(content, 'language') or ''}\n{named[0]}\n```"
-    return or_none(_cited("\n\n".join(filter(None, [*parts, *named])), sources).strip())
+    words = [json_values.text(content, name) for name in _WORDS]
+    if kind == "code" and words[0]:
+        words[0] = f"```{json_values.line(content, 'language') or ''}\n{words[0]}\n```"
+    return or_none(_cited("\n\n".join(filter(None, [*parts, *words])), sources).strip())
 
 
 def _cited(words: str, sources: Sequence[Data]) -> str:
@@ -533,7 +537,9 @@ def thinking_of(content: Data) -> str | None:
     thoughts = json_values.objects(content, "thoughts")
     if not thoughts:
         return json_values.text(content, "thoughts")
-    pieces = [json_values.text(each, name) for each in thoughts for name in ("summary", "content")]
+    pieces = [
+        json_values.text(thought, name) for thought in thoughts for name in ("summary", "content")
+    ]
     return or_none("\n\n".join(filter(None, pieces)))
 
 
@@ -545,13 +551,13 @@ def asset_pointers(content: Data) -> Iterator[tuple[str, Data]]:
 
 def _pointers_of(part: Data) -> Iterator[tuple[str, Data]]:
     """Of a picture itself, or of the sound, the film and the single pictures of a call."""
-    held = [json_values.inner(part, name) for name in _HOLDERS]
-    for holder in [part, *held, *json_values.objects(part, "frames_asset_pointers")]:
+    holders = [json_values.inner(part, name) for name in _HOLDERS]
+    for holder in [part, *holders, *json_values.objects(part, "frames_asset_pointers")]:
         if pointer := json_values.line(holder, "asset_pointer"):
             yield _pointed(pointer), holder
 
 
 def _pointed(pointer: str) -> str:
     """The id in `file-service://file-1` or `sediment://5bd#file_2#p_0.png`."""
-    found = _POINTED.search(pointer.partition("://")[2] or pointer)
-    return found.group() if found else pointer.partition("://")[2] or pointer
+    match = _POINTED.search(pointer.partition("://")[2] or pointer)
+    return match.group() if match else pointer.partition("://")[2] or pointer

@@ -167,8 +167,8 @@ class ClaudeSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim files of conversations, projects or memories."""
         candidates = matching(export, _may_be_claude, ".json", ".jsonl")
-        found = [member for member in candidates if _is_claude(_beginning(member))]
-        return claim(found, "it holds conversations as Claude exports them")
+        exports = [member for member in candidates if _is_claude(_beginning(member))]
+        return claim(exports, "it holds conversations as Claude exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation with its messages, each project with its documents."""
@@ -231,7 +231,7 @@ def _designed(value: Data) -> Data:
     project = json_values.line(json_values.inner(value, "project"), "name")
     title = json_values.line(value, "title", "name") or project
     messages: list[Json] = [
-        _designed_message(each) for each in json_values.objects(value, "messages")
+        _designed_message(message) for message in json_values.objects(value, "messages")
     ]
     messages += [e for e in json_values.things(value, "messages") if not isinstance(e, dict)]
     times = {name: value[name] for name in ("created_at", "updated_at") if name in value}
@@ -241,10 +241,10 @@ def _designed(value: Data) -> Data:
 
 def _designed_message(value: Data) -> Data:
     content = json_values.inner(value, "content")
-    blocks = [_designed_block(each) for each in json_values.objects(content, "contentBlocks")]
+    blocks = [_designed_block(block) for block in json_values.objects(content, "contentBlocks")]
     files = [
-        {"file_name": each.get("name"), "extracted_content": each.get("content")}
-        for each in json_values.objects(content, "attachments")
+        {"file_name": attachment.get("name"), "extracted_content": attachment.get("content")}
+        for attachment in json_values.objects(content, "attachments")
     ]
     return {
         "uuid": value.get("uuid"),
@@ -264,9 +264,9 @@ def _designed_block(block: Data) -> Data:
             call = json_values.inner(block, "toolCall")
             return {"type": "tool_use", "name": call.get("name"), "input": call.get("input")}
         case "user_interjection" | "error":
-            said = json_values.text(block, "message")
+            text = json_values.text(block, "message")
             inner = json_values.inner(block, "message")
-            return {"type": "text", "text": said or json_values.text(inner, "content")}
+            return {"type": "text", "text": text or json_values.text(inner, "content")}
         case _:
             return block
 
@@ -297,17 +297,18 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
     )
     yield from others_in(element, "chat_messages")
     ids = [_message_id(conversation_id, message) for message in messages]
-    known = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
+    own_ids = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
     previous = {after: before for before, after in dict(pairwise(ids)).items()}
-    shown = _shown(messages, json_values.line(value, "current_leaf_message_uuid"))
+    shown_messages = _shown(messages, json_values.line(value, "current_leaf_message_uuid"))
     for message, own in zip(messages, ids, strict=True):
-        named = known.get(json_values.line(message, "parent_message_uuid"))
+        parent = own_ids.get(json_values.line(message, "parent_message_uuid"))
         facts: Data = {
             "id": own,
             "conversation_id": conversation_id,
-            "parent_id": named or previous.get(own),
+            "parent_id": parent or previous.get(own),
             "conversation_title": title,
-            "is_current": shown is None or json_values.line(message, "uuid") in shown,
+            "is_current": shown_messages is None
+            or json_values.line(message, "uuid") in shown_messages,
         } | (created(json_values.instant(message, "created_at")) or created_at)
         yield from _message(message, facts, element)
 
@@ -315,16 +316,16 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
 def _shown(messages: list[Data], leaf: str | None) -> set[str] | None:
     """The messages from the last that is shown upwards; all where the export names none."""
     parents = {
-        json_values.line(each, "uuid"): json_values.line(each, "parent_message_uuid")
-        for each in messages
+        json_values.line(message, "uuid"): json_values.line(message, "parent_message_uuid")
+        for message in messages
     }
     if leaf not in parents:
         return None
-    found: set[str] = set()
-    while leaf and leaf not in found:
-        found.add(leaf)
+    path: set[str] = set()
+    while leaf and leaf not in path:
+        path.add(leaf)
         leaf = parents.get(leaf)
-    return found
+    return path
 
 
 def _in_order(messages: list[Data]) -> list[Data]:
@@ -344,14 +345,14 @@ def _message(message: Data, facts: Data, element: Element) -> Iterator[SourceIte
     position = element.position
     blocks = json_values.objects(message, "content")
     attached = json_values.objects(message, "attachments") + [
-        each for name in ("files", "files_v2") for each in json_values.objects(message, name)
+        file for name in ("files", "files_v2") for file in json_values.objects(message, name)
     ]
     tools = [block for block in blocks if block.get("type") == "tool_use"]
     sender = json_values.line(message, "sender")
-    distinct = {json.dumps(each, sort_keys=True): each for each in attached}
-    used = (json_values.line(each, "name") for each in tools)
+    distinct = {json.dumps(attachment, sort_keys=True): attachment for attachment in attached}
+    used = (json_values.line(tool, "name") for tool in tools)
     is_current = facts["is_current"]
-    about: Data = {name: each for name, each in facts.items() if name != "is_current"}
+    about: Data = {name: value for name, value in facts.items() if name != "is_current"}
     yield SourceRecord(
         "messages",
         about
@@ -369,8 +370,8 @@ def _message(message: Data, facts: Data, element: Element) -> Iterator[SourceIte
         },
         position,
     )
-    for mark, each in distinct.items():
-        yield SourceRecord("attachments", _attachment(each, mark, facts), position)
+    for mark, attachment in distinct.items():
+        yield SourceRecord("attachments", _attachment(attachment, mark, facts), position)
     for number, block in enumerate(tools):
         if artifact := _artifact(block, number, facts):
             yield SourceRecord("artifacts", artifact, position)
@@ -389,12 +390,16 @@ def _tool_words(block: Data) -> str | None:
     name = json_values.line(block, "name") or "tool"
     match block.get("type"):
         case "tool_use" if name != "artifacts":
-            given = json_values.inner(block, "input")
-            return f"{name}: {printable(json.dumps(given, ensure_ascii=False))}" if given else None
+            tool_input = json_values.inner(block, "input")
+            return (
+                f"{name}: {printable(json.dumps(tool_input, ensure_ascii=False))}"
+                if tool_input
+                else None
+            )
         case "tool_result":
             parts = json_values.objects(block, "content")
-            said = [json_values.text(part, "text", "title", "url") for part in parts]
-            words = "\n".join(filter(None, said)) or json_values.text(block, "content")
+            texts = [json_values.text(part, "text", "title", "url") for part in parts]
+            words = "\n".join(filter(None, texts)) or json_values.text(block, "content")
             return f"{name} answered: {words}" if words else None
         case _:
             return None
@@ -402,29 +407,29 @@ def _tool_words(block: Data) -> str | None:
 
 def _pages(block: Data) -> Iterator[Data]:
     """What a block names as its sources, or a search has found."""
-    for each in json_values.objects(block, "citations"):
-        yield each
-        yield json_values.inner(each, "details")
+    for citation in json_values.objects(block, "citations"):
+        yield citation
+        yield json_values.inner(citation, "details")
     yield from (p for p in json_values.objects(block, "content") if p.get("type") == "knowledge")
 
 
 def _artifact(block: Data, number: int, facts: Data) -> Data | None:
     """A document as the assistant wrote or changed it."""
-    given = json_values.inner(block, "input")
-    words = json_values.text(given, "content", "new_str")
+    tool_input = json_values.inner(block, "input")
+    words = json_values.text(tool_input, "content", "new_str")
     if block.get("name") != "artifacts" or words is None:
         return None
-    own = json_values.line(given, "id")
-    version = json_values.line(given, "version_uuid") or json_values.line(block, "id")
+    own = json_values.line(tool_input, "id")
+    version = json_values.line(tool_input, "version_uuid") or json_values.line(block, "id")
     return {
         "id": stable_id("art", facts["id"], own, version, number),
         "message_id": facts["id"],
         "conversation_id": facts["conversation_id"],
         **created(facts.get("created_at")),
-        "title": json_values.line(given, "title"),
+        "title": json_values.line(tool_input, "title"),
         "artifact_id": own,
-        "kind": json_values.line(given, "type", "language"),
-        "command": json_values.line(given, "command"),
+        "kind": json_values.line(tool_input, "type", "language"),
+        "command": json_values.line(tool_input, "command"),
         "text": words,
     }
 
@@ -485,8 +490,8 @@ def _memories(element: Element) -> Iterator[SourceItem]:
     projects = json_values.inner(value, "project_memories")
     files = json_values.objects(value, "memory_files")
     notes = [(project, None, json_values.text(projects, project)) for project in sorted(projects)]
-    kept = [(None, json_values.line(f, "path"), json_values.text(f, "content")) for f in files]
-    for project, path, note in [(None, None, whole), *notes, *kept]:
+    memories = [(None, json_values.line(f, "path"), json_values.text(f, "content")) for f in files]
+    for project, path, note in [(None, None, whole), *notes, *memories]:
         if note:
             own = (project, note) if path is None else (project, note, path)
             data: Data = {"id": stable_id("mem", *own), "project_id": project, "path": path}

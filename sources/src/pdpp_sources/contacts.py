@@ -215,55 +215,59 @@ class ContactsSource:
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     with member.open() as stream:
         for piece in cut_components(stream, frozenset({"VCARD"})):
-            where, position = member.where(piece.offset), member.offset + piece.offset
+            position_text, position = member.where(piece.offset), member.offset + piece.offset
             if piece.raw is not None and piece.name:
-                build = partial(_contact, piece.raw, where, position)
-                yield from one_record(where, position, build)
+                build = partial(_contact, piece.raw, position_text, position)
+                yield from one_record(position_text, position, build)
             elif piece.name:
-                yield Skipped(where, *piece.fault, position)
+                yield Skipped(position_text, *piece.fault, position)
 
 
-def _contact(raw: bytes, where: str, position: int) -> Iterator[SourceItem]:
-    named = _Card(properties(raw))
-    name_parts = (named.first_parts("N") + [None] * 5)[:5]
-    emails, phones = named.texts("EMAIL"), named.texts("TEL")
-    display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1::-1])))
-    organizations, titles = named.joined("ORG"), [*named.texts("TITLE"), *named.texts("ROLE")]
-    organization, handles = next(iter(organizations), None), named.handles()
-    shown = display or organization or next(iter([*emails, *phones]), None)
-    if shown is None:
+def _contact(raw: bytes, position_text: str, position: int) -> Iterator[SourceItem]:
+    card = _Card(properties(raw))
+    name_parts = (card.first_parts("N") + [None] * 5)[:5]
+    emails, phones = card.texts("EMAIL"), card.texts("TEL")
+    display = card.text("FN") or or_none(" ".join(filter(None, name_parts[1::-1])))
+    organizations, titles = card.joined("ORG"), [*card.texts("TITLE"), *card.texts("ROLE")]
+    organization, handles = next(iter(organizations), None), card.handles()
+    shown_name = display or organization or next(iter([*emails, *phones]), None)
+    if shown_name is None:
         raise BadRecord("bad_record", "the card contains no name")
-    uid = named.text("UID")
+    uid = card.text("UID")
     data: Data = {
-        "id": stable_id("person", uid) if uid else stable_id("person", shown, *emails, *phones),
-        "display_name": shown,
+        "id": stable_id("person", uid)
+        if uid
+        else stable_id("person", shown_name, *emails, *phones),
+        "display_name": shown_name,
         "given_name": name_parts[1],
         "middle_name": name_parts[2],
         "family_name": name_parts[0],
         "name_prefix": name_parts[3],
         "name_suffix": name_parts[4],
-        "nicknames": named.texts("NICKNAME"),
+        "nicknames": card.texts("NICKNAME"),
         "emails": emails,
-        "emails_by_kind": named.by_kind("EMAIL"),
+        "emails_by_kind": card.by_kind("EMAIL"),
         "phones": phones,
-        "phones_by_kind": named.by_kind("TEL"),
+        "phones_by_kind": card.by_kind("TEL"),
         "instant_messages": handles,
         "reachable_at": or_none(" ".join([*emails, *phones, *handles])),
         "organization": organization,
         "job_title": next(iter(titles), None),
         "organizations": organizations,
         "job_titles": titles,
-        "addresses": named.joined("ADR") or named.texts("LABEL"),
-        "addresses_by_kind": named.by_kind("ADR") or named.by_kind("LABEL"),
-        "related_people": named.related(),
-        "anniversaries": named.anniversaries(),
-        **_birthday(named.all("BDAY")[:1]),
-        "note": named.text("NOTE"),
-        "urls": named.texts("URL"),
-        "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
-        "updated_at": _instant(named.text("REV")),
+        "addresses": card.joined("ADR") or card.texts("LABEL"),
+        "addresses_by_kind": card.by_kind("ADR") or card.by_kind("LABEL"),
+        "related_people": card.related(),
+        "anniversaries": card.anniversaries(),
+        **_birthday(card.all("BDAY")[:1]),
+        "note": card.text("NOTE"),
+        "urls": card.texts("URL"),
+        "categories": [category for p in card.all("CATEGORIES") for category in p.listed],
+        "updated_at": _instant(card.text("REV")),
     }
-    yield from _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"), where)
+    yield from _with_photo(
+        SourceRecord("contacts", data, position), card.all("PHOTO"), position_text
+    )
 
 
 class _Card:
@@ -272,80 +276,84 @@ class _Card:
     def __init__(self, card: list[CardProperty]) -> None:
         self._card = card
         # Apple names the kind of a property in another one of the same group.
-        self._labels = {each.group: each.text for each in card if each.name == "X-ABLABEL"}
+        self._labels = {entry.group: entry.text for entry in card if entry.name == "X-ABLABEL"}
 
     def all(self, name: str) -> list[CardProperty]:
-        return [each for each in self._card if each.name == name and each.value.strip()]
+        return [entry for entry in self._card if entry.name == name and entry.value.strip()]
 
     def texts(self, name: str) -> list[str]:
-        found = (_bare(each.text) for each in self.all(name))
-        return list(dict.fromkeys(filter(None, found)))
+        texts = (_bare(entry.text) for entry in self.all(name))
+        return list(dict.fromkeys(filter(None, texts)))
 
     def joined(self, name: str) -> list[str]:
         """The parts of each, in one line."""
-        found = (one_line(", ".join(filter(None, each.parts))) for each in self.all(name))
-        return list(dict.fromkeys(filter(None, found)))
+        texts = (one_line(", ".join(filter(None, entry.parts))) for entry in self.all(name))
+        return list(dict.fromkeys(filter(None, texts)))
 
     def by_kind(self, name: str) -> list[str]:
         """Each with its kinds before it, as far as the card names them."""
         structured = name == "ADR"
-        found = [
+        pairs = [
             _labelled(
-                self._kinds_of(each),
-                ", ".join(filter(None, each.parts)) if structured else _bare(each.text),
+                self._kinds_of(entry),
+                ", ".join(filter(None, entry.parts)) if structured else _bare(entry.text),
             )
-            for each in self.all(name)
+            for entry in self.all(name)
         ]
-        return list(dict.fromkeys(filter(None, found)))
+        return list(dict.fromkeys(filter(None, pairs)))
 
     def handles(self) -> list[str]:
         """Names in messengers, with the messenger before each."""
-        found: list[str] = []
-        for each in self._card:
-            service = _SERVICES.get(each.name)
-            if service is None or not each.value.strip():
+        handles: list[str] = []
+        for entry in self._card:
+            service = _SERVICES.get(entry.name)
+            if service is None or not entry.value.strip():
                 continue
-            scheme, _, rest = each.text.strip().partition(":")
-            handle = rest if rest and scheme.isalnum() and not rest.startswith("//") else each.text
-            called = each.parameters.get("X-SERVICE-TYPE") or service
-            called = called or self._kind_or(each, scheme if rest else "")
-            found.append(_labelled(filter(None, [called.lower()]), handle))
-        return list(dict.fromkeys(found))
+            scheme, _, address = entry.text.strip().partition(":")
+            handle = (
+                address
+                if address and scheme.isalnum() and not address.startswith("//")
+                else entry.text
+            )
+            service_name = entry.parameters.get("X-SERVICE-TYPE") or service
+            service_name = service_name or self._kind_or(entry, scheme if address else "")
+            handles.append(_labelled(filter(None, [service_name.lower()]), handle))
+        return list(dict.fromkeys(handles))
 
     def related(self) -> list[str]:
         """People, each with who they are to this one."""
-        found: list[str] = []
-        for each in self._card:
-            kind = _RELATIONS.get(each.name)
-            if kind is not None and each.value.strip():
-                kinds = self._kinds_of(each) or [kind]
-                found.append(_labelled(kinds, each.text.strip()))
-        return list(dict.fromkeys(found))
+        names: list[str] = []
+        for entry in self._card:
+            kind = _RELATIONS.get(entry.name)
+            if kind is not None and entry.value.strip():
+                kinds = self._kinds_of(entry) or [kind]
+                names.append(_labelled(kinds, entry.text.strip()))
+        return list(dict.fromkeys(names))
 
     def anniversaries(self) -> list[str]:
         """Days, each with what it is."""
-        found: list[str] = []
-        for each in self._card:
-            kind = _DAYS.get(each.name)
-            if kind is not None and each.value.strip():
-                day = _birthday([each])["birthday"]
-                found.append(_labelled(self._kinds_of(each) or [kind], day))
-        return list(dict.fromkeys(found))
+        days: list[str] = []
+        for entry in self._card:
+            kind = _DAYS.get(entry.name)
+            if kind is not None and entry.value.strip():
+                day = _birthday([entry])["birthday"]
+                days.append(_labelled(self._kinds_of(entry) or [kind], day))
+        return list(dict.fromkeys(days))
 
-    def _kind_or(self, each: CardProperty, otherwise: str) -> str:
-        return next(iter(self._kinds_of(each)), otherwise)
+    def _kind_or(self, entry: CardProperty, otherwise: str) -> str:
+        return next(iter(self._kinds_of(entry)), otherwise)
 
-    def _kinds_of(self, each: CardProperty) -> list[str]:
+    def _kinds_of(self, entry: CardProperty) -> list[str]:
         """The kinds of a property: what its owner called it, else its types."""
-        label = _APPLE_LABEL.sub(r"\1", self._labels.get(each.group, "")) if each.group else ""
-        kinds = [_KIND_NAMES.get(kind, kind) for kind in each.kinds if kind not in _NO_KINDS]
+        label = _APPLE_LABEL.sub(r"\1", self._labels.get(entry.group, "")) if entry.group else ""
+        kinds = [_KIND_NAMES.get(kind, kind) for kind in entry.kinds if kind not in _NO_KINDS]
         return list(dict.fromkeys([label.strip().lower()] if label.strip() else kinds))
 
     def text(self, name: str) -> str | None:
-        return next((each.text.strip() for each in self.all(name)), None)
+        return next((entry.text.strip() for entry in self.all(name)), None)
 
     def first_parts(self, name: str) -> list[str | None]:
-        return [or_none(part) for each in self.all(name)[:1] for part in each.parts]
+        return [or_none(part) for entry in self.all(name)[:1] for part in entry.parts]
 
 
 def _bare(value: str) -> str:
@@ -358,7 +366,7 @@ def _labelled(kinds: Iterable[str], value: str) -> str:
 
 
 def _with_photo(
-    record: SourceRecord, photos: list[CardProperty], where: str
+    record: SourceRecord, photos: list[CardProperty], position_text: str
 ) -> Iterator[SourceItem]:
     """The card with its first picture; one that cannot be had costs the picture alone."""
     codes: list[str] = []
@@ -367,22 +375,24 @@ def _with_photo(
             continue
         content = photo.binary
         if content and len(content) <= LARGEST_BLOB_BYTES:
-            made = blob_of_bytes(content, photo.image_type, None, "/photo")
-            yield replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
+            blob = blob_of_bytes(content, photo.image_type, None, "/photo")
+            yield replace(record, data=record.data | {"photo": blob.value}, blobs=(blob,))
             return
         codes.append("attachment_too_large" if content else "missing_attachment")
     yield record
     for code in codes[:1]:
-        yield Skipped(where, code, "the contact was imported without the picture", record.position)
+        yield Skipped(
+            position_text, code, "the contact was imported without the picture", record.position
+        )
 
 
 def _birthday(written: list[CardProperty]) -> Data:
     """A day, if it is written as one; Apple writes a year that is to be left out as 1604."""
     text = written[0].text.strip() if written else None
-    found = _DAY.match(text or "")
-    if found is None:
+    match = _DAY.match(text or "")
+    if match is None:
         return {"birthday": text, "birth_month": None}
-    year, month, day = found.groups()
+    year, month, day = match.groups()
     if year == written[0].parameters.get("X-APPLE-OMIT-YEAR"):
         year = "-"
     return {"birthday": f"{year}-{month}-{day}", "birth_month": int(month)}
@@ -418,7 +428,7 @@ class CardProperty:
     @property
     def listed(self) -> list[str]:
         """The entries of a list."""
-        return [entry for each in self._split(",") if (entry := each.strip())]
+        return [entry for part in self._split(",") if (entry := part.strip())]
 
     @property
     def is_inline(self) -> bool:
@@ -448,7 +458,7 @@ class CardProperty:
 
     def _split(self, separator: str) -> list[str]:
         parts = _SPLITS[separator](self.value)
-        return [_ESCAPE.sub(_unescaped, each).replace("\r\n", "\n") for each in parts]
+        return [_ESCAPE.sub(_unescaped, part).replace("\r\n", "\n") for part in parts]
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -460,41 +470,41 @@ def _splits(separator: str) -> Callable[[str], list[str]]:
     pieces = re.compile(rf"((?:[^\\{separator}]|\\.|\\\Z)*+)(?:{separator}|\Z)", re.DOTALL)
 
     def split(value: str) -> list[str]:
-        *found, rest = pieces.findall(value)
-        return found if found and not rest else [*found, rest]
+        *parts, last = pieces.findall(value)
+        return parts if parts and not last else [*parts, last]
 
     return split
 
 
-_SPLITS = {each: _splits(each) for each in (_NO_SEPARATOR, ";", ",")}
+_SPLITS = {separator: _splits(separator) for separator in (_NO_SEPARATOR, ";", ",")}
 
 
 def properties(raw: bytes) -> list[CardProperty]:
     """The properties of a card in their order; lines that are none are passed over."""
     text = decoded(raw)
     lines = _logical_lines(_UNFOLDED.sub(r"=\1", text) if _is_folded(text) else text)
-    return [_renamed(found) for line in lines if (found := _property(line)) is not None]
+    return [_renamed(entry) for line in lines if (entry := _property(line)) is not None]
 
 
-def _renamed(found: CardProperty) -> CardProperty:
+def _renamed(entry: CardProperty) -> CardProperty:
     """A property that a program gave a name of its own under the one that everybody knows."""
-    if found.name != "X-ANDROID-CUSTOM":
-        return replace(found, name=_OTHER_NAMES.get(found.name, found.name))
-    kind, value, number, label = (*found.parts, "", "", "", "")[:4]
+    if entry.name != "X-ANDROID-CUSTOM":
+        return replace(entry, name=_OTHER_NAMES.get(entry.name, entry.name))
+    kind, value, number, label = (*entry.parts, "", "", "", "")[:4]
     plain = value.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
     match kind.rpartition("/")[2]:
         case "nickname":
             return CardProperty("NICKNAME", plain)
         case "relation":
-            said = label or _ANDROID_RELATIONS.get(number, "related")
-            return CardProperty("RELATED", plain, kinds=(said.lower(),))
+            relation = label or _ANDROID_RELATIONS.get(number, "related")
+            return CardProperty("RELATED", plain, kinds=(relation.lower(),))
         case "contact_event" if number == "3":
             return CardProperty("BDAY", plain)
         case "contact_event":
-            said = label or ("anniversary" if number == "1" else "day")
-            return CardProperty("X-ABDATE", plain, kinds=(said.lower(),))
+            relation = label or ("anniversary" if number == "1" else "day")
+            return CardProperty("X-ABDATE", plain, kinds=(relation.lower(),))
         case _:
-            return found
+            return entry
 
 
 def _is_folded(text: str) -> bool:
@@ -502,8 +512,8 @@ def _is_folded(text: str) -> bool:
 
     Samsung's phones do so. One that begins inside a letter shows it, and so do all of several.
     """
-    soft = [found[1] for found in _SOFT_END.finditer(text)]
-    blanks = [each for each in soft if each.startswith(_BLANKS)]
+    soft = [match[1] for match in _SOFT_END.finditer(text)]
+    blanks = [line_end for line_end in soft if line_end.startswith(_BLANKS)]
     if not blanks:
         return False
     return _CUT_LETTER.search(text) is not None or len(blanks) == len(soft) > 1
@@ -533,8 +543,8 @@ def _property(line: str) -> CardProperty | None:
     name, *written = pieces
     parameters: dict[str, str] = {}
     kinds: list[str] = []
-    for each in written:
-        key, _, values = each.partition("=")
+    for parameter in written:
+        key, _, values = parameter.partition("=")
         if not values:
             key, values = ("ENCODING" if key.upper() in _ENCODINGS else "TYPE", key)
         first = values[1:].partition('"')[0] if values[:1] == '"' else values.partition(",")[0]
@@ -545,5 +555,7 @@ def _property(line: str) -> CardProperty | None:
     if parameters.get("ENCODING", "").lower() == _QUOTED:
         value = decoded(binascii.a2b_qp(value.encode()), parameters.get("CHARSET"))
     group, _, plain_name = name.rpartition(".")
-    kept = tuple(printable(kind) for kind in kinds if kind)
-    return CardProperty(plain_name.upper(), printable(value), parameters, kept, group.upper())
+    printable_kinds = tuple(printable(kind) for kind in kinds if kind)
+    return CardProperty(
+        plain_name.upper(), printable(value), parameters, printable_kinds, group.upper()
+    )

@@ -57,8 +57,8 @@ def open_file(path: Path, within: Path | None = None) -> BinaryIO:
 def _real_place(stream: BinaryIO) -> Path:
     """Where an opened file lies.  Raises: OSError, where the system does not tell."""
     if sys.platform == "darwin":
-        told = fcntl.fcntl(stream, fcntl.F_GETPATH, bytes(_LONGEST_PATH_BYTES))
-        return Path(os.fsdecode(told.rstrip(b"\0")))
+        path = fcntl.fcntl(stream, fcntl.F_GETPATH, bytes(_LONGEST_PATH_BYTES))
+        return Path(os.fsdecode(path.rstrip(b"\0")))
     return Path(f"/proc/self/fd/{stream.fileno()}").readlink()
 
 
@@ -98,12 +98,12 @@ def family_name(name: str, *, of_series: bool = False) -> str:
 
     Shapes: `of_series` leaves its number among others out, too. A name of nothing else stays.
     """
-    rest = _OF_TIME.sub("", name)
-    rest = _PLACE_IN_SERIES.sub("", rest) if of_series else rest
-    if rest == name:
+    family = _OF_TIME.sub("", name)
+    family = _PLACE_IN_SERIES.sub("", family) if of_series else family
+    if family == name:
         return name
-    rest = _SEPARATORS.sub(lambda found: found[0][0], rest).strip("-_. ()")
-    return rest if any(map(str.isalpha, rest)) else name
+    family = _SEPARATORS.sub(lambda match: match[0][0], family).strip("-_. ()")
+    return family if any(map(str.isalpha, family)) else name
 
 
 @lru_cache(maxsize=4)

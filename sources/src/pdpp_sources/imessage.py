@@ -107,7 +107,7 @@ MESSAGES = chat_messages(
     "Your messages in Messages",
     "Text, author and time of every message, also what others wrote to you in confidence.",
     [
-        *in_chat(said="conversation", required=False),
+        *in_chat(description="conversation", required=False),
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(
             sensitive(message_author("author", "Phone number or mail address of its author; me")),
@@ -179,18 +179,18 @@ class MessagesSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim databases by their tables, and what lies in Attachments beside them."""
-        found = [m for m in matching(export, is_database) if _is_messages(export, m)]
-        logs = [log for member in found for log in beside(export, member)]
-        roots = {PurePosixPath(member.name).parent / _ATTACHMENTS for member in found}
+        databases = [m for m in matching(export, is_database) if _is_messages(export, m)]
+        logs = [log for member in databases for log in beside(export, member)]
+        roots = {PurePosixPath(member.name).parent / _ATTACHMENTS for member in databases}
         files = [m for m in export.members if roots & set(PurePosixPath(m.name).parents)]
-        return claim([*found, *logs, *files] if found else (), "it holds Apple's Messages")
+        return claim([*databases, *logs, *files] if databases else (), "it holds Apple's Messages")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield conversations, then messages and reactions, then files."""
-        kept = {member.name: member for member in export.members}
+        members = {member.name: member for member in export.members}
         databases = [m for m in export.members if _may_be_database(m)]
         texts = export.only(m for m in databases if _is_messages(export, m))
-        items = each_member(texts, lambda member: _read_member(export, member, kept))
+        items = each_member(texts, lambda member: _read_member(export, member, members))
         return beginning_at(start, without_repeats(items))
 
 
@@ -223,13 +223,16 @@ def _read_member(
     try:
         with opened(export, member) as database:
             reader = _DatabaseReader(database, member, files)
-            for where, build in reader.rows():
+            for position_text, build in reader.rows():
                 if build is None:
                     yield Skipped(
-                        where, "too_large", "the entry contains a value that is too long", position
+                        position_text,
+                        "too_large",
+                        "the entry contains a value that is too long",
+                        position,
                     )
                 else:
-                    yield from one_record(where, position, partial(build, position))
+                    yield from one_record(position_text, position, partial(build, position))
                 position += 1
     except DatabaseUnreadable:
         yield Skipped(member.name, "damaged_file", "the rest of the file cannot be read", position)
@@ -279,12 +282,12 @@ class _DatabaseReader:
     ) -> Iterator[tuple[str, Build | None]]:
         last: Cell = None
         for number, row in enumerate(self._asked(table, columns, joins), 1):
-            where = f"{self._member.name}, {table}, row {number}"
+            position_text = f"{self._member.name}, {table}, row {number}"
             if isinstance(row, RowTooLarge):
-                yield where, None
+                yield position_text, None
             elif row["number"] != last:  # one in several chats comes once for each
                 last = row["number"]
-                yield where, partial(build, row)
+                yield position_text, partial(build, row)
 
     def _asked(
         self, table: str, columns: Mapping[str, str], joins: str = ""
@@ -293,11 +296,11 @@ class _DatabaseReader:
         own = {"ROWID", *self._database.column_names(table)}
         if len(own) == 1:
             return iter(())
-        known = {
+        columns_read = {
             name: column if not column.startswith("t.") or column[2:] in own else "NULL"
             for name, column in columns.items()
         }
-        return self._database.rows(table, known, joins)
+        return self._database.rows(table, columns_read, joins)
 
     def _chat(
         self, members: Mapping[Cell, list[str]], row: Row, position: int
@@ -461,12 +464,12 @@ def _kind(row: Row, *, unsent: bool) -> str:
 def _words(row: Row) -> tuple[str | None, bool]:
     """The words of a message, and whether they could be read."""
     plain, body = row["text"], row["body"]
-    found = plain if isinstance(plain, str) and plain else None
-    if found is None and isinstance(body, bytes) and body:
-        found = archived_text(body)
-        if found is None:
+    text = plain if isinstance(plain, str) and plain else None
+    if text is None and isinstance(body, bytes) and body:
+        text = archived_text(body)
+        if text is None:
             return None, False
-    return or_none(printable((found or "").strip(_HOLDERS)).strip()), True
+    return or_none(printable((text or "").strip(_HOLDERS)).strip()), True
 
 
 def archived_text(body: bytes) -> str | None:

@@ -189,4 +189,4 @@ NEITHER = Likeness(
 
 def likeness_of(head: bytes) -> Likeness:
     """What some first bytes look like."""
-    return next((each for each in LIKENESSES if each.shown_by(head)), NEITHER)
+    return next((likeness for likeness in LIKENESSES if likeness.shown_by(head)), NEITHER)

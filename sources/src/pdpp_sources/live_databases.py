@@ -47,9 +47,9 @@ def _live(path: Path) -> Iterator[Path]:
         return
     for folder, folders, names in os.walk(path, followlinks=False):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        known = set(names)
-        for name in sorted(known):
-            if any(name + ending in known for ending in BESIDE):
+        listed = set(names)
+        for name in sorted(listed):
+            if any(name + ending in listed for ending in BESIDE):
                 file = Path(folder, name)
                 if len(_files_of(file)) > 1:
                     yield file
@@ -77,8 +77,8 @@ def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
             before = _stamp(files)
             _check_room(sum(size for size, _ in before), folder)
             for file in files:
-                with open_file(file, within) as held, (folder / file.name).open("wb") as copy:
-                    shutil.copyfileobj(held, copy)
+                with open_file(file, within) as opened, (folder / file.name).open("wb") as copy:
+                    shutil.copyfileobj(opened, copy)
                 shutil.copystat(file, folder / file.name)
             if before == _stamp(_files_of(database)):
                 return files
@@ -97,8 +97,8 @@ def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
 
 
 def _stamp(files: list[Path]) -> Stamp:
-    found = [file.stat() for file in files]
-    return tuple((each.st_size, each.st_mtime_ns) for each in found)
+    stats = [file.stat() for file in files]
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats)
 
 
 def _check_room(size_bytes: int, folder: Path) -> None:

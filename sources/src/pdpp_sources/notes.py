@@ -153,8 +153,10 @@ def _tells_of_others(note: ExportMember) -> bool:
 def _has_others(export: Export, notes: list[ExportMember]) -> bool:
     """Whether anything but notes and their media is there."""
     names = {note.name for note in notes}
-    others = (each for each in export.members if each.name not in names and each.size_bytes)
-    return any(not is_media(each.name) for each in others)
+    other_members = (
+        member for member in export.members if member.name not in names and member.size_bytes
+    )
+    return any(not is_media(member.name) for member in other_members)
 
 
 def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[ExportMember]:
@@ -164,30 +166,30 @@ def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[
     """
     linked = _linked(notes, media) if media else set[str]()
     in_folder = Counter(PurePosixPath(note.name).parent for note in notes)
-    beside: dict[PurePosixPath, list[ExportMember]] = {}
+    neighbours: dict[PurePosixPath, list[ExportMember]] = {}
     for member in media:
         path = PurePosixPath(member.name)
         if member.name in linked:
             yield member
-        elif nearest := next((each for each in path.parents if each in in_folder), None):
-            beside.setdefault(nearest, []).append(member)
-    for folder, others in beside.items():
-        if len(others) <= in_folder[folder]:
-            yield from others
+        elif nearest := next((folder for folder in path.parents if folder in in_folder), None):
+            neighbours.setdefault(nearest, []).append(member)
+    for folder, members in neighbours.items():
+        if len(members) <= in_folder[folder]:
+            yield from members
 
 
 def _linked(notes: list[ExportMember], media: list[ExportMember]) -> set[str]:
     """The files that notes link to: by their path from the note, else by their bare name."""
-    called: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for member in media:
-        called.setdefault(PurePosixPath(member.name).name, []).append(member.name)
+        by_name.setdefault(PurePosixPath(member.name).name, []).append(member.name)
     linked: set[str] = set()
     for note in notes:
         folder = PurePosixPath(note.name).parent
         for link in _links_of(note):
-            known = called.get(PurePosixPath(link).name, [])
+            candidates = by_name.get(PurePosixPath(link).name, [])
             path = normpath(folder / link)
-            linked.update([path] if path in known else known)
+            linked.update([path] if path in candidates else candidates)
     return linked
 
 
@@ -202,7 +204,7 @@ def _links_of(note: ExportMember) -> list[str]:
 
 def _unpacked(export: Export) -> bool:
     """Whether the times of the files are those of the copy: all within a few minutes."""
-    times = sorted(each.modified_at for each in export.members if each.suffix in _SUFFIXES)
+    times = sorted(member.modified_at for member in export.members if member.suffix in _SUFFIXES)
     return len(times) >= _FEWEST_UNPACKED and times[-1] - times[0] <= _UNPACKED_WITHIN
 
 
@@ -222,12 +224,12 @@ def _note(member: ExportMember, unpacked: bool) -> SourceRecord:
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
-    facts = _properties(plain) | {name: each for name, each in facts.items() if each is not None}
+    facts = _properties(plain) | {name: value for name, value in facts.items() if value is not None}
     tags = _tags(facts, plain)
     is_page = path.parent.name in ("pages", *_JOURNALS)  # of Logseq: a heading is one of a block
     stem = _SLASH.sub("/", unquote(path.stem))
-    named = None if is_page else _words_of(heading)
-    title = json_values.line(facts, "title") or named or stem
+    name = None if is_page else _words_of(heading)
+    title = json_values.line(facts, "title") or name or stem
     data: Data = {
         "id": stable_id("note", member.name),
         "title": one_line(printable(title), 300),
@@ -250,23 +252,25 @@ def _dated(facts: Data, member: ExportMember, *, unpacked: bool) -> Data:
     """
     day = _day_of(member)
     created_at = json_values.instant(facts, *_CREATED) or day
-    said = json_values.instant(facts, *_MODIFIED)
+    modified = json_values.instant(facts, *_MODIFIED)
     own = None if unpacked else rendered(member.modified_at)
-    modified_at = said or (day if day and (unpacked or _is_journal(member)) else own) or created_at
-    when: Data = {"created_at": created_at}
-    return when | ({"modified_at": modified_at} if modified_at else {})
+    modified_at = (
+        modified or (day if day and (unpacked or _is_journal(member)) else own) or created_at
+    )
+    dates: Data = {"created_at": created_at}
+    return dates | ({"modified_at": modified_at} if modified_at else {})
 
 
 def _is_journal(member: ExportMember) -> bool:
-    return any(each.name.casefold() in _JOURNALS for each in PurePosixPath(member.name).parents)
+    return any(folder.name.casefold() in _JOURNALS for folder in PurePosixPath(member.name).parents)
 
 
 def _day_of(member: ExportMember) -> str | None:
     """The day that a note is called after."""
-    found = _DAY.fullmatch(PurePosixPath(member.name).stem)
-    if found is None:
+    match = _DAY.fullmatch(PurePosixPath(member.name).stem)
+    if match is None:
         return None
-    year, _, month, day = found.groups()
+    year, _, month, day = match.groups()
     try:
         return rendered(datetime(int(year), int(month), int(day)))  # noqa: DTZ001 (a day)
     except ValueError:
@@ -275,15 +279,15 @@ def _day_of(member: ExportMember) -> str | None:
 
 def _properties(plain: str) -> Data:
     """What Logseq writes at the top of a page: `title:: Bread`, `tags:: [[baking]], rye`."""
-    found: Data = {}
+    properties: Data = {}
     for line in plain.split("\n"):
         written = _PROPERTY.match(line)
         if written is None:
             break
-        found.setdefault(written[1].lower(), written[2].strip())
-    title = found.get("title")
+        properties.setdefault(written[1].lower(), written[2].strip())
+    title = properties.get("title")
     page = _PAGE.fullmatch(title) if isinstance(title, str) else None
-    return found | ({"title": page[1]} if page else {})
+    return properties | ({"title": page[1]} if page else {})
 
 
 def _words_of(heading: re.Match[str] | None) -> str:
@@ -324,9 +328,9 @@ def _split_front_matter(content: str) -> tuple[Data, str]:
         facts: object = yaml.load(text, loader)  # noqa: S506 (both are safe)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
         return {}, content.strip()
-    named = cast("Data", facts) if isinstance(facts, dict) else {}
+    front_matter = cast("Data", facts) if isinstance(facts, dict) else {}
     body = content[front.end() :].strip()
-    lower = {str(name).lower(): value for name, value in named.items()}
+    lower = {str(name).lower(): value for name, value in front_matter.items()}
     return {name: _as_json(lower.get(name)) for name in _FACTS}, body
 
 
@@ -336,7 +340,7 @@ def _as_json(value: Any) -> Any:
     Nothing is followed further down: a few lines of YAML can name more than memory holds.
     """
     if isinstance(value, list):
-        return [_scalar(_linked_name(each)) for each in cast("list[Any]", value)]
+        return [_scalar(_linked_name(element)) for element in cast("list[Any]", value)]
     return _scalar(value)
 
 
@@ -369,11 +373,11 @@ def _tags(facts: Data, plain: str) -> list[str]:
     for line in _LOGSEQ_TAGS.findall(plain):
         listed += [page or word for page, word in _PAGE_NAME.findall(line)]
     inline = [*_TAG.findall(plain), *_BRACKETED_TAG.findall(plain)]
-    found = [_AROUND_TAG.sub("", tag).strip() for tag in [*listed, *inline]]
-    return list(dict.fromkeys(filter(None, found)))
+    tags = [_AROUND_TAG.sub("", tag).strip() for tag in [*listed, *inline]]
+    return list(dict.fromkeys(filter(None, tags)))
 
 
 def _links(body: str) -> list[str]:
-    files = (each for each in _LINK.findall(body) if PurePosixPath(each).suffix)
-    found = (*_WIKI_LINK.findall(body), *files)
-    return list(dict.fromkeys(one_line(each, 500) for each in found))
+    files = (link for link in _LINK.findall(body) if PurePosixPath(link).suffix)
+    links = (*_WIKI_LINK.findall(body), *files)
+    return list(dict.fromkeys(one_line(link, 500) for link in links))

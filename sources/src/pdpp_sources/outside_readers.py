@@ -109,9 +109,9 @@ def outside_readers(
     usable: list[OutsideReader] = []
     unusable: list[UnusableReader] = []
     for package, entry in _entries():
-        others = [*built_in, *usable]
+        readers = [*built_in, *usable]
         try:
-            usable.append(_loaded(package, entry, others))
+            usable.append(_loaded(package, entry, readers))
         except MemoryError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary to code of others)
@@ -122,14 +122,14 @@ def outside_readers(
 
 def _entries() -> list[tuple[str, EntryPoint]]:
     """Each entry point with the name and version of its package."""
-    found = [
+    entries = [
         (f"{entry.dist.name} {entry.dist.version}" if entry.dist else "?", entry)
         for entry in entry_points(group=GROUP)
     ]
-    return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+    return sorted(entries, key=lambda pair: (pair[0], pair[1].name))
 
 
-def _loaded(package: str, entry: EntryPoint, others: Collection[SourceReader]) -> OutsideReader:
+def _loaded(package: str, entry: EntryPoint, readers: Collection[SourceReader]) -> OutsideReader:
     """Raises: UnusableError, and whatever the package raises."""
     inner = cast("SourceReader", entry.load()())
     try:
@@ -140,9 +140,9 @@ def _loaded(package: str, entry: EntryPoint, others: Collection[SourceReader]) -
     key = declared.connector_key
     if inner.connector_key != key:
         raise UnusableError(f"it is called {inner.connector_key!r}, its declaration {key!r}")
-    if key.startswith(OWN_FILE_PREFIX) or key in {each.connector_key for each in others}:
+    if key.startswith(OWN_FILE_PREFIX) or key in {reader.connector_key for reader in readers}:
         raise UnusableError(f"another reader is called {key!r}")
-    if declared.source.id in {each.declaration["source"]["id"] for each in others}:
+    if declared.source.id in {reader.declaration["source"]["id"] for reader in readers}:
         raise UnusableError(f"another reader declares the source {declared.source.id!r}")
     declaration = cast("Data", msgspec.msgpack.decode(written))
     return OutsideReader(package, key, declaration, str(inner.how_to_export), inner)

@@ -82,8 +82,8 @@ MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024
 _REFUSALS: Mapping[str, type[ExportError]] = {
-    each.code: each
-    for each in (
+    name.code: name
+    for name in (
         ExportNotFound,
         ExportUnreadable,
         ExportTruncated,
@@ -110,14 +110,14 @@ class CostlyPlaces:
         self._places = dict.fromkeys([*self._stored(), *self._places])
         return tuple(self._places)
 
-    def add(self, place: Place) -> None:
+    def add(self, costly: Place) -> None:
         """Keep one more; the oldest are forgotten."""
-        kept = [*self.known(), place][-MOST_PLACES:]
-        self._places = dict.fromkeys(kept)
+        places = [*self.known(), costly][-MOST_PLACES:]
+        self._places = dict.fromkeys(places)
         if self._path is not None and self._path.parent.is_dir():
             scratch = self._path.with_suffix(f".{os.getpid()}")
             scratch.touch(mode=0o600)
-            scratch.write_bytes(orjson.dumps([str(each) for each in kept]))
+            scratch.write_bytes(orjson.dumps([str(place) for place in places]))
             scratch.replace(self._path)
 
     def _stored(self) -> list[Place]:
@@ -125,7 +125,7 @@ class CostlyPlaces:
         if self._path is None:
             return []
         with suppress(OSError, ValueError, AttributeError, TypeError):
-            return [parse_place(each) for each in orjson.loads(self._path.read_bytes())]
+            return [parse_place(place) for place in orjson.loads(self._path.read_bytes())]
         return []
 
 
@@ -187,24 +187,24 @@ class ReaderProcess:
         self._opened_for_texts.close()
         self._copied.close()
 
-    def look(self, path: Path, wanted: Wanted) -> PathContents:
+    def look(self, path: Path, instructions: Wanted) -> PathContents:
         """Say what a path holds.
 
         Raises: ExportError; BadRecord, where `wanted` names columns that are not there.
         """
         while True:
-            known = [str(place) for place in self._costly.known()]
+            costly = [str(costly_place) for costly_place in self._costly.known()]
             request = Look(
                 str(path),
-                wanted.connector_key,
-                wanted.columns,
-                wanted.zone,
-                known,
-                self._copies_under(path, wanted.within),
-                [str(each) for each in wanted.further_parts],
-                None if wanted.within is None else str(wanted.within),
-                dict(wanted.kinds),
-                wanted.known,
+                instructions.connector_key,
+                instructions.columns,
+                instructions.zone,
+                costly,
+                self._copies_under(path, instructions.within),
+                [str(part) for part in instructions.further_parts],
+                None if instructions.within is None else str(instructions.within),
+                dict(instructions.kinds),
+                instructions.known,
             )
             try:
                 reply = self._running().ask(request)
@@ -214,7 +214,7 @@ class ReaderProcess:
             match reply:
                 case Seen():
                     self.faults += reply.faults
-                    return self._contents(path, wanted, reply)
+                    return self._contents(path, instructions, reply)
                 case Refused():
                     self.faults += reply.faults
                     raise _REFUSALS[reply.code](
@@ -227,12 +227,12 @@ class ReaderProcess:
 
     def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
         """The items of a reading from a place on, read again behind what ended the process."""
-        at, given, ends = start, 0, 0
+        at, items_given, ends = start, 0, 0
         self.used_zone = False
         while True:
             try:
-                for item in self._running().items(Read(reading.number, at), skip=given):
-                    at, given = item.position, given + 1 if item.position == at else 1
+                for item in self._running().items(Read(reading.number, at), skip=items_given):
+                    at, items_given = item.position, items_given + 1 if item.position == at else 1
                     yield item
             except _Ended as ended:
                 ends += 1
@@ -253,8 +253,10 @@ class ReaderProcess:
         """
         request = ReadFile(size_bytes, mime_type, filename)
         while True:
-            known = self._child_for_texts
-            child = known if known is not None and known.is_idle else self._started_for_texts()
+            running = self._child_for_texts
+            child = (
+                running if running is not None and running.is_idle else self._started_for_texts()
+            )
             content.seek(0)
             try:
                 reply = child.ask(request, content)
@@ -265,7 +267,7 @@ class ReaderProcess:
                     self.faults.append(ended.fault)
             self._child_for_texts = None
             # A process that has read others may have ended on what they left in its memory.
-            if child.ended_by_time() or child is not known:
+            if child.ended_by_time() or child is not running:
                 return FileText(TextState.TOO_COSTLY)
 
     def facts(self) -> Ready:
@@ -293,22 +295,22 @@ class ReaderProcess:
             self._copies[path] = copies_of_live(path, Path(folder), within)
         return self._copies[path]
 
-    def _contents(self, path: Path, wanted: Wanted, seen: Seen) -> PathContents:
+    def _contents(self, path: Path, instructions: Wanted, contents: Seen) -> PathContents:
         return PathContents(
             path,
-            seen.total_bytes,
+            contents.total_bytes,
             tuple(
-                ProcessReading(self, path, wanted, number, each)
-                for number, each in enumerate(seen.readings)
+                ProcessReading(self, path, instructions, number, reading)
+                for number, reading in enumerate(contents.readings)
             ),
-            tuple(_skipped(e) for e in seen.refused),
-            seen.unread,
+            tuple(_skipped(e) for e in contents.refused),
+            contents.unread,
         )
 
     def _find_again(self, reading: ProcessReading) -> None:
         """Have a new process open the same path. Raises: ExportTooCostly."""
-        found = self.look(reading.path, reading.wanted).readings[reading.number :][:1]
-        if [each.connector_key for each in found] != [reading.connector_key]:
+        readings = self.look(reading.path, reading.wanted).readings[reading.number :][:1]
+        if [reading.connector_key for reading in readings] != [reading.connector_key]:
             raise _too_costly()
 
     def _learn(self, ended: _Ended) -> None:
@@ -372,8 +374,8 @@ class ProcessReading:
         return file_facts(parts, len(self.seen.files), self.seen.total_bytes)
 
 
-def _skipped(said: SkippedItem) -> Skipped:
-    return Skipped(said.where, said.code, parse_text(said.reason), said.position)
+def _skipped(skipped: SkippedItem) -> Skipped:
+    return Skipped(skipped.where, skipped.code, parse_text(skipped.reason), skipped.position)
 
 
 def _too_costly() -> ExportTooCostly:
@@ -392,9 +394,9 @@ class _Ended(Exception):
     Shapes: `fault` is an error of its own, if it was one.
     """
 
-    def __init__(self, place: Place | None, fault: str | None = None) -> None:
+    def __init__(self, costly: Place | None, fault: str | None = None) -> None:
         super().__init__()
-        self.place = place
+        self.place = costly
         self.fault = fault
 
 

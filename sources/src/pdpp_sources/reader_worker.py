@@ -86,7 +86,7 @@ class ReaderWorker:
     def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
         """The readers of other packages: looked for once this process is confined, and asked."""
         readers, unusable = outside_readers(SOURCES)
-        self._faults += [f"{each.package}: {each.fault}" for each in unusable]
+        self._faults += [f"{reader.package}: {reader.fault}" for reader in unusable]
         return readers, unusable
 
     @property
@@ -126,7 +126,7 @@ class ReaderWorker:
         return Seen(
             export.total_bytes,
             [_seen(reading) for reading in self._readings],
-            [_skipped_item(each) for each in export.refused],
+            [_skipped_item(item) for item in export.refused],
             unread_of(export, [reading.export for reading in self._readings]),
             self._new_faults(),
         )
@@ -153,23 +153,23 @@ class ReaderWorker:
         return faults
 
     def _known_sources(self) -> Message:
-        packages = {each.connector_key: each.package for each in self._outside[0]}
-        known = [
+        packages = {reader.connector_key: reader.package for reader in self._outside[0]}
+        sources = [
             KnownSource(
-                each.connector_key,
-                each.declaration,
-                str(each.how_to_export),
-                packages.get(each.connector_key),
+                source.connector_key,
+                source.declaration,
+                str(source.how_to_export),
+                packages.get(source.connector_key),
             )
-            for each in self._sources
+            for source in self._sources
         ]
-        return KnownSources(known, self._outside[1])
+        return KnownSources(sources, self._outside[1])
 
     def _said(self, request: ReadFile) -> Message:
         BOOKMARK.watch(self._slate, ())
         content = self._requests.read(request.size_bytes)
-        found = read_text(content, request.mime_type, request.filename)
-        return SaidByFile(found.state, found.text)
+        text = read_text(content, request.mime_type, request.filename)
+        return SaidByFile(text.state, text.text)
 
     def _read(self, items: Iterator[SourceItem]) -> None:
         for item in items:
@@ -193,19 +193,19 @@ class ReaderWorker:
             self._send_content(blob)
 
     def _send_content(self, blob: SourceBlob) -> None:
-        left = blob.size_bytes
+        bytes_left = blob.size_bytes
         with blob.open() as content:
-            while chunk := content.read(min(left, BLOB_CHUNK_BYTES)):
+            while chunk := content.read(min(bytes_left, BLOB_CHUNK_BYTES)):
                 self._replies.write(chunk)
-                left -= len(chunk)
-        if left:
+                bytes_left -= len(chunk)
+        if bytes_left:
             raise MemberDamaged  # it was longer when its digest was taken
 
 
 def _export(request: Look) -> Export:
     within = None if request.within is None else Path(request.within)
     if request.further_parts:
-        parts = [Path(each) for each in (request.path, *request.further_parts)]
+        parts = [Path(part) for part in (request.path, *request.further_parts)]
         return open_parts(parts, within)
     return open_export(Path(request.path), request.copies, within)
 
@@ -232,8 +232,8 @@ def _seen(reading: Reading) -> SeenReading:
 
 def _record_item(record: SourceRecord) -> RecordItem:
     blobs = [
-        BlobFacts(each.json_path, each.mime_type, each.sha256, each.size_bytes, each.filename)
-        for each in record.blobs
+        BlobFacts(blob.json_path, blob.mime_type, blob.sha256, blob.size_bytes, blob.filename)
+        for blob in record.blobs
     ]
     return RecordItem(record.stream, record.data, record.position, blobs, record.thread)
 
@@ -250,7 +250,7 @@ def main() -> NoReturn:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print
     worker = ReaderWorker(sys.stdin.buffer, replies, Slate(int(slate_file), limits.seconds))
     try:
-        send(replies, Ready([each.connector_key for each in SOURCES], confine(limits)))
+        send(replies, Ready([source.connector_key for source in SOURCES], confine(limits)))
         replies.flush()
         worker.serve()
     except MemoryError:

@@ -102,7 +102,7 @@ def source_named(
     connector_key: str, sources: Sequence[SourceReader] = SOURCES
 ) -> SourceReader | None:
     """The source of that key."""
-    return next((each for each in sources if each.connector_key == connector_key), None)
+    return next((source for source in sources if source.connector_key == connector_key), None)
 
 
 def readings(
@@ -112,17 +112,17 @@ def readings(
 
     Raises: ExportNotRecognized.
     """
-    taken: set[str] = set()
+    paths: set[str] = set()
     chosen: list[Reading] = []
     for source in sources:
-        found = source.recognize(export)
-        if not (found or chosen) and isinstance(source, TableSource):
-            found = source.folder_of_json(export)
-        members = [m for m in found.members if m.name not in taken] if found else []
-        if found and members:
-            taken.update(member.name for member in members)
-            chosen.append(_reading(source, export.only(members), found.why, guidance))
-        if len(taken) == len(export.members):
+        claim = source.recognize(export)
+        if not (claim or chosen) and isinstance(source, TableSource):
+            claim = source.folder_of_json(export)
+        members = [m for m in claim.members if m.name not in paths] if claim else []
+        if claim and members:
+            paths.update(member.name for member in members)
+            chosen.append(_reading(source, export.only(members), claim.why, guidance))
+        if len(paths) == len(export.members):
             break
     if not chosen:
         raise _unrecognized(export)
@@ -142,9 +142,9 @@ def reading_as(
     if not any(member.size_bytes for member in export.members):
         raise _unrecognized(export)
     is_table = isinstance(source, TableSource)
-    found = source.every_table(export) if is_table else source.recognize(export)
-    if found:
-        return _reading(source, export.only(found.members), found.why, guidance)
+    claim = source.every_table(export) if is_table else source.recognize(export)
+    if claim:
+        return _reading(source, export.only(claim.members), claim.why, guidance)
     alike = [m for m in export.members if _likeness(m).connector_key == source.connector_key]
     reading = _tried(source, export.only(alike or export.members), guidance)
     if reading is None:
@@ -170,20 +170,20 @@ def _not_of_kind(
         "`%(source)s` finds nothing readable in this file.", source=source.connector_key
     )
     try:
-        keys = [each.source.connector_key for each in readings(export, sources=sources)]
+        keys = [reading.source.connector_key for reading in readings(export, sources=sources)]
     except ExportError as refused:
         return ExportNotRecognized(f"{sentence} {refused.sentence}", refused.next_step)
-    known = "table" if keys[0].startswith(OWN_FILE_PREFIX) else keys[0]
-    return ExportNotRecognized(sentence, f"Import it with `--as {known}`, or without `--as`.")
+    key = "table" if keys[0].startswith(OWN_FILE_PREFIX) else keys[0]
+    return ExportNotRecognized(sentence, f"Import it with `--as {key}`, or without `--as`.")
 
 
-def _reading(source: SourceReader, export: Export, why: str, guidance: Guidance) -> Reading:
+def _reading(source: SourceReader, export: Export, reason: str, guidance: Guidance) -> Reading:
     """A table is read by a source made for it, whose guess stands for the reason."""
     if not isinstance(source, TableSource):
-        return Reading(source, export, why)
+        return Reading(source, export, reason)
     fitted = source.fitted(export, guidance)
     guess = fitted.recognize(export)
-    return Reading(fitted, export, guess.why if guess else why)
+    return Reading(fitted, export, guess.why if guess else reason)
 
 
 def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]:
@@ -194,11 +194,11 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
         other things; `views` of a database of Notion that is there whole; `empty`; `hidden` ones
         and `links`.
     """
-    named = export.path.is_dir()
+    is_folder = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
     views = views_of_notion(export)
     for member in export.without(readers):
-        own_import = member.name.lower().endswith(ARCHIVES) and named and "/" not in member.name
+        own_import = member.name.lower().endswith(ARCHIVES) and is_folder and "/" not in member.name
         if not own_import:
             sort = _sort_of(member, export) if member.size_bytes else "empty"
             sorts.setdefault("views" if member.name in views else sort, []).append(member.name)
@@ -277,7 +277,7 @@ def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, s
     """What the files look like that most of them do, and the `--as` that was tried and works."""
     looks = [_likeness(member) for member in members]
     counted = Counter(looks)
-    most = max(looks, key=lambda each: (_says(each), counted[each]))
+    most = max(looks, key=lambda look: (_says(look), counted[look]))
     sentence, next_step = most.sentence, most.next_step
     if counted[most] < len(members):
         sentence = message(

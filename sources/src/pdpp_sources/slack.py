@@ -216,10 +216,12 @@ class _Workspace:
     def learn(self, member: ExportMember) -> None:
         """Read an index ahead of the messages that need it; its faults are reported later."""
         try:
-            found = [each.value for each in json_elements(member) if isinstance(each, Element)]
+            values = [
+                element.value for element in json_elements(member) if isinstance(element, Element)
+            ]
         except (MemberDamaged, BadRecord):
             return
-        for value in found:
+        for value in values:
             own = json_values.line(value, "id") or ""
             if PurePosixPath(member.name).name in _PEOPLE:
                 self.people[own] = _shown_name(value) or own
@@ -242,7 +244,7 @@ class _Workspace:
 
     def everybody(self, people: list[str]) -> str:
         """The names of some people; a direct conversation has no other name."""
-        return ", ".join(self.people.get(each, each) for each in people)
+        return ", ".join(self.people.get(person, person) for person in people)
 
 
 def _shown_name(person: Data) -> str | None:
@@ -302,7 +304,7 @@ class _Entry:
             "topic": json_values.text(json_values.inner(value, "topic"), "value"),
             "purpose": json_values.text(json_values.inner(value, "purpose"), "value"),
             "created_at": json_values.instant(value, "created"),
-            "members": [self.workspace.people.get(each, each) for each in members],
+            "members": [self.workspace.people.get(member, member) for member in members],
             "member_count": len(members),
             "is_archived": json_values.truth(value, "is_archived"),
         }
@@ -319,7 +321,7 @@ class _Entry:
         edited = json_values.line(json_values.inner(value, "edited"), "ts")
         # Until 2018 a message held one file, as an object of its own.
         files = json_values.objects(value, "files") or [
-            each for each in (json_values.inner(value, "file"),) if each
+            file for file in (json_values.inner(value, "file"),) if file
         ]
         reactions = json_values.objects(value, "reactions")
         data: Data = {
@@ -335,14 +337,18 @@ class _Entry:
             "is_reply": thread != ts,
             "reply_count": json_values.whole(value, "reply_count") or 0,
             "kind": json_values.line(value, "subtype") or "message",
-            "reactions": [name for each in reactions if (name := json_values.line(each, "name"))],
-            "reaction_count": sum(json_values.whole(each, "count") or 0 for each in reactions),
+            "reactions": [
+                name for reaction in reactions if (name := json_values.line(reaction, "name"))
+            ],
+            "reaction_count": sum(
+                json_values.whole(reaction, "count") or 0 for reaction in reactions
+            ),
             "file_count": len(files),
             "edited_at": _instant_or_none(edited),
         }
         yield self._record("messages", data)
-        for number, each in enumerate(files, 1):
-            yield self._file(each, number, data)
+        for number, file in enumerate(files, 1):
+            yield self._file(file, number, data)
 
     def _file(self, value: Data, number: int, message: Data) -> SourceRecord:
         address = json_values.line(value, "url_private", "permalink")

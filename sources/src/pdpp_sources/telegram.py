@@ -152,9 +152,9 @@ class TelegramSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the JSON by how it begins, and the media under its folder."""
-        found = list(matching(export, is_telegram, ".json"))
-        roots = [PurePosixPath(member.name).parent for member in found]
-        names = {member.name for member in found}
+        exports = list(matching(export, is_telegram, ".json"))
+        roots = [PurePosixPath(member.name).parent for member in exports]
+        names = {member.name for member in exports}
         media = [
             member
             for member in export.members
@@ -162,7 +162,7 @@ class TelegramSource:
             and member.suffix not in _OTHERS
             and any(root in PurePosixPath(member.name).parents for root in roots)
         ]
-        return claim([*found, *media], "it holds chats as Telegram exports them")
+        return claim([*exports, *media], "it holds chats as Telegram exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each chat before its messages, each file after its message."""
@@ -211,9 +211,9 @@ def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
 
 def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _TelegramChat:
     """The chat whose members stand before its messages; an unknown one if they cannot be read."""
-    found = _FACTS.search(lead)
+    match = _FACTS.search(lead)
     try:
-        facts = parse_object(b"{" + found.group(1).rstrip(b", \r\n\t") + b"}") if found else {}
+        facts = parse_object(b"{" + match.group(1).rstrip(b", \r\n\t") + b"}") if match else {}
     except BadRecord:
         facts = {}
     own = json_values.whole(facts, "id")
@@ -276,12 +276,12 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
         "forwarded_from": json_values.line(value, "forwarded_from"),
         "edited_at": _instant(value, "edited", chat.export.zone),
         "reactions": list(dict.fromkeys(map(_reaction, reactions))),
-        "reaction_count": sum(json_values.whole(each, "count") or 0 for each in reactions),
+        "reaction_count": sum(json_values.whole(reaction, "count") or 0 for reaction in reactions),
         "file_count": 1 if path else 0,
     }
     yield SourceRecord("messages", data, element.position)
-    for each in reactions:
-        yield from _reacted(each, message_id, element.position, chat, people)
+    for reaction in reactions:
+        yield from _reacted(reaction, message_id, element.position, chat, people)
     if path:
         yield from _file(value, path, data, element.position, chat)
 
@@ -295,13 +295,13 @@ def _reacted(
     value: Data, message_id: str, position: int, chat: _TelegramChat, people: _People
 ) -> Iterator[SourceRecord]:
     """Who reacted so: the latest few, whom the export names."""
-    for each in json_values.objects(value, "recent"):
-        own, reaction = json_values.line(each, "from_id"), _reaction(value)
+    for entry in json_values.objects(value, "recent"):
+        own, reaction = json_values.line(entry, "from_id"), _reaction(value)
         data: Data = {
             "id": f"{message_id}.{stable_id('rct', own, reaction)}",
             "message_id": message_id,
-            "reacted_at": _instant(each, "date", chat.export.zone),
-            "author": people.name(each, chat),
+            "reacted_at": _instant(entry, "date", chat.export.zone),
+            "author": people.name(entry, chat),
             "author_id": own,
             "reaction": reaction,
         }
@@ -334,15 +334,15 @@ def _text(value: Data) -> str | None:
     """The words: one string, or strings and pieces with a format; else what stands for them."""
     pieces = json_values.things(value, "text") or [value.get("text")]
     whole = "".join(map(_piece, pieces))
-    poll, place = json_values.inner(value, "poll"), json_values.line(value, "place_name")
-    return or_none(printable(whole)) or json_values.text(poll, "question") or place
+    poll, place_name = json_values.inner(value, "poll"), json_values.line(value, "place_name")
+    return or_none(printable(whole)) or json_values.text(poll, "question") or place_name
 
 
 def _piece(piece: Json) -> str:
     if isinstance(piece, str):
         return piece
-    for each in json_values.objects({"pieces": [piece]}, "pieces"):
-        words, href = json_values.text(each, "text") or "", json_values.line(each, "href")
+    for object in json_values.objects({"pieces": [piece]}, "pieces"):
+        words, href = json_values.text(object, "text") or "", json_values.line(object, "href")
         return f"{words} ({href})" if href else words
     return ""
 

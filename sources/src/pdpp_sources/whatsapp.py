@@ -229,8 +229,8 @@ def looks_like_chat(head: bytes) -> bool:
     first = [line for line in lines[:40] if form.match(line)]
     if not first or (first[0] != lines[0] and 2 * len(first) < len(lines[:40])):
         return False
-    begun = (found["rest"] for line in lines if (found := form.match(line)))
-    return any(_AUTHOR.match(said) or _NOTICE.search(said) for said in begun)
+    begun = (match["rest"] for line in lines if (match := form.match(line)))
+    return any(_AUTHOR.match(text) or _NOTICE.search(text) for text in begun)
 
 
 def holds_messages(head: bytes) -> bool:
@@ -249,13 +249,13 @@ class _LineForm:
 
     def match(self, line: str) -> re.Match[str] | None:
         """The beginning of a message."""
-        found = self.pattern.match(line)
-        return found if found is not None and found["end"] == self.end else None
+        match = self.pattern.match(line)
+        return match if match is not None and match["end"] == self.end else None
 
 
 def _form_of(line: str) -> _LineForm | None:
     matched = ((pattern, pattern.match(line)) for pattern in _FORMS)
-    return next((_LineForm(pattern, found["end"]) for pattern, found in matched if found), None)
+    return next((_LineForm(pattern, match["end"]) for pattern, match in matched if match), None)
 
 
 def _chat_name(member: ExportMember, export: Export) -> str | None:
@@ -266,7 +266,9 @@ def _chat_name(member: ExportMember, export: Export) -> str | None:
     elif path.parent.name:
         name = path.parent.name
     else:
-        alone = sum("/" not in each.name and _is_unnamed(each) for each in export.members) == 1
+        alone = (
+            sum("/" not in member.name and _is_unnamed(member) for member in export.members) == 1
+        )
         is_folder = export.is_packed or export.path.is_dir()
         name = export.path.stem if is_folder and alone else ""
     return _EXPORT_NAME.sub("", name).strip()[:LONGEST_CHAT_NAME] or None
@@ -314,8 +316,11 @@ class _WhatsAppChat:
                 reason = message("text before the first message was ignored")
                 yield Skipped(self._member.where(0), "bad_record", reason, self._member.offset)
             build = partial(self._records, entry, facts.calendar, same.number(entry))
-            where, position = self._member.where(entry.offset), self._member.offset + entry.offset
-            for item in one_record(where, position, build):
+            position_text, position = (
+                self._member.where(entry.offset),
+                self._member.offset + entry.offset,
+            )
+            for item in one_record(position_text, position, build):
                 if isinstance(item, SourceRecord) and not began:
                     began = True
                     yield self._chat(facts, item)
@@ -328,7 +333,7 @@ class _WhatsAppChat:
     def _survey(self) -> _ChatSurvey:
         people: dict[str, None] = {}
         dates: list[tuple[int, int, int]] = []
-        seen: set[tuple[int, int, int]] = set()
+        days: set[tuple[int, int, int]] = set()
         again: set[tuple[int, int, int]] = set()
         count, american, separator, day = 0, False, "/", None
         for entry in read_entries(self._member):
@@ -336,8 +341,8 @@ class _WhatsAppChat:
             if count == 1 and not self._is_named:
                 self._call_by(entry)
             if entry.date != day:
-                again |= {entry.date} & seen
-                seen.add(entry.date)
+                again |= {entry.date} & days
+                days.add(entry.date)
                 day = entry.date
             if entry.author and len(people) < 2000:
                 people[entry.author] = None
@@ -346,8 +351,8 @@ class _WhatsAppChat:
             american |= entry.stamp.rstrip("-] ").endswith(("AM", "PM"))
             separator = entry.separator
         if not self._name:
-            others = ", …" if len(people) > _MOST_NAMED else ""
-            self._name = ", ".join(list(people)[:_MOST_NAMED]) + others or "Chat"
+            more = ", …" if len(people) > _MOST_NAMED else ""
+            self._name = ", ".join(list(people)[:_MOST_NAMED]) + more or "Chat"
         order = date_order(dates, separator, american=american)
         calendar = ChatCalendar.of(order, dates, self._export.captured_at)
         return _ChatSurvey(calendar, list(people), count, frozenset(again))
@@ -444,14 +449,14 @@ class ChatCalendar:
         cls, order: str, dates: Sequence[tuple[int, int, int]], captured_at: datetime
     ) -> ChatCalendar:
         """No message is sent after it was exported: such years are Buddhist ones."""
-        place = order.index("y")
-        latest = max((date[place] for date in dates), default=0)
+        year_index = order.index("y")
+        latest = max((date[year_index] for date in dates), default=0)
         full = latest + (2000 if latest < 100 else 0)
         is_buddhist = full > captured_at.year + 1 and full - _BUDDHIST_SHORT <= captured_at.year + 1
         if latest > 2400:
             return cls(order, _BUDDHIST_YEARS)
         month, day = order.index("m"), order.index("d")
-        days = [(date[month], date[day]) for date in dates if date[place] == _NO_YEAR]
+        days = [(date[month], date[day]) for date in dates if date[year_index] == _NO_YEAR]
         years = _years_of(days, captured_at)
         return cls(order, _BUDDHIST_SHORT if latest < 100 and is_buddhist else 0, years)
 
@@ -485,11 +490,11 @@ def _years_of(days: Sequence[tuple[int, int]], captured_at: datetime) -> dict[tu
     """
     year = captured_at.year
     years: dict[tuple[int, int], int] = {}
-    for number, each in enumerate(reversed(days)):
+    for number, day in enumerate(reversed(days)):
         later = days[len(days) - number] if number else (captured_at.month, captured_at.day)
-        is_before = each > later if number == 0 else each[0] - later[0] >= _HALF_A_YEAR
+        is_before = day > later if number == 0 else day[0] - later[0] >= _HALF_A_YEAR
         year -= is_before
-        years[each] = year
+        years[day] = year
     return years
 
 
@@ -498,8 +503,8 @@ def file_named(text: str) -> str | None:
     attached = _ATTACHED.search(text)
     if attached:
         return attached.group(1).strip()
-    found = _FILE_THEN_WORD.match(text)
-    return found.group(1).strip() if found and kind_of(found.group(1)) else None
+    match = _FILE_THEN_WORD.match(text)
+    return match.group(1).strip() if match and kind_of(match.group(1)) else None
 
 
 def date_order(dates: Sequence[tuple[int, int, int]], separator: str, *, american: bool) -> str:
@@ -526,8 +531,8 @@ def _fits(order: str, dates: Sequence[tuple[int, int, int]]) -> bool:
 
 
 def _steps_back(order: str, dates: Sequence[tuple[int, int, int]]) -> int:
-    place = [order.index(each) for each in "ymd"]
-    ordered = [tuple(date[at] for at in place) for date in dates]
+    indices = [order.index(unit) for unit in "ymd"]
+    ordered = [tuple(date[at] for at in indices) for date in dates]
     return sum(later < earlier for earlier, later in pairwise(ordered))
 
 
@@ -596,8 +601,8 @@ def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
 
 
 def _entry(header: re.Match[str], offset: int) -> ChatEntry:
-    rest = header["rest"]
-    author = _AUTHOR.match(rest)
+    text = header["rest"]
+    author = _AUTHOR.match(text)
     return ChatEntry(
         offset,
         header.string[: header.start("rest")],
@@ -609,7 +614,7 @@ def _entry(header: re.Match[str], offset: int) -> ChatEntry:
         _half(header["before"] or header["after"]),
         author.group(1).strip().removeprefix("~").strip() if author else None,
         era=(header.groupdict().get("era") or "").upper(),
-        lines=[author.group(2) if author else rest],
+        lines=[author.group(2) if author else text],
     )
 
 

@@ -40,8 +40,8 @@ class XmlElement:
 
     def inner(self) -> Iterator[tuple[str, dict[str, str], str]]:
         """Each element further inside: its name, its attributes, the text that it begins with."""
-        for found in _INNER.finditer(self.content):
-            name, attributes, words = found.groups()
+        for match in _INNER.finditer(self.content):
+            name, attributes, words = match.groups()
             yield decoded(name), _attributes(attributes), unescape(decoded(words)).strip()
 
 
@@ -52,26 +52,26 @@ def cut_elements(member: ExportMember, *names: str) -> Iterator[XmlElement | Ski
     buffer, offset, at, is_more = b"", 0, 0, True
     with member.open() as stream:
         while True:
-            found = begins.search(buffer, at)
-            keep = found.start() if found else max(at, len(buffer) - _LONGEST_NAME)
-            cut = _cut(buffer, found) if found else None
-            if found is None or cut is None:
+            match = begins.search(buffer, at)
+            keep = match.start() if match else max(at, len(buffer) - _LONGEST_NAME)
+            cut = _cut(buffer, match) if match else None
+            if match is None or cut is None:
                 if is_more and len(buffer) - keep <= LARGEST_ELEMENT_BYTES:
                     buffer, offset, at = buffer[keep:], offset + keep, 0
                     chunk = stream.read(max(CHUNK_BYTES, len(buffer)))
                     buffer, is_more = buffer + chunk, bool(chunk)
                     continue
-                if found is None:
+                if match is None:
                     return
-                cut = _Cut(found.end(), "too_large" if is_more else "truncated")
-            begin = offset + found.start()
-            position, where = member.offset + begin, member.where(begin)
+                cut = _Cut(match.end(), "too_large" if is_more else "truncated")
+            begin = offset + match.start()
+            position, position_text = member.offset + begin, member.where(begin)
             at = cut.end
             if cut.fault:
-                yield Skipped(where, cut.fault, _FAULTS[cut.fault], position)
+                yield Skipped(position_text, cut.fault, _FAULTS[cut.fault], position)
             else:
-                name = decoded(found.group(1))
-                yield XmlElement(name, position, where, _attributes(cut.head), cut.content)
+                name = decoded(match.group(1))
+                yield XmlElement(name, position, position_text, _attributes(cut.head), cut.content)
 
 
 _FAULTS = {
@@ -91,15 +91,15 @@ class _Cut:
     content: bytes = b""
 
 
-def _cut(buffer: bytes, found: re.Match[bytes]) -> _Cut | None:
+def _cut(buffer: bytes, match: re.Match[bytes]) -> _Cut | None:
     """One element of the part that was read; None if more has to be read to know."""
-    head = _HEAD.match(buffer, found.start())
+    head = _HEAD.match(buffer, match.start())
     if head is None:
-        is_whole = buffer.find(b"<", found.end()) >= 0
-        return _Cut(found.end(), "bad_record") if is_whole else None
+        is_whole = buffer.find(b"<", match.end()) >= 0
+        return _Cut(match.end(), "bad_record") if is_whole else None
     if head.group(1).endswith(b"/"):
         return _Cut(head.end(), "", head.group(1))
-    name = found.group(1)
+    name = match.group(1)
     end = re.compile(b"<(/?)" + name + rb"(?=[\s/>])").search(buffer, head.end())
     if end is None:
         return None

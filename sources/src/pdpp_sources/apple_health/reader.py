@@ -172,12 +172,12 @@ class AppleHealthSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the XML by how it begins, and what lies beside it."""
-        found = list(matching(export, _HEALTH.match, ".xml"))
-        clinical = list(matching(export, _CLINICAL.match, ".xml")) if found else []
-        roots = {PurePosixPath(member.name).parent for member in found}
+        files = list(matching(export, _HEALTH.match, ".xml"))
+        clinical = list(matching(export, _CLINICAL.match, ".xml")) if files else []
+        roots = {PurePosixPath(member.name).parent for member in files}
         folders = {root / name for root in roots for name in (_ROUTES, *_NOT_READ)}
-        others = [m for m in export.members if PurePosixPath(m.name).parent in folders]
-        return claim([*found, *clinical, *others], "it holds what Apple Health exports")
+        neighbours = [m for m in export.members if PurePosixPath(m.name).parent in folders]
+        return claim([*files, *clinical, *neighbours], "it holds what Apple Health exports")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each element of each file holds."""
@@ -390,7 +390,7 @@ def _instant(written: str) -> str:
 
 
 def _minutes(started_at: str, ended_at: str) -> float:
-    begun, ended = (datetime.fromisoformat(each) for each in (started_at, ended_at))
+    begun, ended = (datetime.fromisoformat(instant) for instant in (started_at, ended_at))
     return round((ended - begun).total_seconds() / 60, 2)
 
 
@@ -401,22 +401,22 @@ def _plain(name: str) -> str:
 
 def _number(written: str) -> float | None:
     try:
-        found = float(written)
+        number = float(written)
     except ValueError:
         return None
-    return found if abs(found) < _HIGHEST else None
+    return number if abs(number) < _HIGHEST else None
 
 
 def _whole(facts: dict[str, str], name: str) -> int | None:
-    found = _number(facts.get(name, ""))
-    return None if found is None else round(found)
+    number = _number(facts.get(name, ""))
+    return None if number is None else round(number)
 
 
 def _in_unit(facts: dict[str, str], name: str, units: dict[str, float]) -> float | None:
     """A number in the one unit of its field; of an unknown unit nothing is said."""
     unit = facts.get(f"{name}Unit") or facts.get("unit", "")
-    found = _number(facts.get(name, ""))
-    return None if found is None or unit not in units else round(found * units[unit], 3)
+    number = _number(facts.get(name, ""))
+    return None if number is None or unit not in units else round(number * units[unit], 3)
 
 
 def _line(value: str | None) -> str | None:

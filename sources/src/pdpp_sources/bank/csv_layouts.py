@@ -258,11 +258,11 @@ class DateOrder:
 
     def learn(self, text: str) -> None:
         """Look at one more date."""
-        found = _DATE.search(text)
-        if found and len(found.group(1)) < 4:
-            self.seen |= found.group(2) == "/"
-            self.month_beyond_12 |= int(found.group(1)) > 12
-            self.day_beyond_12 |= int(found.group(3)) > 12
+        match = _DATE.search(text)
+        if match and len(match.group(1)) < 4:
+            self.seen |= match.group(2) == "/"
+            self.month_beyond_12 |= int(match.group(1)) > 12
+            self.day_beyond_12 |= int(match.group(3)) > 12
 
     @property
     def is_ambiguous(self) -> bool:
@@ -271,10 +271,10 @@ class DateOrder:
 
     def parse(self, text: str) -> date | None:
         """A day. Raises: BadRecord, where it does not exist."""
-        found = _DATE.search(text)
-        if found is None:
+        match = _DATE.search(text)
+        if match is None:
             return None
-        first, mark, second, third = found.groups()
+        first, mark, second, third = match.groups()
         try:
             if len(first) == 4:
                 return date(int(first), int(second), int(third))
@@ -315,10 +315,10 @@ class CsvPayments:
         """The account that a row belongs to."""
         layout, currency = self.layout, self._currency(row)
         own = line_or_none(_first(row, layout.account))
-        told = [layout.name, own or layout.kind, currency if layout.currency else None]
+        parts = [layout.name, own or layout.kind, currency if layout.currency else None]
         return {
-            "id": stable_id("acct", *told),
-            "name": " ".join(filter(None, told)),
+            "id": stable_id("acct", *parts),
+            "name": " ".join(filter(None, parts)),
             "institution": layout.name,
             "kind": layout.kind,
             "currency": currency,
@@ -391,8 +391,8 @@ class CsvPayments:
         if re.fullmatch(r"[A-Z]{3}", code):
             return code
         columns = (*layout.amount, *layout.spent, *layout.received)
-        shown = "".join(_said(row, column) for column in columns)
-        return layout.always_in or next((c for s, c in _SYMBOLS.items() if s in shown), None)
+        cells_text = "".join(_said(row, column) for column in columns)
+        return layout.always_in or next((c for s, c in _SYMBOLS.items() if s in cells_text), None)
 
 
 def _said(row: Row, column: str) -> str:
@@ -411,10 +411,10 @@ def _amount(row: Row, columns: tuple[str, ...]) -> Decimal | None:
     plain = _NOT_AMOUNT.sub("", text)
     if plain.startswith("(") and plain.endswith(")"):
         plain = f"-{plain[1:-1]}"
-    found = _with_thousands(plain) if len(plain) <= 60 else None
-    if found is None or abs(found.adjusted()) > 15:
+    amount = _with_thousands(plain) if len(plain) <= 60 else None
+    if amount is None or abs(amount.adjusted()) > 15:
         raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
-    return found
+    return amount
 
 
 def _with_thousands(text: str) -> Decimal | None:

@@ -34,11 +34,11 @@ def account_data(account: OfxEntry | None, institution: str | None, currency: st
     form = _form_of(account)
     kind = _KINDS.get(form) or (listed or "account").lower()
     ending = re.sub(r"\W", "", number)[-4:] if number else None
-    shown = f"…{ending}" if ending else _NO_NUMBER
+    name = f"…{ending}" if ending else _NO_NUMBER
     own = (bank_code, number) if number else (bank_code, institution, kind, "without a number")
     return {
         "id": stable_id("acct", *own),
-        "name": " ".join(filter(None, [institution, kind.replace("_", " "), shown])),
+        "name": " ".join(filter(None, [institution, kind.replace("_", " "), name])),
         "institution": institution,
         "kind": kind,
         "currency": _code(currency),
@@ -93,10 +93,12 @@ def _merchant_category(code: str) -> str | None:
     if not re.fullmatch(r"[0-9]{4}", code):
         return None
     try:
-        found = get_mcc(code)
+        category = get_mcc(code)
     except (InvalidMCC, MCCNotFound):
         return None
-    return found.stripe_description or found.iso_description or found.usda_description or None
+    return (
+        category.stripe_description or category.iso_description or category.usda_description or None
+    )
 
 
 def balance_data(

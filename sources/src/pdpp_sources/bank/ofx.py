@@ -95,13 +95,13 @@ class OfxEntry:
     @cached_property
     def _parts(self) -> dict[str, OfxEntry]:
         """The first part of each name, at any depth, found in one walk."""
-        found: dict[str, OfxEntry] = {}
+        entries: dict[str, OfxEntry] = {}
         waiting = self._children[::-1]
         while waiting:
             part = waiting.pop()
-            found.setdefault(part.kind, part)
+            entries.setdefault(part.kind, part)
             waiting += part._children[::-1]
-        return found
+        return entries
 
     def inner(self, name: str) -> OfxEntry | None:
         """The first part of that name, at any depth."""
@@ -119,10 +119,10 @@ class OfxEntry:
             return None
         if len(text) > _LONGEST_AMOUNT:
             raise BadRecord("bad_amount", "the amount of the payment is out of range")
-        found = parse_amount(text)
-        if found is None:
+        amount = parse_amount(text)
+        if amount is None:
             raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
-        return found
+        return amount
 
     def moment(self, name: str) -> datetime | None:
         """A time by the bank's clock, aware if the statement names a zone. Raises: BadRecord."""
@@ -154,10 +154,10 @@ def parse_amount(text: str) -> Decimal | None:
 
 def _moment(text: str) -> datetime | None:
     """A time of OFX, `20240131233000.000[-5:EST]`. Raises: ValueError, OverflowError."""
-    found = _DAY.match(text)
-    if found is None:
+    match = _DAY.match(text)
+    if match is None:
         return None
-    year, month, day_of_month, clock = found.groups()
+    year, month, day_of_month, clock = match.groups()
     if year == "0000":
         return None
     moment = datetime(int(year), int(month), int(day_of_month))  # noqa: DTZ001  # the bank's day
@@ -315,30 +315,30 @@ class OfxFile:
             elif until is not None:
                 text = b"<" + piece
             if until is not None:
-                said, end, after = text.partition(until)
+                content, end, after = text.partition(until)
                 if until == b"]]>":
-                    yield _Tag("", False, said.replace(b"&", b"&amp;"), offset)
+                    yield _Tag("", False, content.replace(b"&", b"&amp;"), offset)
                 if end:
                     until = None
                     yield _Tag("", False, after, offset)
                 continue
-            found = _TAG.match(piece)
-            if found is not None:
-                name = found.group(2).decode().lower()
-                closes, after = bool(found.group(1)), piece[found.end() :]
+            match = _TAG.match(piece)
+            if match is not None:
+                name = match.group(2).decode().lower()
+                closes, after = bool(match.group(1)), piece[match.end() :]
                 yield _Tag(name, closes, after, offset)
             elif not piece.startswith((b"?", b"!")):
                 yield _Tag("", False, b"<" + piece, offset)  # a bracket that opens nothing
 
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
         """What lies between two opening brackets, from the first on, and where."""
-        rest = self._stream.read(_CHUNK_BYTES)
-        self._charset = charset_of(rest[:_HEADER_BYTES])
+        buffer = self._stream.read(_CHUNK_BYTES)
+        self._charset = charset_of(buffer[:_HEADER_BYTES])
         offset = -1  # of the piece in `rest`, with the bracket before it
         is_first, beyond = True, 0
         while True:
             chunk = self._stream.read(_CHUNK_BYTES)
-            *whole, rest = (rest + chunk).split(b"<") if chunk else [*rest.split(b"<"), b""]
+            *whole, buffer = (buffer + chunk).split(b"<") if chunk else [*buffer.split(b"<"), b""]
             for piece in whole:
                 if not is_first:
                     yield offset, piece
@@ -346,15 +346,15 @@ class OfxFile:
                 is_first, beyond = False, 0
             if not chunk:
                 return
-            beyond += max(0, len(rest) - _LONGEST_PIECE_BYTES)
-            rest = rest[:_LONGEST_PIECE_BYTES]
+            beyond += max(0, len(buffer) - _LONGEST_PIECE_BYTES)
+            buffer = buffer[:_LONGEST_PIECE_BYTES]
 
 
 def charset_of(header: bytes) -> str | None:
     """The charset that a file names, if it is one of bytes."""
-    found = _CHARSET.search(header)
-    if found is None:
+    match = _CHARSET.search(header)
+    if match is None:
         return None
-    name = (found.group(1) or found.group(2)).decode().lower()
+    name = (match.group(1) or match.group(2)).decode().lower()
     name = f"cp{name}" if name.isdigit() else f"iso-{name}" if name.startswith("8859") else name
     return name if _KNOWN_CHARSET.fullmatch(name) else None

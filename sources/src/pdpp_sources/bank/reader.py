@@ -81,8 +81,10 @@ class BankSource:
         tables = list(matching(export, layout_of))
         words = "it begins with the header of an OFX statement"
         if tables and not ofx:
-            known = {found[0].name for member in tables if (found := layout_of(member.head()))}
-            words = f"its columns are those of {' and '.join(sorted(known))}"
+            layout_names = {
+                layout[0].name for member in tables if (layout := layout_of(member.head()))
+            }
+            words = f"its columns are those of {' and '.join(sorted(layout_names))}"
         mine = {member.name for member in (*ofx, *tables)}
         return claim((m for m in export.members if m.name in mine), words)
 
@@ -92,15 +94,15 @@ class BankSource:
 
 
 def _begins_as_ofx(head: bytes) -> bool:
-    found = _OFX.search(head)
-    before = head[: found.start()] if found else b""
-    return found is not None and _BEFORE.fullmatch(before) is not None
+    match = _OFX.search(head)
+    before = head[: match.start()] if match else b""
+    return match is not None and _BEFORE.fullmatch(before) is not None
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
-    found = layout_of(member.head())
-    if found is not None:
-        yield from _table(member, found[0], replace(found[1], charset=charset_of(member)))
+    layout = layout_of(member.head())
+    if layout is not None:
+        yield from _table(member, layout[0], replace(layout[1], charset=charset_of(member)))
         return
     with member.open() as stream:
         yield from _Statements(member, OfxFile(stream)).items()
@@ -126,9 +128,9 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
     payments, occurrences = CsvPayments(layout, dates), Occurrences()
     accounts: set[str] = set()
     for row in rows_of_csv(member, form):
-        where, position = member.where(row.offset), member.offset + row.offset
+        position_text, position = member.where(row.offset), member.offset + row.offset
         if row.code:
-            yield Skipped(where, row.code, row.reason, position)
+            yield Skipped(position_text, row.code, row.reason, position)
             continue
         cells = _cells(form, row)
 
@@ -143,7 +145,7 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
             told = [SourceRecord("accounts", account, position)] if is_new else []
             return [*told, SourceRecord("transactions", data, position)]
 
-        yield from one_record(where, position, build)
+        yield from one_record(position_text, position, build)
 
 
 def _cells(form: CsvForm, row: CsvRow) -> dict[str, str]:
@@ -194,8 +196,8 @@ class _Statements:
         position, entries = self._member.offset, 0
         for part in self._file.parts():
             position = self._member.offset + part.offset
-            said = part.entry is not None or (part.statement and part.statement.account)
-            if said and part.statement is not None and part.statement is not self._told:
+            has_content = part.entry is not None or (part.statement and part.statement.account)
+            if has_content and part.statement is not None and part.statement is not self._told:
                 yield from self._statement(part.statement, position)
             if part.fault is not None:
                 yield self._skipped(*part.fault, position)
@@ -257,9 +259,11 @@ class _Statements:
     def _record(
         self, stream: str, position: int, build: Callable[[], Data]
     ) -> Iterator[SourceItem]:
-        where = self._member.where(position - self._member.offset)
-        return one_record(where, position, lambda: [SourceRecord(stream, build(), position)])
+        position_text = self._member.where(position - self._member.offset)
+        return one_record(
+            position_text, position, lambda: [SourceRecord(stream, build(), position)]
+        )
 
     def _skipped(self, code: str, reason: str, position: int) -> Skipped:
-        where = self._member.where(position - self._member.offset)
-        return Skipped(where, code, reason, position)
+        position_text = self._member.where(position - self._member.offset)
+        return Skipped(position_text, code, reason, position)

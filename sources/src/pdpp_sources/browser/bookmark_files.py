@@ -72,8 +72,11 @@ def read_bookmarks(member: ExportMember) -> Iterator[SourceItem]:
         content = stream.read(LARGEST_FILE_BYTES)
     nodes = _safari(content) if kind == "safari" else _json(content)
     for number, build in enumerate(nodes, 1):
-        where, records = f"{member.name}, entry {number}", partial(_records, build, member.offset)
-        yield from one_record(where, member.offset, records)
+        position_text, records = (
+            f"{member.name}, entry {number}",
+            partial(_records, build, member.offset),
+        )
+        yield from one_record(position_text, member.offset, records)
 
 
 def _records(build: partial[Data], position: int) -> list[SourceItem]:
@@ -183,39 +186,39 @@ def _utc(moment: datetime) -> str:
 def _page(member: ExportMember) -> Iterator[SourceItem]:
     """The links of a page, each under the headings that are open."""
     folders: list[str] = []
-    named = ""
+    name = ""
     with member.open() as stream:
         for begin, text in _stretches(stream):
-            for found in _MARKS.finditer(text):
-                if found["name"] is not None:
-                    named = _words(found["name"])
-                elif found["open"]:
-                    folders.append(named)
-                    named = ""
-                elif found["close"]:
+            for match in _MARKS.finditer(text):
+                if match["name"] is not None:
+                    name = _words(match["name"])
+                elif match["open"]:
+                    folders.append(name)
+                    name = ""
+                elif match["close"]:
                     folders[-1:] = []
                 else:
                     open_folders, position = folders[-_DEEPEST:], member.offset + begin
                     build = partial(
-                        _page_items, found["link"], found["title"], open_folders, position
+                        _page_items, match["link"], match["title"], open_folders, position
                     )
                     yield from one_record(member.where(begin), position, build)
 
 
 def _stretches(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     """Lines with where they begin; those that a title goes over are one."""
-    begin, offset, kept, is_open = 0, 0, "", 0
+    begin, offset, carried, is_open = 0, 0, "", 0
     while line := stream.readline(LONGEST_LINE_BYTES):
         text = decoded(line)
-        kept, offset = kept + text, offset + len(line)
+        carried, offset = carried + text, offset + len(line)
         lower = text.lower()
         is_open += lower.count("<a ") + lower.count("<h3") - lower.count("</a>")
         is_open -= lower.count("</h3>")
-        if is_open <= 0 or len(kept) > LONGEST_TITLE_CHARS:
-            yield begin, kept
-            begin, kept, is_open = offset, "", 0
-    if kept:
-        yield begin, kept
+        if is_open <= 0 or len(carried) > LONGEST_TITLE_CHARS:
+            yield begin, carried
+            begin, carried, is_open = offset, "", 0
+    if carried:
+        yield begin, carried
 
 
 def _page_items(link: str, title: str, folders: list[str], position: int) -> list[SourceItem]:

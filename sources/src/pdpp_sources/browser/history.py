@@ -27,45 +27,47 @@ def read_history(export: Export, member: ExportMember) -> Iterator[SourceItem]:
     try:
         with opened(export, member) as database:
             for rows in layout_of(database):
-                asked, joins = _statement(database, rows)
-                for number, row in enumerate(database.rows(rows.table, asked, joins), 1):
-                    where = f"{member.name}, {rows.table}, row {number}"
-                    yield from _row_items(rows, row, where, position)
+                statement, joins = _statement(database, rows)
+                for number, row in enumerate(database.rows(rows.table, statement, joins), 1):
+                    position_text = f"{member.name}, {rows.table}, row {number}"
+                    yield from _row_items(rows, row, position_text, position)
                     position += 1
     except DatabaseUnreadable:
         yield Skipped(member.name, "damaged_file", "the rest of the file cannot be read", position)
 
 
 def _row_items(
-    rows: Rows, row: Row | RowTooLarge, where: str, position: int
+    rows: Rows, row: Row | RowTooLarge, position_text: str, position: int
 ) -> Iterator[SourceItem]:
     if isinstance(row, RowTooLarge):
-        yield Skipped(where, "too_large", "the entry contains a value that is too long", position)
+        yield Skipped(
+            position_text, "too_large", "the entry contains a value that is too long", position
+        )
         return
 
     def build() -> list[SourceItem]:
         return [SourceRecord(stream, data, position) for stream, data in rows.build(row)]
 
-    yield from one_record(where, position, build)
+    yield from one_record(position_text, position, build)
 
 
 def _statement(database: ForeignDatabase, rows: Rows) -> tuple[dict[str, str], str]:
     """The columns and joins that this database has."""
-    known = {"t": database.column_names(rows.table)}
+    tables = {"t": database.column_names(rows.table)}
     joins = ""
     for name, table, condition in rows.joins:
-        known[name] = database.column_names(table)
-        if known[name] and _is_known(condition, known):
+        tables[name] = database.column_names(table)
+        if tables[name] and _is_known(condition, tables):
             joins += f" LEFT JOIN {table} {name} ON {condition}"
         else:
-            known[name] = ()
-    return {n: c if _is_known(c, known) else "NULL" for n, c in rows.columns.items()}, joins
+            tables[name] = ()
+    return {n: c if _is_known(c, tables) else "NULL" for n, c in rows.columns.items()}, joins
 
 
-def _is_known(expression: str, known: Mapping[str, tuple[str, ...]]) -> bool:
+def _is_known(expression: str, tables: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether the tables have every column of an expression: names, `=`, nothing else."""
     for name in expression.replace("=", " ").split():
         table, _, column = name.partition(".")
-        if column != "rowid" and column not in known.get(table, ()):
+        if column != "rowid" and column not in tables.get(table, ()):
             return False
     return True

@@ -124,8 +124,8 @@ def _instant(value: Json, epoch: Epoch | None = None) -> str | None:
     """The instant of a number; where no epoch is known, its size says which. Raises: BadRecord."""
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
         return None
-    known = epoch or epoch_of(value)
-    return known.instant(value) if known else None
+    epoch_used = epoch or epoch_of(value)
+    return epoch_used.instant(value) if epoch_used else None
 
 
 def printed_line(value: Cell) -> str | None:

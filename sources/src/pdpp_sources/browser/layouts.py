@@ -71,17 +71,17 @@ def layout_of(database: ForeignDatabase) -> tuple[Rows, ...]:
     """What to ask of a database; nothing of one that is no browser's."""
     tables = set(database.table_names())
     if {"urls", "visits"} <= tables and "visit_time" in database.column_names("visits"):
-        wanted = _chromium()
+        layout = _chromium()
     elif {"moz_places", "moz_historyvisits"} <= tables:
         folders = _folders_of(database, "moz_bookmarks", _FIREFOX_FOLDER)
-        wanted = _firefox(folders, _tags_of(database, folders))
+        layout = _firefox(folders, _tags_of(database, folders))
     elif {"history", "visits"} <= tables and "history_guid" in database.column_names("visits"):
-        wanted = _old_android(_folders_of(database, "bookmarks", _OLD_ANDROID_FOLDER))
+        layout = _old_android(_folders_of(database, "bookmarks", _OLD_ANDROID_FOLDER))
     elif {"history_items", "history_visits"} <= tables:
-        wanted = _safari()
+        layout = _safari()
     else:
         return ()
-    return tuple(rows for rows in wanted if rows.table in tables)
+    return tuple(rows for rows in layout if rows.table in tables)
 
 
 def _chromium() -> tuple[Rows, ...]:
@@ -178,7 +178,7 @@ def _firefox(folders: Mapping[int, str], tags: Mapping[int, list[str]]) -> tuple
 def _tags_of(database: ForeignDatabase, folders: Mapping[int, str]) -> Mapping[int, list[str]]:
     """The tags of each page by its number: folders of their own, in which it lies again."""
     tags: dict[int, list[str]] = {}
-    if not any(each.startswith(FIREFOX_TAGS) for each in folders.values()):
+    if not any(name.startswith(FIREFOX_TAGS) for name in folders.values()):
         return tags
     for row in database.rows("moz_bookmarks", {"page": "t.fk", "folder": "t.parent"}):
         if isinstance(row, dict) and isinstance(row["page"], int) and len(tags) < _MOST_FOLDERS:
@@ -197,7 +197,7 @@ def _folders_of(
 ) -> Mapping[int, str]:
     """The path of each folder of bookmarks by its number."""
     names = set(database.column_names(table))
-    if not {each.removeprefix("t.") for each in columns.values()} <= names:
+    if not {column.removeprefix("t.") for column in columns.values()} <= names:
         return {}
     nodes: dict[int, tuple[Cell, str, Cell]] = {}
     for row in database.rows(table, {**columns, "kind": "t.type"}):

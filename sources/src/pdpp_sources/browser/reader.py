@@ -139,10 +139,10 @@ class BrowserSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim databases by their tables, and files of bookmarks by how they begin."""
-        found = [m for m in matching(export, is_database) if _is_history(export, m)]
-        logs = [log for member in found for log in beside(export, member)]
+        histories = [m for m in matching(export, is_database) if _is_history(export, m)]
+        logs = [log for member in histories for log in beside(export, member)]
         return claim(
-            [*found, *logs, *matching(export, bookmark_kind)],
+            [*histories, *logs, *matching(export, bookmark_kind)],
             "it holds the history or the bookmarks of a browser",
         )
 

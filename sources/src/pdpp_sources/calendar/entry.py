@@ -119,10 +119,10 @@ class CalendarEntry:
         ends = self._time("DTEND")
         length = _between(begins, ends) if ends is not None else self._length()
         facts = {"title": self._text("SUMMARY"), "location": self._text("LOCATION")}
-        said: Data = {name: each for name, each in facts.items() if each is not None}
+        data: Data = {name: value for name, value in facts.items() if value is not None}
         if by is None:
             return None
-        return self._text("UID"), Shifted(self._rendered(moment), by, length, said)
+        return self._text("UID"), Shifted(self._rendered(moment), by, length, data)
 
     def slots(
         self,
@@ -142,21 +142,21 @@ class CalendarEntry:
         if begins is None or event["status"] == "cancelled":
             return
         length = _between(begins, ends) if ends is not None else self._length()
-        rules = [parse_rule(each) for each in self._rules()]
+        rules = [parse_rule(rule_text) for rule_text in self._rules()]
         left_out = self._left_out(begins)
         later = () if self._replaces() else tuple(reversed(shifts))
-        earlier, given = 0, set[str]()
+        earlier, slots_so_far = 0, set[str]()
         for start in self._starts(begins, rules, last):
             starts_at, starts_on = self._rendered(start), self._day_of(start)
             elsewhere = ((event["uid"], starts_at), (event["uid"], starts_on))
-            if starts_at in left_out or starts_on in left_out or starts_at in given:
+            if starts_at in left_out or starts_on in left_out or starts_at in slots_so_far:
                 continue
             if not self._replaces() and not replaced.isdisjoint(elsewhere):
                 continue
             if starts_on < first and (rules or start != begins):
                 earlier += 1
                 continue
-            if len(given) == MOST_SLOTS:
+            if len(slots_so_far) == MOST_SLOTS:
                 raise BadRecord(
                     "agenda_cut",
                     message(
@@ -167,8 +167,8 @@ class CalendarEntry:
                         most=MOST_SLOTS,
                     ),
                 )
-            given.add(starts_at)
-            moved = next((each for each in later if each.since <= starts_at), None)
+            slots_so_far.add(starts_at)
+            moved = next((shift for shift in later if shift.since <= starts_at), None)
             yield self._slot(event, start, length, moved)
         if None in rules:
             raise BadRecord(
@@ -211,7 +211,7 @@ class CalendarEntry:
 
     def _rules(self) -> list[Any]:
         """The rules of repetition; an empty one is none."""
-        return [] if self._replaces() else [each for each in self._values("RRULE") if each]
+        return [] if self._replaces() else [value for value in self._values("RRULE") if value]
 
     def _starts(self, begins: Start, rules: list[Rule | None], last: date) -> Iterator[Start]:
         for rule in rules or [None]:
@@ -224,42 +224,42 @@ class CalendarEntry:
         """The instants and days on which it does not take place after all."""
         left_out = self._listed("EXDATE")
         whole_days = not isinstance(begins, datetime)
-        instants = {self._rendered(each) for each in left_out if isinstance(each, datetime)}
-        days = {each for each in left_out if not isinstance(each, datetime)}
-        by_the_clock = {each.date() for each in left_out if isinstance(each, datetime)}
+        instants = {self._rendered(moment) for moment in left_out if isinstance(moment, datetime)}
+        days = {moment for moment in left_out if not isinstance(moment, datetime)}
+        by_the_clock = {moment.date() for moment in left_out if isinstance(moment, datetime)}
         return {*instants, *days, *(by_the_clock if whole_days else ())}
 
     def _listed(self, name: str) -> list[Start]:
         """The dates of a property that lists them, each list in a zone of its own."""
-        found: list[Start] = []
+        starts: list[Start] = []
         for value in self._values(name):
             listed: list[Any] = _facet(value, "dts") or []
-            for each in listed:
-                moment: Any = _facet(each, "dt")
+            for start in listed:
+                moment: Any = _facet(start, "dt")
                 begins: Any = cast("Any", moment[0]) if isinstance(moment, tuple) else moment
                 begun = self._zoned(begins, value)
-                found += [begun] if begun is not None else []
-        return found
+                starts += [begun] if begun is not None else []
+        return starts
 
     def task(self) -> Data:
         """The record of a task."""
         due = self._time("DUE") or self._time("DTSTART")
-        when = {"due_at": self._rendered(due)} if due is not None else {}
-        done = self._text("STATUS") == "COMPLETED" or "COMPLETED" in self._component
+        due_data = {"due_at": self._rendered(due)} if due is not None else {}
+        is_done = self._text("STATUS") == "COMPLETED" or "COMPLETED" in self._component
         priority = self._text("PRIORITY") or ""
         return {
             **self._shared(),
-            **when,
+            **due_data,
             "completed_at": self._rendered_or_none("COMPLETED"),
-            "is_completed": done,
+            "is_completed": is_done,
             "priority": int(priority) if priority.isdecimal() and len(priority) < 10 else None,
         }
 
     def journal(self) -> Data:
         """The record of a journal entry."""
         written = self._time("DTSTART") or self._time("CREATED")
-        when = {"written_at": self._rendered(written)} if written is not None else {}
-        return {**self._shared(), **when}
+        written_data = {"written_at": self._rendered(written)} if written is not None else {}
+        return {**self._shared(), **written_data}
 
     def busy_times(self) -> Iterator[Data]:
         """The times that somebody says they are busy or free."""
@@ -343,8 +343,8 @@ class CalendarEntry:
 
     def _zone_name(self, name: str) -> str | None:
         values = self._values(name)
-        found: Any = _parameters(values[0]).get("TZID") if values else None
-        return one_line(printable(str(found)), 200) if found else None
+        zone_name: Any = _parameters(values[0]).get("TZID") if values else None
+        return one_line(printable(str(zone_name)), 200) if zone_name else None
 
     def _rendered(self, moment: datetime | date, name: str = "DTSTART") -> str:
         if isinstance(moment, datetime):
@@ -361,8 +361,8 @@ class CalendarEntry:
         """A length counts from the beginning, an end may have a zone of its own."""
         if ends is None:
             return None
-        named = self._zone_name("DTEND") is not None
-        return self._rendered(ends, "DTEND" if named else "DTSTART")
+        has_zone = self._zone_name("DTEND") is not None
+        return self._rendered(ends, "DTEND" if has_zone else "DTSTART")
 
     def _day_of(self, moment: Start) -> date:
         """Its day by the clock it was entered in; one in UTC by the calendar's."""
@@ -380,14 +380,14 @@ class CalendarEntry:
             return None
 
     def _people(self, name: str) -> list[str]:
-        return [found for each in self._values(name) if (found := _person(each))]
+        return [person for value in self._values(name) if (person := _person(value))]
 
     def _categories(self) -> list[str]:
-        found: list[str] = []
-        for each in self._values("CATEGORIES"):
-            listed: list[Any] = _facet(each, "cats") or [each]
-            found += [printable(str(name)) for name in listed]
-        return found
+        categories: list[str] = []
+        for value in self._values("CATEGORIES"):
+            listed: list[Any] = _facet(value, "cats") or [value]
+            categories += [printable(str(name)) for name in listed]
+        return categories
 
 
 def parsed(kind: type[Component], raw: bytes) -> Component:
@@ -406,8 +406,8 @@ def lines_of(raw: bytes) -> str:
     return _ZONE_WITH_COLON.sub(_quoted_zone, text)
 
 
-def _quoted_zone(found: re.Match[str]) -> str:
-    return f';TZID="{found.group(1)}":' if ":" in found.group(1) else found.group()
+def _quoted_zone(match: re.Match[str]) -> str:
+    return f';TZID="{match.group(1)}":' if ":" in match.group(1) else match.group()
 
 
 def _without_alarms(text: str) -> str:
@@ -472,27 +472,27 @@ class Rule:
         if self.until is not None:
             end = min(end, _wall_end(self.until, begins))
         first = _wall(begins)
-        left = int(self.parts.get("COUNT", MOST_STARTS + 1))
+        starts_left = int(self.parts.get("COUNT", MOST_STARTS + 1))
         try:
             walls = self._walls(begins, last)
             head = next(walls, None)
             if head != first and first <= end:  # the first time counts, also outside of the rule
                 yield begins
-                left -= 1
+                starts_left -= 1
             for number, start in enumerate(chain(filter(None, (head,)), walls)):
-                if start > end or left <= 0:
+                if start > end or starts_left <= 0:
                     return
                 if number == MOST_STARTS:
                     raise BadRecord("agenda_cut", "the event repeats too often to list every time")
                 yield _like(begins, start)
-                left -= 1
+                starts_left -= 1
         except (ValueError, OverflowError):
             return
 
     def _walls(self, begins: Start, last: date) -> Iterator[datetime]:
         parts, first = self.parts, _wall(begins)
         if not isinstance(begins, datetime):
-            parts = {name: each for name, each in self.parts.items() if name not in _OF_TIME}
+            parts = {name: value for name, value in self.parts.items() if name not in _OF_TIME}
         cycles = (MAXYEAR - max(first.year, last.year)) // _CYCLE_YEARS * _CYCLE_YEARS
         for start in _expanded(parts, first.replace(year=first.year + cycles)):
             yield start.replace(year=start.year - cycles)
@@ -509,7 +509,7 @@ def parse_rule(rule: object) -> Rule | None:
     if not isinstance(rule, Mapping):
         return None
     parts = cast("Mapping[str, Any]", rule)
-    written = {name.upper(): ",".join(str(each) for each in _all(parts, name)) for name in parts}
+    written = {name.upper(): ",".join(str(value) for value in _all(parts, name)) for name in parts}
     written.pop("UNTIL", None)
     until = next(iter(_all(parts, "UNTIL")), None)
     if written.get("FREQ", "").upper() not in _FREQUENCIES or "BYEASTER" in written:
@@ -526,7 +526,7 @@ def parse_rule(rule: object) -> Rule | None:
 
 
 def _expanded(parts: Mapping[str, str], begins: datetime) -> Any:
-    return rrulestr(";".join(f"{name}={each}" for name, each in parts.items()), dtstart=begins)
+    return rrulestr(";".join(f"{name}={value}" for name, value in parts.items()), dtstart=begins)
 
 
 def _wall(moment: Start) -> datetime:

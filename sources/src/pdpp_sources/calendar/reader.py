@@ -206,15 +206,15 @@ class CalendarSource:
 
 def _times_once(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
     """An event that comes again is told once, without each of its times."""
-    seen: set[int] = set()
+    times: set[int] = set()
     is_repeated = False
     for item in items:
         is_time = (item.where if isinstance(item, Skipped) else item.stream) == AGENDA.name
         if isinstance(item, SourceRecord) and item.stream == EVENTS.name:
             mark = hash(item.data["id"])
-            is_repeated = mark in seen
-            if len(seen) < MOST_REMEMBERED:
-                seen.add(mark)
+            is_repeated = mark in times
+            if len(times) < MOST_REMEMBERED:
+                times.add(mark)
         if not (is_time and is_repeated):
             yield item
 
@@ -253,8 +253,8 @@ class _Calendar:
         if mark == "BEGIN" and kind != "VCALENDAR" and not self._within:
             self._within = kind
             reason = message("calendar entries of this kind are not imported")
-            where, position = self._member.where(offset), self._member.offset + offset
-            yield Skipped(where, "unknown_record_type", reason, position)
+            position_text, position = self._member.where(offset), self._member.offset + offset
+            yield Skipped(position_text, "unknown_record_type", reason, position)
         elif mark == "END" and kind in (self._within, "VCALENDAR"):
             self._within = ""
 
@@ -288,8 +288,8 @@ class _Calendar:
             with suppress(BadRecord):
                 entry = self._entry("VEVENT", raw)
                 self._replaced.update(entry.replaced())
-                if (found := entry.shifted()) is not None:
-                    uid, shift = found
+                if (move := entry.shifted()) is not None:
+                    uid, shift = move
                     self._shifts.setdefault(uid, []).append(shift)
 
     def _learn(self, line: str) -> None:
@@ -305,14 +305,20 @@ class _Calendar:
                 pass
 
     def _component(self, piece: Component) -> Iterator[SourceItem]:
-        where, position = self._member.where(piece.offset), self._member.offset + piece.offset
+        position_text, position = (
+            self._member.where(piece.offset),
+            self._member.offset + piece.offset,
+        )
         if piece.raw is None:
-            yield Skipped(where, *piece.fault, position)
+            yield Skipped(position_text, *piece.fault, position)
         elif piece.name == "VTIMEZONE":
             pass  # learnt before
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
             yield Skipped(
-                where, "duplicate", "the file contains a newer version of the event", position
+                position_text,
+                "duplicate",
+                "the file contains a newer version of the event",
+                position,
             )
         else:
             raw, unreadable = piece.raw, 0
@@ -320,11 +326,14 @@ class _Calendar:
                 raw, unreadable = _with_readable_times(raw)
             for _ in range(unreadable):
                 yield Skipped(
-                    where, "bad_date", "one of the times of the event cannot be read", position
+                    position_text,
+                    "bad_date",
+                    "one of the times of the event cannot be read",
+                    position,
                 )
             if not unreadable or _BUSY.search(raw):
                 build = partial(self._records, piece.name, raw, position)
-                yield from one_record(where, position, build)
+                yield from one_record(position_text, position, build)
 
     def _is_outdated(self, raw: bytes) -> bool:
         own = _identity(raw)
@@ -334,10 +343,10 @@ class _Calendar:
         """A zone the calendar defines itself, for names that no database knows."""
         try:
             zone = cast(Any, Timezone.from_ical(lines_of(raw)))
-            name, place = str(zone["TZID"]), str(zone.get("X-LIC-LOCATION", ""))
-            located = named_zone(place, {})
-            distances = [each["TZOFFSETTO"].td for each in zone.subcomponents]
-            if differs_from_iana(name, distances) or differs_from_iana(place, distances):
+            name, location = str(zone["TZID"]), str(zone.get("X-LIC-LOCATION", ""))
+            located = named_zone(location, {})
+            distances = [subcomponent["TZOFFSETTO"].td for subcomponent in zone.subcomponents]
+            if differs_from_iana(name, distances) or differs_from_iana(location, distances):
                 self._differing[name] = zone.to_tz(lookup_tzid=False)
             self._zones[name] = located or zone.to_tz(lookup_tzid=False)
         except FAULTS:
@@ -362,7 +371,7 @@ class _Calendar:
         event = entry.event()
         yield SourceRecord("events", event, position)
         try:
-            shifts = sorted(self._shifts.get(event["uid"], ()), key=lambda each: each.since)
+            shifts = sorted(self._shifts.get(event["uid"], ()), key=lambda shift: shift.since)
             for slot in entry.slots(event, *self._span, self._replaced, shifts):
                 yield SourceRecord("agenda", slot, position)
         except BadRecord as bad:
@@ -376,8 +385,8 @@ class _Calendar:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""
         if name is not None and (own := self._differing.get(name)) is not None:
             return own
-        named = named_zone(name, self._zones) if name is not None else None
-        return named or self._own_zone or self._zone
+        zone = named_zone(name, self._zones) if name is not None else None
+        return zone or self._own_zone or self._zone
 
 
 def _with_readable_times(raw: bytes) -> tuple[bytes, int]:
@@ -385,17 +394,17 @@ def _with_readable_times(raw: bytes) -> tuple[bytes, int]:
 
     What it says of the whole span is left out too: nothing is made of it.
     """
-    kept, unreadable = list[bytes](), 0
+    lines, unreadable = list[bytes](), 0
     for line in lines_of(raw).encode().splitlines():
         if not _BUSY.match(line):
-            kept += [] if _SPAN.match(line) else [line]
+            lines += [] if _SPAN.match(line) else [line]
             continue
-        named, _, said = line.rpartition(b":")
-        times = said.split(b",")
-        readable = [each for each in times if _is_period(each.decode())]
+        head, _, times_text = line.rpartition(b":")
+        times = times_text.split(b",")
+        readable = [time for time in times if _is_period(time.decode())]
         unreadable += len(times) - len(readable)
-        kept += [named + b":" + b",".join(readable)] if readable else []
-    return b"\r\n".join(kept), unreadable
+        lines += [head + b":" + b",".join(readable)] if readable else []
+    return b"\r\n".join(lines), unreadable
 
 
 def _is_period(text: str) -> bool:

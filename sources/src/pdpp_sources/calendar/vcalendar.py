@@ -61,23 +61,23 @@ def _modern_line(line: bytes) -> bytes:
         charset = _CHARSET.search(head)
         name = charset[1].decode() if charset else None
         text = decoded(binascii.a2b_qp(value), name).replace("\r\n", "\n")
-        said = text.replace("\\", "\\\\").replace("\n", "\\n").replace(",", "\\,")
-        return _DROPPED.sub(b"", head) + b":" + said.replace(";", "\\;").encode()
+        escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace(",", "\\,")
+        return _DROPPED.sub(b"", head) + b":" + escaped.replace(";", "\\;").encode()
     return line
 
 
 def modern_rule(rule: str) -> str:
     """A rule of repetition in RFC 5545's grammar; one that is none stays as it is."""
-    head, *rest = rule.split() or [""]
-    known = _HEAD.match(head)
-    if known is None:
+    head, *words = rule.split() or [""]
+    match = _HEAD.match(head)
+    if match is None:
         return rule
-    kind = known[1].upper()
-    parts = {"FREQ": _FREQUENCIES[kind[0]], "INTERVAL": known[2]}
+    kind = match[1].upper()
+    parts = {"FREQ": _FREQUENCIES[kind[0]], "INTERVAL": match[2]}
     listed, times, until = list[str](), _TIMES_UNSAID, ""
-    for word in rest:
-        if found := _TIMES.match(word):
-            times = found[1]
+    for word in words:
+        if match_of_times := _TIMES.match(word):
+            times = match_of_times[1]
         elif _END.match(word):
             until = word
         else:
@@ -95,17 +95,17 @@ def modern_rule(rule: str) -> str:
 
 def _days(words: list[str]) -> Iterator[str]:
     """`1+ SU TU` is the first Sunday and the first Tuesday, `MO TH` both of every week."""
-    place = ""
+    ordinal = ""
     for word in words:
         if _DAY_NAME.match(word):
-            yield f"{place}{word.upper()}"
+            yield f"{ordinal}{word.upper()}"
         else:
-            place = _number(word)
+            ordinal = _number(word)
 
 
 def _number(word: str) -> str:
     """`2+` is the second, `1-` the last, as `LD` is."""
     if word.upper() == "LD":
         return "-1"
-    found = _PLACE.match(word)
-    return f"{'-' if found[2] == '-' else ''}{found[1]}" if found else ""
+    match = _PLACE.match(word)
+    return f"{'-' if match[2] == '-' else ''}{match[1]}" if match else ""

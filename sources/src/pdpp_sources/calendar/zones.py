@@ -88,37 +88,37 @@ def _known(name: str) -> tzinfo | None:
     """A zone that Windows or Outlook calls so, or the distance from UTC in the name."""
     if (behind := _at_the_end(name)) is not None:
         return behind
-    known = {**WINDOWS_TO_OLSON, **_FURTHER}.get(name)
-    if known is not None:
-        return _iana(known)
-    shown = _SHOWN.fullmatch(name)
-    if shown is not None:
-        return _shown(shown.group(2)) or (_distant(shown.group(1)) if shown.group(1) else UTC)
+    olson_name = {**WINDOWS_TO_OLSON, **_FURTHER}.get(name)
+    if olson_name is not None:
+        return _iana(olson_name)
+    match = _SHOWN.fullmatch(name)
+    if match is not None:
+        return _shown(match.group(2)) or (_distant(match.group(1)) if match.group(1) else UTC)
     return _distant(name)
 
 
-def _shown(places: str) -> tzinfo | None:
+def _shown(cities: str) -> tzinfo | None:
     """The zone of the first place that is known, of those that Outlook lists for a zone."""
-    for place in re.split(r"[,:;]|\(", places.casefold()):
-        key = place.strip(" )")
-        found = _REGIONS.get(key) or _cities().get(key)
-        if found is not None:
-            return _iana(found)
+    for city in re.split(r"[,:;]|\(", cities.casefold()):
+        key = city.strip(" )")
+        zone_name = _REGIONS.get(key) or _cities().get(key)
+        if zone_name is not None:
+            return _iana(zone_name)
     return None
 
 
 @cache
 def _cities() -> dict[str, str]:
     """IANA's names by their city."""
-    names = sorted(each for each in available_timezones() if "/" in each and "Etc/" not in each)
+    names = sorted(name for name in available_timezones() if "/" in name and "Etc/" not in name)
     return {name.rpartition("/")[2].replace("_", " ").casefold(): name for name in names}
 
 
 def _distant(name: str) -> tzinfo | None:
-    found = _OFFSET.search(name)
-    if found is None:
+    match = _OFFSET.search(name)
+    if match is None:
         return None
-    sign, hours, minutes = found.groups()
+    sign, hours, minutes = match.groups()
     distance = timedelta(hours=int(hours), minutes=int(minutes or 0))
     if distance > _FARTHEST:
         return None

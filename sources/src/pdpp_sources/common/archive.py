@@ -39,9 +39,9 @@ def check_directory(stream: BinaryIO, size_bytes: int) -> None:
     Source: PKWARE APPNOTE 4.3.14 to 4.3.16.
     Raises: ExportUnsafe; OSError and struct.error where the file is none.
     """
-    kept = min(size_bytes, _END_BYTES + 0xFFFF + _LOCATOR_64_BYTES + _END_64_BYTES)
-    stream.seek(size_bytes - kept)
-    tail = stream.read(kept)
+    tail_bytes = min(size_bytes, _END_BYTES + 0xFFFF + _LOCATOR_64_BYTES + _END_64_BYTES)
+    stream.seek(size_bytes - tail_bytes)
+    tail = stream.read(tail_bytes)
     end = tail.rfind(_END_SIGNATURE)
     if end < 0:
         return
@@ -63,7 +63,7 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
         raise too_many_entries()
     _check_proportion(entries)
     overlapping = _overlapping(entries, archive.start_dir)
-    kept: dict[str, zipfile.ZipInfo] = {}
+    safe: dict[str, zipfile.ZipInfo] = {}
     refused: list[Skipped] = []
     for entry in entries:
         if NOISE.search(entry.filename) or _mode(entry) == stat.S_IFDIR:
@@ -73,14 +73,14 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
         )
         if id(entry) in overlapping:
             reason = message("the file would overwrite another file of the archive")
-        if entry.filename in kept:
+        if entry.filename in safe:
             reason = message("the archive contains a second file of the same name")
         if reason is None:
-            kept[entry.filename] = entry
+            safe[entry.filename] = entry
         else:
             name = "".join(c if c.isprintable() else "?" for c in entry.filename)[:200]
             refused.append(Skipped(name, "unsafe_entry", reason, 0))
-    return list(kept.values()), tuple(refused)
+    return list(safe.values()), tuple(refused)
 
 
 def too_many_entries() -> ExportUnsafe:
@@ -127,12 +127,12 @@ def refusal_of_name(name: str) -> str | None:
 
 def _overlapping(entries: list[zipfile.ZipInfo], end: int) -> set[int]:
     """The entries whose bytes reach into the next one: small bombs share one body many times."""
-    found: set[int] = set()
-    for entry in sorted(entries, key=lambda each: each.header_offset, reverse=True):
+    overlapping: set[int] = set()
+    for entry in sorted(entries, key=lambda info: info.header_offset, reverse=True):
         if entry.header_offset + _LOCAL_HEADER_BYTES + entry.compress_size > end:
-            found.add(id(entry))
+            overlapping.add(id(entry))
         end = min(end, entry.header_offset)
-    return found
+    return overlapping
 
 
 def _mode(entry: zipfile.ZipInfo) -> int:

@@ -68,5 +68,7 @@ def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[Sou
             yield replace(record, data=record.data | facts, blobs=(blob,))
             return
     yield record
-    where = member.name if member else record.stream
-    yield Skipped(where, code, "the attachment was recorded without its content", record.position)
+    position = member.name if member else record.stream
+    yield Skipped(
+        position, code, "the attachment was recorded without its content", record.position
+    )

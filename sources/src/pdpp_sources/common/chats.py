@@ -51,13 +51,15 @@ def chat_name(about: str) -> Field:
     return caseless(text("name", about, title=True))
 
 
-def in_chat(noun: str = "chat", *, said: str | None = None, required: bool = True) -> list[Field]:
+def in_chat(
+    noun: str = "chat", *, description: str | None = None, required: bool = True
+) -> list[Field]:
     """Which chat a message is in: its id and its name; `said` is what people call a chat."""
-    said = said or noun
-    of = reference(f"{noun}_id", f"The {said}", required=required)
+    description = description or noun
+    of = reference(f"{noun}_id", f"The {description}", required=required)
     return [
         labelled(conversation(of), f"{noun}_name"),
-        caseless(word(f"{noun}_name", f"Name of the {said}")),
+        caseless(word(f"{noun}_name", f"Name of the {description}")),
     ]
 
 
@@ -83,14 +85,14 @@ def chat_messages(
     the label and the fields, behind both keys, of the view that leaves the words out; `children`
     and `parents` are those beside the files and the chat.
     """
-    traffic_label, shown = traffic
+    traffic_label, label_field = traffic
     return StreamForm(
         "messages",
         label,
         detail,
         [key(), *fields],
         time_field="sent_at",
-        views={"traffic": (traffic_label, ["id", f"{chat}_id", *shown])},
+        views={"traffic": (traffic_label, ["id", f"{chat}_id", *label_field])},
         children={"files": ("files", "message_id")} | (children or {}),
         parents={chat: (f"{chat}s", f"{chat}_id")} | (parents or {}),
         threads=threads or {},

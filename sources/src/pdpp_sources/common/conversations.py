@@ -113,11 +113,11 @@ UNKNOWN_CONTENT = ("unknown_content", message("a part of a message is of an unkn
 
 def cited(pages: Iterable[Data]) -> list[str]:
     """Pages, each once, as title and address."""
-    found: list[str] = []
+    links: list[str] = []
     for page in pages:
         url, title = json_values.line(page, "url"), json_values.line(page, "title")
-        found += [f"{title} <{url}>" if title else url] if url else []
-    return list(dict.fromkeys(found))
+        links += [f"{title} <{url}>" if title else url] if url else []
+    return list(dict.fromkeys(links))
 
 
 def created(instant: str | None) -> Data:

@@ -87,8 +87,8 @@ def is_database(head: bytes) -> bool:
 
 def beside(export: Export, member: ExportMember) -> tuple[ExportMember, ...]:
     """The files that SQLite keeps beside a database while it is open."""
-    found = (export.member(member.name + ending) for ending in BESIDE)
-    return tuple(each for each in found if each is not None)
+    members = (export.member(member.name + ending) for ending in BESIDE)
+    return tuple(companion for companion in members if companion is not None)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ class ForeignDatabase:
     def column_names(self, table: str) -> tuple[str, ...]:
         """The columns of a table; none if there is no such table."""
         described = self._asked(f"PRAGMA table_xinfo({quoted(table)})")
-        return tuple(str(each[1]) for each in described if each[_HIDDEN] != 1)
+        return tuple(str(row[1]) for row in described if row[_HIDDEN] != 1)
 
     def table(self, name: str) -> DatabaseTable:
         """All about a table. Raises: DatabaseUnreadable, where it cannot be read at all."""
@@ -134,12 +134,12 @@ class ForeignDatabase:
 
     def _table(self, name: str) -> DatabaseTable:
         described = list(self._asked(f"PRAGMA table_xinfo({quoted(name)})"))
-        shown = [each for each in described if each[_HIDDEN] != 1]
-        columns = tuple(str(each[1]) for each in shown)
-        keys = [str(each[1]) for each in shown if each[_KEY]]
+        visible = [row for row in described if row[_HIDDEN] != 1]
+        columns = tuple(str(row[1]) for row in visible)
+        keys = [str(row[1]) for row in visible if row[_KEY]]
         [listed] = self._asked(f"PRAGMA table_list({quoted(name)})")
-        taken = {column.lower() for column in columns}
-        row_name = next((each for each in _ROW_NAMES if each not in taken), None)
+        used_names = {column.lower() for column in columns}
+        row_name = next((name for name in _ROW_NAMES if name not in used_names), None)
         [[rows]] = self._asked(f"SELECT count(*) FROM {quoted(name)}")  # noqa: S608 (quoted)
         key = keys[0] if len(keys) == 1 else None
         row_name = None if listed[_WITHOUT_ROW_NUMBERS] else row_name
@@ -150,7 +150,7 @@ class ForeignDatabase:
 
         Raises: DatabaseUnreadable, where the rest is damaged.
         """
-        columns = [f"t.{quoted(each)}" for each in table.columns]
+        columns = [f"t.{quoted(column)}" for column in table.columns]
         try:
             if table.row_name is None:
                 yield from self._asked(f"SELECT {', '.join(columns)} FROM {quoted(table.name)} t")  # noqa: S608 (quoted)
@@ -209,12 +209,12 @@ class ForeignDatabase:
     def _as_written(self, columns: Sequence[str], own: str, number: int) -> Sequence[Cell]:
         """A row whose text is not UTF-8: its bytes are decoded as those of any file."""
         cells = [
-            f"typeof({each}) = 'text', CASE typeof({each}) WHEN 'text' THEN CAST({each} AS BLOB)"
-            f" ELSE {each} END"
-            for each in columns
+            f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB)"
+            f" ELSE {name} END"
+            for name in columns
         ]
-        [found] = self._asked(f"SELECT {', '.join(cells)} {own} = ?", number)
-        pairs = zip(found[::2], found[1::2], strict=True)
+        [row] = self._asked(f"SELECT {', '.join(cells)} {own} = ?", number)
+        pairs = zip(row[::2], row[1::2], strict=True)
         return [decoded(c) if is_text and isinstance(c, bytes) else c for is_text, c in pairs]
 
     def _asked(self, statement: str, *values: int) -> Iterator[Sequence[Cell]]:
@@ -296,23 +296,23 @@ class _PagedFile:
 
     def read(self, amount: int, at: int) -> bytes:
         """The bytes from a place on; fewer at the end."""
-        found = b""
-        while len(found) < amount and at + len(found) < self.size_bytes:
-            page, within = divmod(at + len(found), self._page_bytes)
-            wanted = min(amount - len(found), self._page_bytes - within)
+        content = b""
+        while len(content) < amount and at + len(content) < self.size_bytes:
+            page, within = divmod(at + len(content), self._page_bytes)
+            piece_bytes = min(amount - len(content), self._page_bytes - within)
             stream, begin = self._newer.get(page + 1, (self._base, page * self._page_bytes))
             try:
                 stream.seek(begin + within)
-                chunk = stream.read(wanted)
+                chunk = stream.read(piece_bytes)
             except FAILURES:
                 raise MemberDamaged from None
             if not chunk:
                 break
-            found += chunk
-        if at <= _FORMAT_AT < at + len(found):  # the log is merged here: say there is none
+            content += chunk
+        if at <= _FORMAT_AT < at + len(content):  # the log is merged here: say there is none
             cut = _FORMAT_AT - at
-            found = found[:cut] + b"\x01\x01"[: len(found) - cut] + found[cut + 2 :]
-        return found[:amount]
+            content = content[:cut] + b"\x01\x01"[: len(content) - cut] + content[cut + 2 :]
+        return content[:amount]
 
     def close(self) -> None:
         """Leave the files."""

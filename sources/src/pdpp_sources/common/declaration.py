@@ -118,13 +118,13 @@ def free(name: str, about: str) -> Field:
     return Field(name, {"description": about})
 
 
-def sensitive(shown: Field) -> Field:
+def sensitive(field: Field) -> Field:
     """The field, marked as one that tells more of a person than most: consent pages may say so."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_sensitive": True})
+    return replace(field, schema=field.schema | {"x_pdpp_sensitive": True})
 
 
 def person(
-    shown: Field,
+    field: Field,
     form: PersonForm,
     *,
     network: str | None = None,
@@ -135,34 +135,34 @@ def person(
 
     Source: docs/contract/resource-server.md 22.1.
     """
-    said = {"form": form.value, "network": network, "named_by": named_by, "card": card or None}
-    told = {name: value for name, value in said.items() if value is not None}
-    return replace(shown, schema=shown.schema | {"x_pdpp_person": told})
+    members = {"form": form.value, "network": network, "named_by": named_by, "card": card or None}
+    schema_member = {name: value for name, value in members.items() if value is not None}
+    return replace(field, schema=field.schema | {"x_pdpp_person": schema_member})
 
 
-def caseless(shown: Field) -> Field:
+def caseless(field: Field) -> Field:
     """A name or an address, which is equal whatever the case of its letters."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_caseless": True})
+    return replace(field, schema=field.schema | {"x_pdpp_caseless": True})
 
 
-def conversation(shown: Field) -> Field:
+def conversation(field: Field) -> Field:
     """An id that all messages of one conversation share, in the order of the stream's time."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_role": "conversation"})
+    return replace(field, schema=field.schema | {"x_pdpp_role": "conversation"})
 
 
-def written_by(shown: Field) -> Field:
+def written_by(field: Field) -> Field:
     """The field that says who wrote a record: `from:` asks for it, and hits show it."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_role": "author"})
+    return replace(field, schema=field.schema | {"x_pdpp_role": "author"})
 
 
-def sent_to(shown: Field) -> Field:
+def sent_to(field: Field) -> Field:
     """The field that says whom a record went to: `to:` asks for it."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_role": "recipient"})
+    return replace(field, schema=field.schema | {"x_pdpp_role": "recipient"})
 
 
-def labelled(shown: Field, by: str) -> Field:
+def labelled(field: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})
+    return replace(field, schema=field.schema | {"x_pdpp_label_field": by})
 
 
 def author_kind() -> Field:
@@ -170,9 +170,9 @@ def author_kind() -> Field:
     return word(AUTHOR_KIND, "person, bot, or notice where the platform tells what happened")
 
 
-def marked(shown: Field) -> Field:
+def marked(field: Field) -> Field:
     """An author, whom groups mark where all that they wrote says that they are no person."""
-    return replace(shown, schema=shown.schema | {"x_pdpp_mark_field": AUTHOR_KIND})
+    return replace(field, schema=field.schema | {"x_pdpp_mark_field": AUTHOR_KIND})
 
 
 def _time(name: str, about: str, form: str, event: bool) -> Field:
@@ -228,25 +228,30 @@ class StreamForm:
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
-            "properties": {each.name: each.schema for each in self.fields},
-            "required": [each.name for each in self.fields if each.required],
+            "properties": {field.name: field.schema for field in self.fields},
+            "required": [field.name for field in self.fields if field.required],
             "additionalProperties": False,
         }
 
     def _relationships(self) -> list[Data]:
         children = [
-            {"name": name, "stream": stream, "foreign_key": there, "cardinality": "has_many"}
-            for name, (stream, there) in self.children.items()
+            {
+                "name": name,
+                "stream": stream,
+                "foreign_key": foreign_field,
+                "cardinality": "has_many",
+            }
+            for name, (stream, foreign_field) in self.children.items()
         ]
         parents = [
             {
                 "name": name,
                 "stream": stream,
-                "foreign_key": here,
+                "foreign_key": own_field,
                 "foreign_key_on": "self",
                 "cardinality": "has_one",
             }
-            for name, (stream, here) in self.parents.items()
+            for name, (stream, own_field) in self.parents.items()
         ]
         threads = [
             {
@@ -269,7 +274,7 @@ class StreamForm:
         search: Data = {"lexical_fields": self._with("searched")}
         if self.semantic:
             search["semantic_fields"] = list(self.semantic)
-        ordered = [each.name for each in self.fields if each.ranged]
+        ordered = [field.name for field in self.fields if field.ranged]
         query: Data = {
             "range_filters": dict.fromkeys(ordered, RANGE),
             "expand": expand,
@@ -287,7 +292,7 @@ class StreamForm:
         return query
 
     def _with(self, ability: str) -> list[str]:
-        return [each.name for each in self.fields if getattr(each, ability)]
+        return [field.name for field in self.fields if getattr(field, ability)]
 
 
 def declaration(

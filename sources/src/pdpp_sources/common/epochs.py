@@ -44,8 +44,10 @@ class Epoch:
         """The instant of a number. Raises: BadRecord."""
         try:
             if isinstance(number, int):
-                seconds, rest = divmod(number, self.per_second)
-                span = timedelta(seconds=seconds, microseconds=rest * 1_000_000 // self.per_second)
+                seconds, remainder = divmod(number, self.per_second)
+                span = timedelta(
+                    seconds=seconds, microseconds=remainder * 1_000_000 // self.per_second
+                )
             else:
                 span = timedelta(seconds=number / self.per_second)
             return rendered(self.start + span)
@@ -56,7 +58,7 @@ class Epoch:
 def _epoch(
     words: str, start: datetime, per_second: int, since: datetime = _FROM, until: datetime = _UNTIL
 ) -> Epoch:
-    begin, end = ((each - start).total_seconds() * per_second for each in (since, until))
+    begin, end = ((instant - start).total_seconds() * per_second for instant in (since, until))
     name = f"{words.split()[0]} {start.year}"
     return Epoch(name, f"{words} since {start.year}", start, per_second, (begin, end))
 
@@ -67,7 +69,7 @@ UNIX = {words: _epoch(words, _1970, unit) for words, unit in _UNITS.items()}
 WEBKIT = _epoch("microseconds", _1601, 10**6)
 APPLE = _epoch("seconds", _2001, 1, *_YEARS_OF_2001)
 APPLE_NANOSECONDS = _epoch("nanoseconds", _2001, 10**9, *_YEARS_OF_2001)
-EPOCHS = {each.name: each for each in (*UNIX.values(), WEBKIT, APPLE, APPLE_NANOSECONDS)}
+EPOCHS = {epoch.name: epoch for epoch in (*UNIX.values(), WEBKIT, APPLE, APPLE_NANOSECONDS)}
 
 
 def epoch_of(number: float) -> Epoch | None:

@@ -201,8 +201,8 @@ class Export:
 
     def only(self, members: Iterable[ExportMember]) -> Export:
         """The same export narrowed to some members; positions keep their meaning."""
-        kept = frozenset(member.name for member in members)
-        return replace(self, members=tuple(m for m in self.members if m.name in kept))
+        names = frozenset(member.name for member in members)
+        return replace(self, members=tuple(m for m in self.members if m.name in names))
 
     def without(self, readers: Iterable[Export]) -> tuple[ExportMember, ...]:
         """The members that none of these narrowed exports holds."""
@@ -274,7 +274,7 @@ def open_parts(paths: Sequence[Path], within: Path | None = None) -> Export:
     Raises: ExportError, if none can be opened.
     """
     return _joined(
-        paths[0], [(each.name, partial(open_export, each, within=within)) for each in paths]
+        paths[0], [(path.name, partial(open_export, path, within=within)) for path in paths]
     )
 
 
@@ -289,17 +289,17 @@ def _single_file(path: Path, copies: Mapping[str, str], within: Path | None) -> 
     with open_file(path, within) as stream:
         is_database = stream.read(len(SQLITE)) == SQLITE
     files = [path, *(Path(f"{path}{ending}") for ending in BESIDE if is_database)]
-    there = [(file.name, file) for file in files if file.is_file()]
-    return _files(path, there, (), copies, within)
+    members = [(file.name, file) for file in files if file.is_file()]
+    return _files(path, members, (), copies, within)
 
 
 def _folder(path: Path, copies: Mapping[str, str], within: Path | None) -> Export:
     refused: list[Skipped] = []
     passed_by: list[tuple[str, Path]] = []
     files = _regular_files(path, refused, passed_by)
-    named = [(file.relative_to(path).as_posix(), file) for file in files]
+    members = [(file.relative_to(path).as_posix(), file) for file in files]
     names = ((sort, printable(each.relative_to(path).as_posix())) for sort, each in passed_by)
-    return replace(_files(path, named, refused, copies, within), passed_by=tuple(names))
+    return replace(_files(path, members, refused, copies, within), passed_by=tuple(names))
 
 
 def _files(
@@ -330,10 +330,10 @@ def _regular_files(
     """All files but hidden ones; a folder that cannot be read is reported."""
 
     def unreadable(error: OSError) -> None:
-        where = printable(str(error.filename or path))
-        refused.append(Skipped(where, "unreadable_folder", "this folder cannot be read", 0))
+        name = printable(str(error.filename or path))
+        refused.append(Skipped(name, "unreadable_folder", "this folder cannot be read", 0))
 
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder, folders, names in os.walk(path, followlinks=False, onerror=unreadable):
         for name in sorted([*folders, *names]):
             file = Path(folder, name)
@@ -341,16 +341,16 @@ def _regular_files(
             if name.startswith("."):
                 passed_by.append(("hidden", file))
             elif stat.S_ISREG(mode):
-                found.append(file)
+                paths.append(file)
             elif not stat.S_ISDIR(mode):
                 passed_by.append(("links", file))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if len(found) + len(passed_by) > MOST_FILES:
+        if len(paths) + len(passed_by) > MOST_FILES:
             raise ExportUnreadable(
                 message("The folder contains more than %(most)s files.", most=MOST_FILES),
                 "Import one of the folders inside instead.",
             )
-    return sorted(found)
+    return sorted(paths)
 
 
 def _archive(path: Path, within: Path | None) -> Export:
@@ -387,11 +387,11 @@ def _zip(path: Path, stream: BinaryIO, size_bytes: int, opened: ExitStack) -> Ex
     if not is_only_zips or not all(entry.compress_type in _LEAPED for entry in inner):
         files = [_packed_file(archive, entry) for entry in entries]
         return _of_packed(path, files, refused, opened)
-    parts = [(each.filename, partial(_inner_zip, path, stream, each)) for each in inner]
-    found = _joined(path, parts)
-    opened.enter_context(found)
-    check_total(found.total_bytes, size_bytes)
-    return replace(found, refused=(*refused, *found.refused), opened=opened)
+    parts = [(entry.filename, partial(_inner_zip, path, stream, entry)) for entry in inner]
+    export = _joined(path, parts)
+    opened.enter_context(export)
+    check_total(export.total_bytes, size_bytes)
+    return replace(export, refused=(*refused, *export.refused), opened=opened)
 
 
 def _inner_zip(path: Path, stream: BinaryIO, entry: zipfile.ZipInfo) -> Export:
@@ -405,7 +405,7 @@ def _inner_zip(path: Path, stream: BinaryIO, entry: zipfile.ZipInfo) -> Export:
         archive, entries, refused = _entries(inside, size, opened := ExitStack())
     except _NO_CONTENTS:
         raise _incomplete() from None
-    files = [_packed_file(archive, each) for each in entries]
+    files = [_packed_file(archive, entry) for entry in entries]
     return _of_packed(path, files, refused, opened)
 
 
@@ -429,10 +429,10 @@ def _of_packed(
     """The files of an archive, laid end to end."""
     members: list[ExportMember] = []
     offset = 0
-    for each in files:
-        facts = (each.name, each.size_bytes, offset, each.opener, each.modified_at)
+    for file in files:
+        facts = (file.name, file.size_bytes, offset, file.opener, file.modified_at)
         members.append(ExportMember(*facts))
-        offset += each.size_bytes
+        offset += file.size_bytes
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
     return Export(path, tuple(members), captured_at, refused, is_packed=True, opened=opened)
 
@@ -460,9 +460,11 @@ def _joined(path: Path, parts: Iterable[tuple[str, Callable[[], Export]]]) -> Ex
     if errors and not members:
         opened.close()
         raise errors[0]
-    captured_at = max((each.modified_at for each in members.values()), default=_modified_at(path))
-    found = tuple(members.values())
-    return Export(path, found, captured_at, tuple(refused), is_packed=True, opened=opened)
+    captured_at = max(
+        (member.modified_at for member in members.values()), default=_modified_at(path)
+    )
+    joined_members = tuple(members.values())
+    return Export(path, joined_members, captured_at, tuple(refused), is_packed=True, opened=opened)
 
 
 def _entry_date(entry: zipfile.ZipInfo) -> datetime:

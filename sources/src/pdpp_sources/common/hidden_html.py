@@ -114,13 +114,13 @@ def _is_off_screen(style: Style) -> bool:
     moved = [style.get(name) for name in ("text-indent", "margin-left", "margin-top")]
     if style.get("position") in ("absolute", "fixed"):
         moved += [style.get(name) for name in ("left", "top", "right", "bottom")]
-    if any((_pixels(each) or 0.0) <= _FAR_AWAY for each in moved if each is not None):
+    if any((_pixels(offset) or 0.0) <= _FAR_AWAY for offset in moved if offset is not None):
         return True
     transform = "".join(style.get("transform", "").split())
     if re.search(r"scale[xy3d]*\(0(?:\.0+)?[,)]", transform):
         return True
-    far = re.search(r"translate[xy3d]*\((?:[^,)]*,)?(-[0-9.]+[a-z%]*)", transform)
-    return far is not None and (_pixels(far[1]) or 0.0) <= _FAR_AWAY
+    match = re.search(r"translate[xy3d]*\((?:[^,)]*,)?(-[0-9.]+[a-z%]*)", transform)
+    return match is not None and (_pixels(match[1]) or 0.0) <= _FAR_AWAY
 
 
 _SIZES = ("max-height", "height", "max-width", "width")
@@ -159,44 +159,44 @@ def _color(text: str | None) -> str | None:
 
 
 def _is_zero(text: str | None) -> bool:
-    found = None if text is None else _NUMBER.match(text)
-    return found is not None and float(found[1]) == 0.0
+    number = None if text is None else _NUMBER.match(text)
+    return number is not None and float(number[1]) == 0.0
 
 
 def _pixels(text: str) -> float | None:
     """A length in about pixels; `None` for what is no length."""
-    found = _NUMBER.match(text)
-    if found is None:
+    number = _NUMBER.match(text)
+    if number is None:
         return None
-    per_unit = _PIXELS_A_UNIT.get(found[2])
-    return None if per_unit is None else float(found[1]) * per_unit
+    per_unit = _PIXELS_A_UNIT.get(number[2])
+    return None if per_unit is None else float(number[1]) * per_unit
 
 
 def _declarations(text: str | None) -> dict[str, str]:
-    found: dict[str, str] = {}
+    declarations: dict[str, str] = {}
     for declaration in _COMMENT.sub("", text or "").lower().split(";"):
         name, colon, value = declaration.partition(":")
         if colon:
-            found[name.strip()] = value.replace("!important", "").strip()
-    return found
+            declarations[name.strip()] = value.replace("!important", "").strip()
+    return declarations
 
 
 def _rules(tree: LexborHTMLParser) -> list[tuple[str, dict[str, str]]]:
     """The rules of the document's style sheets for one tag, class or id, that hold everywhere."""
-    found: list[tuple[str, dict[str, str]]] = []
+    rules: list[tuple[str, dict[str, str]]] = []
     for sheet in tree.css("style"):
         text = _COMMENT.sub("", sheet.text(deep=True) or "").replace("<!--", "").replace("-->", "")
         for selectors, body in _blocks(text):
             style = _declarations(body)
             for selector in map(str.strip, selectors.split(",")):
-                if style and _SIMPLE_SELECTOR.match(selector) and len(found) < _MOST_RULES:
-                    found.append((selector, style))
-    return found
+                if style and _SIMPLE_SELECTOR.match(selector) and len(rules) < _MOST_RULES:
+                    rules.append((selector, style))
+    return rules
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:
     """Selectors and body of each rule at the top level; what stands in an at-rule is left out."""
-    found: list[tuple[str, str]] = []
+    blocks: list[tuple[str, str]] = []
     at = 0
     while (opened := text.find("{", at)) >= 0:
         head, depth, end = text[at:opened].rpartition(";")[2].strip(), 1, opened + 1
@@ -204,6 +204,6 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
         if not head.startswith("@"):
-            found.append((head, text[opened + 1 : end].removesuffix("}")))
+            blocks.append((head, text[opened + 1 : end].removesuffix("}")))
         at = end
-    return found
+    return blocks

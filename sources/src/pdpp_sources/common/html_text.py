@@ -72,7 +72,7 @@ def read_html(html: str) -> HtmlPage:
 
 def _mended(html: str) -> str:
     """The document without what opens and is never closed."""
-    for name, closes in (("!--", "-->"), *((each, f"</{each}") for each in _SWALLOWING)):
+    for name, closes in (("!--", "-->"), *((tag, f"</{tag}") for tag in _SWALLOWING)):
         opened = html.lower().rfind(f"<{name}")
         if opened > html.lower().rfind(closes):
             html = html[:opened] + _OPENER.sub(" ", html[opened:], count=1)
@@ -90,8 +90,8 @@ def _closed(tag: re.Match[str]) -> str:
 def _depth(html: str) -> int:
     """How many elements are open at once, at most."""
     depth = deepest = 0
-    for found in _TAG.finditer(html):
-        closes, name = found.groups()
+    for match in _TAG.finditer(html):
+        closes, name = match.groups()
         if name.lower() not in _CLOSED_BY_THEMSELVES:
             depth = max(0, depth - 1) if closes else depth + 1
             deepest = max(deepest, depth)
@@ -148,7 +148,7 @@ class _Page:
         address = (node.attributes.get("href") or "").strip()
         if not _WEB.match(address):
             return
-        pictures = (each.attributes.get("alt") or "" for each in node.css("img"))
+        pictures = (picture.attributes.get("alt") or "" for picture in node.css("img"))
         words = " ".join((node.text() or "").split()) or " ".join(filter(None, pictures))
         words = words.replace(_END, "")[:_LONGEST_LINK_TEXT]
         self.links.setdefault(f"{words} <{address}>" if words not in ("", address) else address)

@@ -40,7 +40,7 @@ UNIX = frozenset(
 )
 _SWITCH = re.compile(rb"\x1b(\$[@B]|\$\(D|\([BJI])")
 _SHIFTED = re.compile(rb"\x0e([!-_]*)\x0f?")
-_RAISED = bytes(each | 0x80 for each in range(256))
+_RAISED = bytes(byte | 0x80 for byte in range(256))
 NEC = "personal-server-nec-letters"
 
 
@@ -53,15 +53,15 @@ def from_escaped(content: bytes) -> str:
     """Text of ISO-2022-JP with every extension. Letters that no table has are marks of doubt."""
     pieces: list[str] = []
     switch, begin = b"(B", 0
-    for found in _SWITCH.finditer(content):
-        pieces.append(_stretch(content[begin : found.start()], switch))
-        switch, begin = found[1], found.end()
+    for escape in _SWITCH.finditer(content):
+        pieces.append(_stretch(content[begin : escape.start()], switch))
+        switch, begin = escape[1], escape.end()
     return "".join([*pieces, _stretch(content[begin:], switch)])
 
 
 def _stretch(content: bytes, switch: bytes) -> str:
     if switch in (b"(B", b"(J"):
-        return _SHIFTED.sub(lambda found: _katakana(found[1]).encode(), content).decode(
+        return _SHIFTED.sub(lambda match: _katakana(match[1]).encode(), content).decode(
             "utf-8", "replace"
         )
     if switch == b"(I":
@@ -83,7 +83,7 @@ def _stretch(content: bytes, switch: bytes) -> str:
 
 def _katakana(content: bytes) -> str:
     """Letters of half width."""
-    return bytes(each | 0x80 if 0x21 <= each <= 0x5F else each for each in content).decode(
+    return bytes(byte | 0x80 if 0x21 <= byte <= 0x5F else byte for byte in content).decode(
         "cp932", "replace"
     )
 

@@ -84,8 +84,8 @@ def json_elements(
 def _element(cut: RawElement, member: ExportMember) -> Element | Skipped:
     if cut.raw is not None:
         return _parsed(cut.raw, member, cut.offset, decoded(cut.key), cut.lead)
-    where, position = member.where(cut.offset), member.offset + cut.offset
-    return Skipped(where, _CODES.get(cut.fault, cut.fault), _FAULTS[cut.fault], position)
+    position_text, position = member.where(cut.offset), member.offset + cut.offset
+    return Skipped(position_text, _CODES.get(cut.fault, cut.fault), _FAULTS[cut.fault], position)
 
 
 def json_lists(member: ExportMember) -> Iterator[Element | Skipped]:
@@ -115,10 +115,10 @@ class _Listed:
 
     def read(self, size: int) -> bytes:
         """The next bytes; none at the end."""
-        found = self._stream.read(size) if self._part is None else self._part or b""
-        if self._part is not None or not found:
+        content = self._stream.read(size) if self._part is None else self._part or b""
+        if self._part is not None or not content:
             self._part = next(self._parts, b"")
-        return found or (self.read(size) if self._part else b"")
+        return content or (self.read(size) if self._part else b"")
 
 
 def json_lines(member: ExportMember) -> Iterator[Element | Skipped]:
@@ -148,12 +148,12 @@ def parse_object(raw: bytes) -> Data:
 def _parsed(
     raw: bytes, member: ExportMember, offset: int, key: str = "", lead: bytes = b""
 ) -> Element | Skipped:
-    where, position = member.where(offset), member.offset + offset
+    position_text, position = member.where(offset), member.offset + offset
     try:
         BOOKMARK.entry(position)
-        return Element(position, where, parse_object(raw), key, lead)
+        return Element(position, position_text, parse_object(raw), key, lead)
     except BadRecord as bad:
-        return Skipped(where, bad.code, bad.reason, position)
+        return Skipped(position_text, bad.code, bad.reason, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,15 +282,15 @@ class _Cutter:
         if self._lost:
             self._seek(self._at)
         while not self._lost:
-            for found in _TOKEN.finditer(self._buffer, self._at):
-                token, at = found.group(), found.start()
+            for match in _TOKEN.finditer(self._buffer, self._at):
+                token, at = match.group(), match.start()
                 is_among = len(self._open) == self._within > 0
                 if is_among:
                     yield from self._others(at)
                 if len(token) > 1:
-                    self._at = found.end()
+                    self._at = match.end()
                     if is_among:
-                        self._is_pair |= bool(_NAMES.match(self._buffer, found.end()))
+                        self._is_pair |= bool(_NAMES.match(self._buffer, match.end()))
                         yield from self._other(at)
                     self._note(token)
                     continue
@@ -300,7 +300,7 @@ class _Cutter:
                 if token == b'"' or self._is_misplaced(token, at):
                     yield from self._give_up("bad_record", self._before(at))
                     break
-                self._at = found.end()
+                self._at = match.end()
                 if cut := self._step(token, at):
                     yield cut
             else:
@@ -312,13 +312,13 @@ class _Cutter:
     def _others(self, end: int) -> Iterator[RawElement]:
         """What stands between the last object of a list and a place, and is none: `null`, `3`."""
         between = self._buffer[self._at : end]
-        for found in _BETWEEN.finditer(between):
-            if found.group() == b",":
+        for match in _BETWEEN.finditer(between):
+            if match.group() == b",":
                 self._is_pair = False
-            elif b":" in found.group():
+            elif b":" in match.group():
                 self._is_pair = True
-            elif not (self._in_scalar and found.start() == 0):
-                yield from self._other(self._at + found.start())
+            elif not (self._in_scalar and match.start() == 0):
+                yield from self._other(self._at + match.start())
         if between:
             self._in_scalar = between[-1] not in b", \t\r\n"
 
@@ -390,25 +390,25 @@ class _Cutter:
     def _enter(self, at: int) -> None:
         depth = len(self._open)
         if self._keys is None:
-            named = depth in (2, 3, 4) and self._open[:-1].count(b"{") == depth - 1
+            is_named = depth in (2, 3, 4) and self._open[:-1].count(b"{") == depth - 1
         else:
-            named = (self._deep or depth == 2) and self._last in self._keys
-        if not self._within and (named or (depth == 1 and self._takes_outermost)):
-            self._within, self._key = depth, self._last if named else b""
+            is_named = (self._deep or depth == 2) and self._last in self._keys
+        if not self._within and (is_named or (depth == 1 and self._takes_outermost)):
+            self._within, self._key = depth, self._last if is_named else b""
             self._lead = self._buffer[max(0, at - LEAD_BYTES) : at]
             self._home = bytes(self._open)
             self._beginnings.clear()
             self._in_scalar = self._is_pair = False
-            self._is_of_objects = None if named and self._keys is None else True
+            self._is_of_objects = None if is_named and self._keys is None else True
 
     def _learn(self) -> None:
         """Remember how the current object begins: its first name, and its second after a scalar."""
         if len(self._beginnings) < _MOST_BEGINNINGS:
             end = self._begin + _LONGEST_BEGINNING_BYTES
-            if found := _BEGINNING.match(self._buffer, self._begin, end):
-                first, second = (re.escape(name or b"") for name in found.groups())
-                rest = rb"\s*" + _SCALAR + rb"\s*,\s*" + second if second else b""
-                self._beginnings.add(rb"\{\s*" + first + rb"\s*:" + rest)
+            if beginning := _BEGINNING.match(self._buffer, self._begin, end):
+                first, second = (re.escape(name or b"") for name in beginning.groups())
+                continuation = rb"\s*" + _SCALAR + rb"\s*,\s*" + second if second else b""
+                self._beginnings.add(rb"\{\s*" + first + rb"\s*:" + continuation)
 
     def _give_up(self, fault: str, start: int) -> Iterator[RawElement]:
         """Leave the current object, if there is one, and look for the next that begins alike."""
@@ -423,20 +423,20 @@ class _Cutter:
             yield RawElement(offset, self._key, None, fault or ended)
 
     def _seek(self, start: int) -> None:
-        found = None
+        match = None
         if self._beginnings:
             alike = rb"[\[,}\]]\s*(?=" + rb"|".join(sorted(self._beginnings)) + rb")"
-            found = re.compile(alike, re.DOTALL).search(self._buffer, start)
+            match = re.compile(alike, re.DOTALL).search(self._buffer, start)
         self._begin = -1
         self._open[:] = self._home
         self._within = len(self._home)
-        self._damaged, self._lost = True, found is None
+        self._damaged, self._lost = True, match is None
         array = self._next_array.search(self._buffer, start) if self._deep else None
-        if array and (found is None or array.start() < found.start()):
+        if array and (match is None or array.start() < match.start()):
             self._leave(array)
             return
-        kept = len(self._buffer) - _LONGEST_BEGINNING_BYTES
-        self._at = found.end() if found else max(start, kept)
+        tail_begin = len(self._buffer) - _LONGEST_BEGINNING_BYTES
+        self._at = match.end() if match else max(start, tail_begin)
 
     def _leave(self, array: re.Match[bytes]) -> None:
         """Go on before another array of such a name: what comes next belongs to that one."""

@@ -71,21 +71,21 @@ class Stretch(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # the typeshed buffer type is private
         """As much as fits and is there."""
-        wanted = min(len(buffer), max(0, self._size - self._at))
-        done = 0
-        while done < wanted:
+        wanted_bytes = min(len(buffer), max(0, self._size - self._at))
+        read_bytes = 0
+        while read_bytes < wanted_bytes:
             try:
-                chunk = self._read_at(self._begin + self._at, wanted - done)
+                chunk = self._read_at(self._begin + self._at, wanted_bytes - read_bytes)
             except (EOFError, zlib.error):
-                if not done:
+                if not read_bytes:
                     raise
                 break  # what came before the damage is given first
             if not chunk:
                 break
-            buffer[done : done + len(chunk)] = chunk
-            done += len(chunk)
+            buffer[read_bytes : read_bytes + len(chunk)] = chunk
+            read_bytes += len(chunk)
             self._at += len(chunk)
-        return done
+        return read_bytes
 
 
 def part_of(read_at: ReadAt, begin: int, size_bytes: int) -> ReadAt:
@@ -143,41 +143,41 @@ class Deflated:
 
     def _nearest(self, at: int) -> _Place:
         """The cursor that has least to go, or a new one where a kept place has less."""
-        kept = max((p for p in self._kept if p.at <= at), key=lambda p: p.at)
+        point = max((p for p in self._kept if p.at <= at), key=lambda p: p.at)
         fit = [c for c in self._cursors if c.at - len(c.chunk) <= at]
         best = max(fit, key=lambda c: c.at, default=None)
-        if best is None or (best.at <= at and best.at < kept.at):
-            best = kept.copy()
+        if best is None or (best.at <= at and best.at < point.at):
+            best = point.copy()
         else:
             self._cursors.remove(best)
         self._cursors = [best, *self._cursors[: _MOST_CURSORS - 1]]
         return best
 
-    def _goes_on(self, place: _Place) -> bool:
+    def _goes_on(self, point: _Place) -> bool:
         """Unpack the next chunk; whether there was one."""
         chunk = b""
         while not chunk:
-            packed = self._packed(place.packed_at, _PIECE_BYTES)
-            if place.inflater.eof:
+            packed = self._packed(point.packed_at, _PIECE_BYTES)
+            if point.inflater.eof:
                 if self._wrapping != GZIP or not packed.startswith(_GZIP_MARK):
                     return False
-                place.inflater = zlib.decompressobj(GZIP)  # one stream of gzip behind the other
-            chunk = place.inflater.decompress(packed, _CHUNK_BYTES)
-            left = len(place.inflater.unconsumed_tail) + len(place.inflater.unused_data)
-            place.packed_at += len(packed) - left
-            if not packed and not chunk and not place.inflater.eof:
+                point.inflater = zlib.decompressobj(GZIP)  # one stream of gzip behind the other
+            chunk = point.inflater.decompress(packed, _CHUNK_BYTES)
+            unread_bytes = len(point.inflater.unconsumed_tail) + len(point.inflater.unused_data)
+            point.packed_at += len(packed) - unread_bytes
+            if not packed and not chunk and not point.inflater.eof:
                 raise EOFError
-        place.at += len(chunk)
-        place.chunk = chunk
-        if place.at > self._most:
+        point.at += len(chunk)
+        point.chunk = chunk
+        if point.at > self._most:
             raise UnpacksTooFar
         BOOKMARK.goes_on()  # at most `most_bytes` in all, so never without end
-        self._keep(place)
+        self._keep(point)
         return True
 
-    def _keep(self, place: _Place) -> None:
-        if place.at >= self._kept[-1].at + self._spacing:
-            self._kept.append(place.copy())
+    def _keep(self, point: _Place) -> None:
+        if point.at >= self._kept[-1].at + self._spacing:
+            self._kept.append(point.copy())
         if len(self._kept) > _MOST_KEPT:
             self._kept = self._kept[::2]
             self._spacing *= 2
@@ -209,28 +209,30 @@ def tar_entries(file: BinaryIO, packed_bytes: int) -> tuple[list[PackedFile], tu
             "Archives of this kind cannot be read directly.",
             "Unpack this file and import the content, or ask the platform for a .zip or .tgz.",
         ) from None
-    kept: dict[str, PackedFile] = {}
+    files: dict[str, PackedFile] = {}
     refused: list[Skipped] = []
     for info in _each_entry(tar):
         name = printable(info.name).removeprefix("./")
         if NOISE.search(name):
             continue
         reason = _refusal(info) or (
-            message("the archive contains a second file of the same name") if name in kept else None
+            message("the archive contains a second file of the same name")
+            if name in files
+            else None
         )
         if reason is not None:
             refused.append(Skipped(name[:200], "unsafe_entry", reason, 0))
         elif info.isreg():
             opener = partial(Stretch, deflated.read_at, info.offset_data, info.size)
-            kept[name] = PackedFile(
+            files[name] = PackedFile(
                 name, info.size, _instant(info.mtime), cast("Callable[[], BinaryIO]", opener)
             )
-        if len(kept) + len(refused) > MOST_ENTRIES:
+        if len(files) + len(refused) > MOST_ENTRIES:
             raise too_many_entries()
     whole.seek(tar.offset)
     if whole.read(tarfile.BLOCKSIZE).strip(b"\0"):
         raise tarfile.ReadError  # tarfile takes a damaged header for the end
-    return list(kept.values()), tuple(refused)
+    return list(files.values()), tuple(refused)
 
 
 def _each_entry(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

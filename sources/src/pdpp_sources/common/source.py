@@ -60,10 +60,10 @@ class SourceReader(Protocol):
         ...
 
 
-def claim(members: Iterable[ExportMember], why: str) -> Claim | None:
+def claim(members: Iterable[ExportMember], reason: str) -> Claim | None:
     """A claim, unless there is nothing to claim."""
     mine = tuple(members)
-    return Claim(mine, why) if mine else None
+    return Claim(mine, reason) if mine else None
 
 
 def matching(
@@ -77,10 +77,10 @@ def matching(
         if member.size_bytes and (not suffixes or member.suffix in suffixes):
             try:
                 BOOKMARK.looking_at(member)
-                found = test(member.head(head_bytes))
+                is_match = test(member.head(head_bytes))
             except (MemberDamaged, BadRecord):
                 continue
-            if found:
+            if is_match:
                 yield member
 
 
@@ -115,14 +115,14 @@ def each_element(
 
 def others_in(element: Element, name: str) -> Iterator[Skipped]:
     """A report of each entry of a list inside an element that is no object."""
-    for each in json_values.things(element.value, name):
-        if not isinstance(each, dict):
+    for inner in json_values.things(element.value, name):
+        if not isinstance(inner, dict):
             reason = message("an entry of a list in the file is not an object")
             yield Skipped(element.where, "bad_record", reason, element.position)
 
 
 def one_record(
-    where: str, position: int, build: Callable[[], Iterable[SourceItem]]
+    position_text: str, position: int, build: Callable[[], Iterable[SourceItem]]
 ) -> Iterator[SourceItem]:
     """The items that `build` makes, or a report of why it could not make them.
 
@@ -132,9 +132,9 @@ def one_record(
         BOOKMARK.entry(position)
         items = tuple(build())
     except BadRecord as bad:
-        yield Skipped(where, bad.code, bad.reason, position)
+        yield Skipped(position_text, bad.code, bad.reason, position)
     except RecursionError:
-        yield Skipped(where, "bad_record", "the entry is nested too deeply", position)
+        yield Skipped(position_text, "bad_record", "the entry is nested too deeply", position)
     else:
         yield from items
     BOOKMARK.after(position)
@@ -150,18 +150,18 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
 
     Memory is bounded: a key beyond the first million is given as it comes.
     """
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for item in items:
         if isinstance(item, Skipped):
             yield item
             continue
         key = hash((item.stream, item.data["id"]))
         data = hash(orjson.dumps(item.data, option=orjson.OPT_SORT_KEYS))
-        if key not in seen:
-            if len(seen) < MOST_REMEMBERED:
-                seen[key] = data
+        if key not in counts:
+            if len(counts) < MOST_REMEMBERED:
+                counts[key] = data
             yield item
-        elif seen[key] != data:
+        elif counts[key] != data:
             reason = message("another entry has the same id; only the first one was imported")
             yield Skipped(item.stream, "duplicate_id", reason, item.position)
         else:

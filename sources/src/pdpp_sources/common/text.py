@@ -52,10 +52,10 @@ def printable_within(value: Json) -> Json:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
-        return [printable_within(each) for each in cast("list[Any]", value)]
+        return [printable_within(element) for element in cast("list[Any]", value)]
     if isinstance(value, dict):
-        held = cast("dict[str, Any]", value)
-        return {printable(name): printable_within(each) for name, each in held.items()}
+        members = cast("dict[str, Any]", value)
+        return {printable(name): printable_within(element) for name, element in members.items()}
     return value
 
 
@@ -66,21 +66,21 @@ def decoded(content: bytes, charset: str | None = None) -> str:
 
     What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
     """
-    named = _codec(charset)
-    if named in japanese.ESCAPED or (b"\x1b$" in content and japanese.is_escaped_japanese(content)):
+    codec = _codec(charset)
+    if codec in japanese.ESCAPED or (b"\x1b$" in content and japanese.is_escaped_japanese(content)):
         return printable(japanese.from_escaped(content))
-    if named in japanese.UNIX:
+    if codec in japanese.UNIX:
         return printable(content.decode("euc_jp", japanese.NEC))
-    if named == "big5":
-        named = _wider_big5(content)
-    for candidate in ("utf-8", named) if named in _WESTERN else (named, "utf-8"):
+    if codec == "big5":
+        codec = _wider_big5(content)
+    for candidate in ("utf-8", codec) if codec in _WESTERN else (codec, "utf-8"):
         try:
             return printable(content.decode(candidate))
         except (LookupError, ValueError):
             continue
-    if charset and named != "utf-8":
+    if charset and codec != "utf-8":
         try:
-            return printable(content.decode(named, "replace"))
+            return printable(content.decode(codec, "replace"))
         except (LookupError, ValueError):
             pass
     return printable(content.decode("utf-8", _STRAY))

@@ -31,25 +31,25 @@ def read_calendar(content: bytes, draft: Draft) -> None:
     """Each entry as its lines, without alarms and zones."""
     inside: list[str] = []
     for line in _FOLDED.sub("", decoded(content)).splitlines():
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             continue
-        name, parameters, value = found.groups()
+        name, parameters, value = match.groups()
         if name.upper() == "BEGIN":
             inside.append(value.strip().upper())
         elif name.upper() == "END" and inside:
             draft.add("\n" if inside.pop() in _ENTRIES else "")
         elif inside and inside[-1] in _ENTRIES and name.upper() in _SHOWN:
             draft.goes_on()
-            said = "".join(_said(name.upper(), parameters, value))
-            draft.add(f"{_SHOWN[name.upper()]}{said}\n" if said else "")
+            text = "".join(_said(name.upper(), parameters, value))
+            draft.add(f"{_SHOWN[name.upper()]}{text}\n" if text else "")
 
 
 def _said(name: str, parameters: str, value: str) -> Iterator[str]:
-    instant, who = _INSTANT.match(value), _NAME.search(parameters)
+    instant, attendee = _INSTANT.match(value), _NAME.search(parameters)
     if name in ("ORGANIZER", "ATTENDEE"):
         address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
-        yield f"{who[1] or who[2]} <{address}>" if who else address
+        yield f"{attendee[1] or attendee[2]} <{address}>" if attendee else address
     elif instant:
         year, month, day, hour, minute, is_utc = instant.groups()
         zone = _ZONE.search(parameters)

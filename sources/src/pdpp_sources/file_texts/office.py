@@ -58,8 +58,8 @@ class _Package:
 
     def numbered(self, pattern: str) -> list[str]:
         """The parts of that name, by the first number in it."""
-        found = (name for name in self._names if re.fullmatch(pattern, name))
-        return sorted(found, key=lambda name: (_first_number(PurePosixPath(name).name), name))
+        names = (name for name in self._names if re.fullmatch(pattern, name))
+        return sorted(names, key=lambda name: (_first_number(PurePosixPath(name).name), name))
 
     def walk(self, name: str, part: _XmlPart) -> None:
         """Give each element of a part to whoever reads it; one that is not there has none."""
@@ -68,7 +68,9 @@ class _Package:
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = _refuse
-        parser.StartElementHandler = lambda tag, given: part.begins(_local(tag), _plain(given))
+        parser.StartElementHandler = lambda tag, attributes: part.begins(
+            _local(tag), _plain(attributes)
+        )
         parser.EndElementHandler = lambda tag: part.ends(_local(tag))
         parser.CharacterDataHandler = part.says
         with self._archive.open(name) as stream:
@@ -81,7 +83,7 @@ class _Package:
 class _XmlPart:
     """What reads the elements of a part; their names come without their namespace."""
 
-    def begins(self, tag: str, given: Attributes, /) -> None:
+    def begins(self, tag: str, attributes: Attributes, /) -> None:
         """An element begins."""
 
     def ends(self, tag: str, /) -> None:
@@ -110,13 +112,13 @@ class _Words(_XmlPart):
         self._said_in = frozenset(said_in)
         self._depth = self._hidden = self._cells = 0
 
-    def begins(self, tag: str, given: Attributes, /) -> None:
+    def begins(self, tag: str, attributes: Attributes, /) -> None:
         """Elements of one name may lie in each other, as text boxes do in paragraphs."""
         self._hidden += tag in _UNSEEN
         self._depth += tag in self._said_in
         self._cells += tag in _CELLS
         if tag in _BEFORE:
-            times = given.get("c", "1")[:3] if tag == "s" else "1"  # so many blanks
+            times = attributes.get("c", "1")[:3] if tag == "s" else "1"  # so many blanks
             self._add(_BEFORE[tag] * (int(times) if times.isdecimal() else 1))
 
     def ends(self, tag: str, /) -> None:
@@ -159,9 +161,9 @@ def _read_slides(package: _Package, draft: Draft) -> None:
 
 def _read_open_document(package: _Package, draft: Draft) -> None:
     """Also its tables and slides: all are one part."""
-    looked = _Encryption()
-    package.walk("META-INF/manifest.xml", looked)
-    if looked.is_there:
+    encryption = _Encryption()
+    package.walk("META-INF/manifest.xml", encryption)
+    if encryption.is_there:
         raise NoText(TextState.ENCRYPTED)
     package.walk("content.xml", _Words(draft, "p", "h"))
 
@@ -236,19 +238,19 @@ class _Book(_XmlPart):
         self._is_in_cells = False
         self._first_day = _FIRST_DAY
 
-    def begins(self, tag: str, given: Attributes, /) -> None:
+    def begins(self, tag: str, attributes: Attributes, /) -> None:
         """See the base."""
         if tag == "sheet":
-            self._names[given.get("id", "")] = given.get("name", "")
+            self._names[attributes.get("id", "")] = attributes.get("name", "")
         elif tag == "Relationship":
-            file = PurePosixPath(given.get("Target", "")).name
-            self._files[file] = given.get("Id", "")
-        elif tag == "workbookPr" and given.get("date1904") in ("1", "true"):
+            file = PurePosixPath(attributes.get("Target", "")).name
+            self._files[file] = attributes.get("Id", "")
+        elif tag == "workbookPr" and attributes.get("date1904") in ("1", "true"):
             self._first_day = _FIRST_DAY_OF_MACS
-        elif tag == "numFmt" and _OF_DAYS.search(_QUOTED.sub("", given.get("formatCode", ""))):
-            self._date_formats.add(given.get("numFmtId", ""))
+        elif tag == "numFmt" and _OF_DAYS.search(_QUOTED.sub("", attributes.get("formatCode", ""))):
+            self._date_formats.add(attributes.get("numFmtId", ""))
         elif tag == "xf" and self._is_in_cells:
-            self._dated.append(given.get("numFmtId") in self._date_formats)
+            self._dated.append(attributes.get("numFmtId") in self._date_formats)
         self._is_in_cells = self._is_in_cells or tag == "cellXfs"
 
     def ends(self, tag: str, /) -> None:
@@ -294,10 +296,10 @@ class _Cells(_XmlPart):
         self._kind = self._style = ""
         self._is_said = False
 
-    def begins(self, tag: str, given: Attributes, /) -> None:
+    def begins(self, tag: str, attributes: Attributes, /) -> None:
         """See the base."""
         if tag == "c":
-            self._kind, self._style = given.get("t", "n"), given.get("s", "")
+            self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "")
             self._pieces = []
         self._is_said = tag in ("v", "t")
 
@@ -341,13 +343,13 @@ def _refuse(*_: object) -> None:
 
 
 def _first_number(name: str) -> int:
-    found = _NUMBER.search(name)
-    return int(found.group()[:9]) if found else 0
+    match = _NUMBER.search(name)
+    return int(match.group()[:9]) if match else 0
 
 
 def _local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
-def _plain(given: Attributes) -> Attributes:
-    return {_local(name): value for name, value in given.items()}
+def _plain(attributes: Attributes) -> Attributes:
+    return {_local(name): value for name, value in attributes.items()}

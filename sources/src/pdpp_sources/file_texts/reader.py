@@ -42,8 +42,8 @@ def read_text(content: bytes, mime_type: str | None, filename: str | None) -> Fi
         _read(content, mime_type, filename, draft, MOST_LEVELS)
     except EnoughRead:
         state = TextState.CUT
-    except NoText as why:
-        state = why.state
+    except NoText as reason:
+        state = reason.state
     except RecursionError:
         state = TextState.TOO_COSTLY
     except MemoryError:
@@ -66,9 +66,9 @@ def _read(
     if not content:
         return
     kind = (mime_type or UNKNOWN_KIND).partition(";")[0].strip().lower()
-    named = kind_of(filename)
-    if kind in (UNKNOWN_KIND, "text/plain", "application/x-unknown") and named:
-        kind = named
+    kind_by_name = kind_of(filename)
+    if kind in (UNKNOWN_KIND, "text/plain", "application/x-unknown") and kind_by_name:
+        kind = kind_by_name
     if _by_content(content, kind, draft):
         return
     if kind in _MAIL:
@@ -117,8 +117,8 @@ def _written(content: bytes, kind: str) -> str:
 
 def _page(content: bytes) -> str:
     """A document without its scripts, which hold more markup than it has itself."""
-    found = _CHARSET.search(content[:_HEAD_BYTES])
-    html = decoded(content, found[1].decode("ascii") if found else None)
+    match = _CHARSET.search(content[:_HEAD_BYTES])
+    html = decoded(content, match[1].decode("ascii") if match else None)
     pieces, at = list[str](), 0
     for script in _SCRIPT.finditer(html):
         end = html.find("</script", script.end())
@@ -138,15 +138,17 @@ def _read_mail(content: bytes, draft: Draft, levels: int) -> None:
         people = ", ".join(shown(headers.addresses(name)))
         draft.add(f"{name.capitalize()}: {people}\n" if people else "")
     for name in ("date", "subject"):
-        said = headers.text(name)
-        draft.add(f"{name.capitalize()}: {said}\n" if said else "")
+        value = headers.text(name)
+        draft.add(f"{name.capitalize()}: {value}\n" if value else "")
     body = body_of(mail, mail.message)
     draft.add(f"\n{body.text}\n")
-    for each in body.attachments:
-        draft.add(f"\nAttached: {each.filename or each.mime_type}\n")
+    for attachment in body.attachments:
+        draft.add(f"\nAttached: {attachment.filename or attachment.mime_type}\n")
         if levels:
             try:
-                _read(each.content, each.mime_type, each.filename, draft, levels - 1)
-            except NoText as why:
-                draft.is_damaged |= why.state is TextState.DAMAGED
+                _read(
+                    attachment.content, attachment.mime_type, attachment.filename, draft, levels - 1
+                )
+            except NoText as reason:
+                draft.is_damaged |= reason.state is TextState.DAMAGED
         draft.add("\n")

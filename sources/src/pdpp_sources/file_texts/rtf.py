@@ -38,12 +38,12 @@ _UNITS = 0x10000  # of UTF-16; a character beyond is two of them
 def read_rtf(content: bytes, draft: Draft) -> None:
     """Lay the text to the draft. Raises: EnoughRead."""
     document = _RtfDocument()
-    for number, found in enumerate(_TOKEN.finditer(content.decode("latin-1"))):
+    for number, token in enumerate(_TOKEN.finditer(content.decode("latin-1"))):
         if number % _EVERY == 0:
             draft.goes_on()
-        said = document.said(found)
-        if said:
-            draft.add(said)
+        text = document.said(token)
+        if text:
+            draft.add(text)
 
 
 class _RtfDocument:
@@ -66,14 +66,14 @@ class _RtfDocument:
             return ""
         if kind == "sign":
             self._is_starred = value == "\\*"
-            said = _SIGNS.get(value[1:], "")
+            sign = _SIGNS.get(value[1:], "")
         elif kind in ("byte", "plain"):
-            said = self._skipped(
+            sign = self._skipped(
                 bytes.fromhex(value[2:]).decode(self._codec, "replace") if kind == "byte" else value
             )
         else:
-            said = self._obeyed(token["word"], int(token["value"] or 1))
-        return "" if self._is_unseen else said
+            sign = self._obeyed(token["word"], int(token["value"] or 1))
+        return "" if self._is_unseen else sign
 
     def _turn(self, *, is_begin: bool) -> None:
         self._to_skip, self._is_starred = 0, False
@@ -83,10 +83,10 @@ class _RtfDocument:
         elif len(self._groups) < _DEEPEST:
             self._groups.append((self._is_unseen, self._stand_ins))
 
-    def _skipped(self, said: str) -> str:
-        cut = min(self._to_skip, len(said))
+    def _skipped(self, text: str) -> str:
+        cut = min(self._to_skip, len(text))
         self._to_skip -= cut
-        return said[cut:]
+        return text[cut:]
 
     def _obeyed(self, word: str, value: int) -> str:
         self._is_unseen = self._is_unseen or self._is_starred or word in _UNSEEN

@@ -74,7 +74,7 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
     channel = (json_values.objects(value, "subtitles") or [Data()])[0]
     products = json_values.strings(value, "products")
     details = json_values.objects(value, "details")
-    pages = (json_values.text(each, "html") for each in json_values.objects(value, "safeHtmlItem"))
+    pages = (json_values.text(item, "html") for item in json_values.objects(value, "safeHtmlItem"))
     answers = [html_to_text(page or "") for page in pages]
     yield _record(
         occurred_at,
@@ -83,7 +83,7 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
         url=json_values.line(value, "titleUrl"),
         channel=(json_values.line(channel, "name"), json_values.line(channel, "url")),
         answer=or_none("\n\n".join(filter(None, answers))),
-        details=list(filter(None, (json_values.line(each, "name") for each in details))),
+        details=list(filter(None, (json_values.line(detail, "name") for detail in details))),
         position=element.position,
     )
 
@@ -109,10 +109,10 @@ def _cells(member: ExportMember) -> Iterator[tuple[int, bytes]]:
     with member.open() as stream:
         while chunk := stream.read(CHUNK_BYTES):
             buffer += chunk
-            while (found := buffer.find(_CELL, 1 if started else 0)) >= 0:
+            while (position := buffer.find(_CELL, 1 if started else 0)) >= 0:
                 if started:
-                    yield offset, buffer[:found]
-                buffer, offset, started = buffer[found:], offset + found, True
+                    yield offset, buffer[:position]
+                buffer, offset, started = buffer[position:], offset + position, True
             if len(buffer) > LARGEST_CELL_BYTES:
                 raise BadRecord("too_large", "an entry is too large; the rest was not read")
     if started:
@@ -126,7 +126,7 @@ def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem
         yield Skipped("activity page", "bad_record", "the entry has no content", position)
         return
     links = bodies[0].css("a")
-    lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
+    lines = [one_line(line) for line in bodies[0].text(separator="\n").split("\n")]
     at, occurred_at = _dated(lines, zone)
     heading = tree.css(".mdl-typography--title")
     product = one_line(heading[0].text()) if heading else "Google"
@@ -155,14 +155,14 @@ def _dated(lines: list[str], zone: tzinfo) -> tuple[int, str]:
 
 def _details(tree: LexborHTMLParser, product: str) -> list[str]:
     """What stands in small print beside the product; a part with links is Google's own reason."""
-    found: list[str] = []
+    details: list[str] = []
     for small in tree.css(".mdl-typography--caption"):
         for part in (small.html or "").split("<b>")[2:]:
             if "<a" not in part:
                 body = LexborHTMLParser(part.partition("</b>")[2]).body
                 words = body.text(separator="\n") if body else ""
-                found += filter(None, (one_line(each) for each in words.split("\n")))
-    return [each for each in dict.fromkeys(found) if each != product]
+                details += filter(None, (one_line(line) for line in words.split("\n")))
+    return [detail for detail in dict.fromkeys(details) if detail != product]
 
 
 def _record(
@@ -242,12 +242,12 @@ def _moment(words: str, zone: tzinfo) -> datetime | None:
     if letters is not None and letters.group(1) in _DOUBLE_MEANINGS:
         day = _PARSER.get_date_data(words[: letters.start()]).date_obj
         return day.replace(tzinfo=_meant(letters.group(1), words, day, zone)) if day else None
-    clock, named = pop_tz_offset_from_string(words)
-    found = _PARSER.get_date_data(words).date_obj
-    if found is None or named is None:
-        found = _PARSER.get_date_data(clock).date_obj
-        return found.replace(tzinfo=named or zone) if found else None
-    return found
+    clock, zone_name = pop_tz_offset_from_string(words)
+    date = _PARSER.get_date_data(words).date_obj
+    if date is None or zone_name is None:
+        date = _PARSER.get_date_data(clock).date_obj
+        return date.replace(tzinfo=zone_name or zone) if date else None
+    return date
 
 
 def _meant(letters: str, words: str, day: datetime, zone: tzinfo) -> tzinfo:
@@ -256,7 +256,7 @@ def _meant(letters: str, words: str, day: datetime, zone: tzinfo) -> tzinfo:
     noon = day.replace(tzinfo=None, hour=12)
     if letters in (noon.replace(tzinfo=zone).tzname(), *_alike(zone)):
         return zone
-    script = next((name for name, found in _SCRIPTS.items() if found.search(words)), "")
+    script = next((name for name, pattern in _SCRIPTS.items() if pattern.search(words)), "")
     return ZoneInfo(meanings.get(script, meanings[""]))
 
 

@@ -74,28 +74,28 @@ NOTE_FILES = StreamForm(
 
 
 def note_records(
-    value: Data, member: ExportMember, beside: Mapping[str, ExportMember]
+    value: Data, member: ExportMember, neighbours: Mapping[str, ExportMember]
 ) -> Iterator[SourceItem]:
     """One note and its files, which lie `beside` it. Raises: BadRecord."""
     edited_at = _instant(value, "userEditedTimestampUsec")
     created_at = _instant(value, "createdTimestampUsec")
     if edited_at is None and created_at is None:
         raise BadRecord("bad_date", "the note has no readable time")
-    made = json_values.whole(value, "createdTimestampUsec")
-    note_id = stable_id("note", made or PurePosixPath(member.name).stem)
+    created_us = json_values.whole(value, "createdTimestampUsec")
+    note_id = stable_id("note", created_us or PurePosixPath(member.name).stem)
     items = json_values.objects(value, "listContent")
     labels = _each(value, "labels", "name")
     attached = json_values.objects(value, "attachments")
-    shown = {"edited_at": edited_at or created_at}
+    edited = {"edited_at": edited_at or created_at}
     data: Data = {
         "id": note_id,
-        **shown,
+        **edited,
         "created_at": created_at,
         "title": json_values.line(value, "title"),
         "text": _text(value, items),
         "kind": "list" if "listContent" in value else "note",
         "item_count": len(items) if "listContent" in value else None,
-        "done_count": sum(json_values.truth(each, "isChecked") for each in items)
+        "done_count": sum(json_values.truth(item, "isChecked") for item in items)
         if "listContent" in value
         else None,
         "labels": labels,
@@ -109,57 +109,57 @@ def note_records(
         "attachment_count": len(attached),
     }
     yield SourceRecord("notes", data, member.offset)
-    for number, each in enumerate(attached):
-        path = json_values.line(each, "filePath")
-        found = _file(path, beside)
-        filename = one_line(printable(PurePosixPath(found.name).name)) if found else path
+    for number, attachment in enumerate(attached):
+        path = json_values.line(attachment, "filePath")
+        file = _file(path, neighbours)
+        filename = one_line(printable(PurePosixPath(file.name).name)) if file else path
         facts: Data = {
             "id": stable_id("file", note_id, path or number),
             "note_id": note_id,
-            **shown,
+            **edited,
             "filename": filename,
-            "mime_type": json_values.line(each, "mimetype") or kind_of(filename),
+            "mime_type": json_values.line(attachment, "mimetype") or kind_of(filename),
             "size_bytes": None,
         }
-        yield from with_file(SourceRecord("note_files", facts, member.offset), found)
+        yield from with_file(SourceRecord("note_files", facts, member.offset), file)
 
 
-def files_of_note(value: Data, beside: Mapping[str, ExportMember]) -> Iterator[ExportMember]:
+def files_of_note(value: Data, neighbours: Mapping[str, ExportMember]) -> Iterator[ExportMember]:
     """The files that a note holds, as far as they lie beside it."""
-    for each in json_values.objects(value, "attachments"):
-        if found := _file(json_values.line(each, "filePath"), beside):
-            yield found
+    for attachment in json_values.objects(value, "attachments"):
+        if file := _file(json_values.line(attachment, "filePath"), neighbours):
+            yield file
 
 
-def _file(path: str | None, beside: Mapping[str, ExportMember]) -> ExportMember | None:
+def _file(path: str | None, neighbours: Mapping[str, ExportMember]) -> ExportMember | None:
     """The file of that name; Google writes .jpeg for what it names .jpg, and the other way."""
     if path is None:
         return None
     stem = path.rpartition(".")[0]
     spellings = (path, f"{stem}.jpg", f"{stem}.jpeg", f"{stem}.3gp", f"{stem}.m4a")
-    return next((beside[each] for each in spellings if each in beside), None)
+    return next((neighbours[spelling] for spelling in spellings if spelling in neighbours), None)
 
 
 def _text(value: Data, items: list[Data]) -> str | None:
     lines: list[str] = []
-    for each in items:
-        mark = "[x]" if json_values.truth(each, "isChecked") else "[ ]"
-        lines.append(f"{mark} {json_values.line(each, 'text') or ''}".rstrip())
-    said = json_values.text(value, "textContent")
-    return or_none("\n".join(filter(None, [said, *lines])))
+    for item in items:
+        mark = "[x]" if json_values.truth(item, "isChecked") else "[ ]"
+        lines.append(f"{mark} {json_values.line(item, 'text') or ''}".rstrip())
+    content = json_values.text(value, "textContent")
+    return or_none("\n".join(filter(None, [content, *lines])))
 
 
 def _links(value: Data) -> list[str]:
-    found: list[str] = []
-    for each in json_values.objects(value, "annotations"):
-        words, url = json_values.line(each, "title"), json_values.line(each, "url")
-        found += [f"{words} <{url}>" if words else url] if url else []
-    return found
+    links: list[str] = []
+    for annotation in json_values.objects(value, "annotations"):
+        words, url = json_values.line(annotation, "title"), json_values.line(annotation, "url")
+        links += [f"{words} <{url}>" if words else url] if url else []
+    return links
 
 
 def _each(value: Data, lists: str, name: str) -> list[str]:
-    found = (json_values.line(each, name) for each in json_values.objects(value, lists))
-    return list(dict.fromkeys(filter(None, found)))
+    names = (json_values.line(element, name) for element in json_values.objects(value, lists))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _instant(value: Data, name: str) -> str | None:

@@ -136,17 +136,17 @@ def photo_records(
 ) -> Iterator[SourceItem]:
     """One picture in all its versions, with its place in an album. Raises: BadRecord."""
     folder = PurePosixPath(member.name).parent.name
-    title, taken, own = identity(value)
+    title, taken_seconds, own = identity(value)
     taken_at = _instant(value, "photoTakenTime") or _instant(value, "creationTime")
     own = own or _described(PurePosixPath(member.name).name)[1]
-    photo_id = stable_id("photo", title, taken, own)
+    photo_id = stable_id("photo", title, taken_seconds, own)
     event: Data = {"taken_at": taken_at} if taken_at else {}
     facts = event | _facts(value)
-    found = list(files)
-    if all(version != "original" for _, version in found):
+    photo_files = list(files)
+    if all(version != "original" for _, version in photo_files):
         data = facts | {"id": photo_id, "filename": title, "version": "original"}
         yield from _with_bytes(data, None, member.offset)
-    for file, version in found:
+    for file, version in photo_files:
         is_first = version == "original"
         name = title if is_first else one_line(printable(PurePosixPath(file.name).name))
         own_id = photo_id if is_first else stable_id("photo", photo_id, version)
@@ -160,8 +160,8 @@ def photo_records(
 
 def identity(value: Data) -> tuple[str, str | None, str | None]:
     """What is equal of one picture in all its albums. Raises: BadRecord."""
-    taken = json_values.line(json_values.inner(value, "photoTakenTime"), "timestamp")
-    return json_values.required(value, "title"), taken, json_values.line(value, "url")
+    taken_at = json_values.line(json_values.inner(value, "photoTakenTime"), "timestamp")
+    return json_values.required(value, "title"), taken_at, json_values.line(value, "url")
 
 
 def _with_bytes(data: Data, file: ExportMember | None, position: int) -> Iterator[SourceItem]:
@@ -171,15 +171,15 @@ def _with_bytes(data: Data, file: ExportMember | None, position: int) -> Iterato
 
 def _facts(value: Data) -> Data:
     people = json_values.objects(value, "people")
-    named = list(filter(None, (json_values.line(each, "name") for each in people)))
+    names = list(filter(None, (json_values.line(person, "name") for person in people)))
     origins = json_values.inner(value, "googlePhotosOrigin")
     upload = json_values.inner(origins, "mobileUpload")
     origin = next(iter(sorted(origins)), None)
     return {
         "uploaded_at": _instant(value, "creationTime"),
         "description": json_values.text(value, "description"),
-        "people": named,
-        "shown": or_none(" ".join(named)),
+        "people": names,
+        "shown": or_none(" ".join(names)),
         **_placed(value, "altitude"),
         "origin": or_none(_CAPITAL.sub(" ", origin).lower()) if origin else None,
         "device": json_values.line(upload, "deviceType"),
@@ -223,32 +223,40 @@ def _album_id(member: ExportMember) -> str:
 
 def _enrichments(value: Data) -> Iterator[str]:
     """What was written between the pictures: words, places, ways."""
-    for each in json_values.objects(value, "enrichments"):
-        words = json_values.line(json_values.inner(each, "narrativeEnrichment"), "text")
-        where = json_values.objects(json_values.inner(each, "locationEnrichment"), "location")
-        named = (json_values.line(place, "name") for place in where)
-        yield from filter(None, [words, *named])
+    for enrichment in json_values.objects(value, "enrichments"):
+        words = json_values.line(json_values.inner(enrichment, "narrativeEnrichment"), "text")
+        locations = json_values.objects(
+            json_values.inner(enrichment, "locationEnrichment"), "location"
+        )
+        names = (json_values.line(location, "name") for location in locations)
+        yield from filter(None, [words, *names])
 
 
 def _comments(value: Data) -> list[str]:
-    found: list[str] = []
-    for each in json_values.objects(value, "sharedAlbumComments"):
-        said = json_values.line(each, "text") or ("♥" if json_values.truth(each, "liked") else None)
-        who = json_values.line(each, "contentOwnerName") or ""
-        found += [f"{who}: {said}"] if said else []
-    return found
+    comments: list[str] = []
+    for comment in json_values.objects(value, "sharedAlbumComments"):
+        words = json_values.line(comment, "text") or (
+            "♥" if json_values.truth(comment, "liked") else None
+        )
+        writer = json_values.line(comment, "contentOwnerName") or ""
+        comments += [f"{writer}: {words}"] if words else []
+    return comments
 
 
 def _placed(value: Data, *further: str) -> Data:
     """Where it was: as set in Google Photos, else as the camera wrote; 0, 0 is nowhere."""
-    found: Data = {}
+    position: Data = {}
     for name in ("geoData", "geoDataExif"):
-        place = json_values.inner(value, name)
-        latitude, longitude = (json_values.decimal(place, n) for n in ("latitude", "longitude"))
+        coordinates = json_values.inner(value, name)
+        latitude, longitude = (
+            json_values.decimal(coordinates, n) for n in ("latitude", "longitude")
+        )
         if (latitude or longitude) and abs(latitude or 0) <= 90 and abs(longitude or 0) <= 180:
-            found = place
+            position = coordinates
             break
-    return {name: json_values.decimal(found, name) for name in ("latitude", "longitude", *further)}
+    return {
+        name: json_values.decimal(position, name) for name in ("latitude", "longitude", *further)
+    }
 
 
 def _instant(value: Data, name: str) -> str | None:
@@ -270,22 +278,22 @@ def _described(name: str) -> tuple[str, str]:
 
 
 def files_of_photos(
-    sidecars: Iterable[str], others: Iterable[str]
+    sidecars: Iterable[str], neighbours: Iterable[str]
 ) -> Mapping[str, list[tuple[str, str]]]:
     """Which files of a folder each file of facts is about, with what version each file is."""
-    media = sorted(name for name in others if is_media(name) or name.lower().endswith(_MOTION))
+    media = sorted(name for name in neighbours if is_media(name) or name.lower().endswith(_MOTION))
     free = dict.fromkeys(media)
-    found: dict[str, list[tuple[str, str]]] = {}
+    versions_of: dict[str, list[tuple[str, str]]] = {}
     stems: dict[str, str] = {}
     cut: list[tuple[str, str, str]] = []
     for sidecar in sorted(sidecars):
         base, mark = _described(sidecar)
         path = PurePosixPath(base)
         name = f"{path.stem}{mark}{path.suffix}"
-        found[sidecar] = []
+        versions_of[sidecar] = []
         if name in free:
             del free[name]
-            found[sidecar].append((name, "original"))
+            versions_of[sidecar].append((name, "original"))
             stems.setdefault(PurePosixPath(name).stem, sidecar)
         else:
             cut.append((sidecar, base, mark))
@@ -299,7 +307,7 @@ def files_of_photos(
         fit = (name for name, is_it in zip(alike, ends, strict=True) if is_it and name in free)
         if name := next(fit, None):
             del free[name]
-            found[sidecar].append((name, "original"))
+            versions_of[sidecar].append((name, "original"))
             stems.setdefault(PurePosixPath(name).stem, sidecar)
     for name in free:
         path = PurePosixPath(name)
@@ -308,10 +316,10 @@ def files_of_photos(
             version = "motion"
         is_motion = path.suffix.lower() in _MOTION
         if stem in stems and (version == "edited" or is_motion):
-            versions = {each for _, each in found[stems[stem]]}
+            versions = {version for _, version in versions_of[stems[stem]]}
             if version not in versions:
-                found[stems[stem]].append((name, version))
-    return found
+                versions_of[stems[stem]].append((name, version))
+    return versions_of
 
 
 def _beginning(media: list[str], base: str) -> Iterator[str]:

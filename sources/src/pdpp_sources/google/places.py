@@ -39,12 +39,12 @@ def edit_records(element: Element) -> Iterator[SourceItem]:
     signal = json_values.inner(element.value, "rawSignal", "signal", "position")
     if not signal:
         raise BadRecord("unknown_record_type", "the entry is no observation of a position")
-    place = _ten_millionths(json_values.inner(signal, "point"))
-    if place is None:
+    coordinates = _ten_millionths(json_values.inner(signal, "point"))
+    if coordinates is None:
         raise BadRecord("bad_record", "the point has no coordinates")
     millimeters = json_values.whole(signal, "accuracyMm")
     accuracy = round(millimeters / 1000) if millimeters is not None else None
-    yield _point(_time(signal, "timestamp"), place, accuracy, signal, element.position)
+    yield _point(_time(signal, "timestamp"), coordinates, accuracy, signal, element.position)
 
 
 def visit_records(element: Element) -> Iterator[SourceItem]:
@@ -69,10 +69,12 @@ def visit_records(element: Element) -> Iterator[SourceItem]:
 def point_records(element: Element) -> Iterator[SourceItem]:
     """One entry of Records.json. Raises: BadRecord."""
     value = element.value
-    place = _ten_millionths(value)
-    if place is None:
+    coordinates = _ten_millionths(value)
+    if coordinates is None:
         raise BadRecord("bad_record", "the point has no coordinates")
-    yield _point(_time(value), place, json_values.whole(value, "accuracy"), value, element.position)
+    yield _point(
+        _time(value), coordinates, json_values.whole(value, "accuracy"), value, element.position
+    )
 
 
 def place_records(element: Element) -> Iterator[SourceItem]:
@@ -84,9 +86,9 @@ def place_records(element: Element) -> Iterator[SourceItem]:
         json_values.inner(visit or activity, "simplifiedRawPath"), "points"
     )
     for point in points:
-        place = _ten_millionths(point)
+        coordinates = _ten_millionths(point)
         accuracy = json_values.whole(point, "accuracyMeters")
-        yield from _point_or_reason(point, None, place, accuracy, element.position)
+        yield from _point_or_reason(point, None, coordinates, accuracy, element.position)
     for child in json_values.objects(visit, "childVisits"):
         yield from place_records(replace(element, value={"placeVisit": child}))
     if visit:
@@ -157,66 +159,70 @@ def _path(value: Data, started_at: str, position: int) -> Iterator[SourceItem]:
 
 
 def _point_or_reason(
-    value: Data, begun: float | None, place: Position | None, accuracy: int | None, position: int
+    value: Data,
+    begun: float | None,
+    coordinates: Position | None,
+    accuracy: int | None,
+    position: int,
 ) -> Iterator[SourceItem]:
     """One point of a way: a fault of it costs it alone. `begun` dates it where it says no time."""
     try:
-        if place is None:
+        if coordinates is None:
             raise BadRecord("bad_record", "a point of the path has no coordinates")
         says_time = begun is None or json_values.line(value, "time")
         observed_at = _time(value, "time") if says_time else from_epoch(begun or 0)
-        yield _point(observed_at, place, accuracy, value, position)
+        yield _point(observed_at, coordinates, accuracy, value, position)
     except BadRecord as bad:
         yield Skipped("a way", bad.code, bad.reason, position)
 
 
 def _frequent_place(value: Data, position: int) -> SourceItem:
     """A place that the phone knows as home, work or often visited. Raises: BadRecord."""
-    place = _degrees(value.get("placeLocation"))
+    coordinates = _degrees(value.get("placeLocation"))
     place_id = json_values.line(value, "placeId", "placeID")
-    if place is None and place_id is None:
+    if coordinates is None and place_id is None:
         raise BadRecord("bad_record", "the place has neither coordinates nor an id")
     data: Data = {
-        "id": stable_id("frq", place_id, repr(place)),
+        "id": stable_id("frq", place_id, repr(coordinates)),
         "kind": _kind(value, "label"),
         "place_id": place_id,
-        "latitude": place[0] if place else None,
-        "longitude": place[1] if place else None,
+        "latitude": coordinates[0] if coordinates else None,
+        "longitude": coordinates[1] if coordinates else None,
     }
     return SourceRecord("frequent_places", data, position)
 
 
 def _kind(value: Data, name: str) -> str | None:
     """What a place is, said alike of all layouts: TYPE_HOME, HOME and Home are home."""
-    said = json_values.line(value, name)
-    return said.removeprefix("TYPE_").lower().replace("_", " ") if said else None
+    kind = json_values.line(value, name)
+    return kind.removeprefix("TYPE_").lower().replace("_", " ") if kind else None
 
 
 def _waypoints(activity: Data) -> list[str]:
     """The way between two places as Google drew it; its points have no time."""
     drawn = json_values.objects(json_values.inner(activity, "waypointPath"), "waypoints")
     stops = json_values.objects(json_values.inner(activity, "transitPath"), "transitStops")
-    places = [_ten_millionths(each) for each in (*drawn, *stops)]
-    return [f"{place[0]},{place[1]}" for place in places if place]
+    points = [_ten_millionths(point) for point in (*drawn, *stops)]
+    return [f"{point[0]},{point[1]}" for point in points if point]
 
 
 def _signal(value: Data, position: int) -> SourceItem:
     fix = json_values.inner(value, "position")
-    place = _degrees(fix.get("LatLng") or fix.get("latLng"))
-    if place is None:
+    coordinates = _degrees(fix.get("LatLng") or fix.get("latLng"))
+    if coordinates is None:
         raise BadRecord("unknown_record_type", "the entry has no position")
     accuracy = json_values.whole(fix, "accuracyMeters")
-    return _point(_time(fix, "timestamp"), place, accuracy, fix, position)
+    return _point(_time(fix, "timestamp"), coordinates, accuracy, fix, position)
 
 
 def _point(
-    observed_at: str, place: Position, accuracy: int | None, value: Data, position: int
+    observed_at: str, coordinates: Position, accuracy: int | None, value: Data, position: int
 ) -> SourceRecord:
     data: Data = {
-        "id": stable_id("pnt", observed_at, repr(place)),
+        "id": stable_id("pnt", observed_at, repr(coordinates)),
         "observed_at": observed_at,
-        "latitude": place[0],
-        "longitude": place[1],
+        "latitude": coordinates[0],
+        "longitude": coordinates[1],
         "accuracy_meters": accuracy,
         "origin": json_values.line(value, "source"),
     }
@@ -224,15 +230,15 @@ def _point(
 
 
 def _visit(
-    span: tuple[str, str], place: Position | None, facts: Data, position: int
+    span: tuple[str, str], coordinates: Position | None, facts: Data, position: int
 ) -> SourceRecord:
     data: Data = {
-        "id": stable_id("plc", *span, facts["place_id"], repr(place)),
+        "id": stable_id("plc", *span, facts["place_id"], repr(coordinates)),
         "started_at": span[0],
         "ended_at": span[1],
         "minutes": _minutes(span),
-        "latitude": place[0] if place else None,
-        "longitude": place[1] if place else None,
+        "latitude": coordinates[0] if coordinates else None,
+        "longitude": coordinates[1] if coordinates else None,
     }
     return SourceRecord("location_visits", data | facts, position)
 
@@ -263,7 +269,7 @@ def _trip(
 
 
 def _minutes(span: tuple[str, str]) -> int:
-    begun, ended = (datetime.fromisoformat(each) for each in span)
+    begun, ended = (datetime.fromisoformat(instant) for instant in span)
     return int((ended - begun).total_seconds() // 60)
 
 
@@ -301,9 +307,9 @@ def _degrees(value: Json) -> Position | None:
     """Coordinates as text, alone or in an object."""
     if isinstance(value, dict):
         inside = cast(Data, value).values()
-        return next((place for each in inside if (place := _degrees(each))), None)
-    found = _DEGREES.match(value) if isinstance(value, str) else None
-    return _checked(float(found.group(1)), float(found.group(2))) if found else None
+        return next((coordinates for value in inside if (coordinates := _degrees(value))), None)
+    match = _DEGREES.match(value) if isinstance(value, str) else None
+    return _checked(float(match.group(1)), float(match.group(2))) if match else None
 
 
 def _checked(latitude: float, longitude: float) -> Position | None:

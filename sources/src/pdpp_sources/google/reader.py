@@ -294,8 +294,8 @@ class GoogleSource:
         mine = {*kinds, *(m.name for m in pages if is_page(m))}
         mine |= {m.name for m in matching(export, table_kind, ".csv")}
         mine |= {m.name for m in _beside(export, kinds)}
-        why = "it holds activity, history, places, notes, tasks or photos as Google exports them"
-        return claim((m for m in export.members if m.name in mine), why)
+        reason = "it holds activity, history, places, notes, tasks or photos as Google exports them"
+        return claim((m for m in export.members if m.name in mine), reason)
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
@@ -346,20 +346,20 @@ class _Folders:
 
     def page_of(self, member: ExportMember) -> Iterator[ExportMember]:
         """The page that says the same as a note."""
-        found = self.beside(member).get(f"{PurePosixPath(member.name).stem}.html")
-        return iter([found] if found else [])
+        page = self.beside(member).get(f"{PurePosixPath(member.name).stem}.html")
+        return iter([page] if page else [])
 
     def files_of_photo(
         self, member: ExportMember, kinds: Mapping[str, str | None]
     ) -> Iterator[tuple[ExportMember, str]]:
         """The files that a file of facts is about, with their versions."""
         path = PurePosixPath(member.name)
-        held = self.beside(member)
+        members = self.beside(member)
         if path.parent not in self._photos:
-            sidecars = {n for n, each in held.items() if kinds.get(each.name) == "photo"}
-            self._photos[path.parent] = files_of_photos(sidecars, held.keys() - sidecars)
+            sidecars = {n for n, member in members.items() if kinds.get(member.name) == "photo"}
+            self._photos[path.parent] = files_of_photos(sidecars, members.keys() - sidecars)
         for name, version in self._photos[path.parent].get(path.name, ()):
-            yield held[name], version
+            yield members[name], version
 
 
 class _Reading:
@@ -407,14 +407,14 @@ class _Reading:
 
     def _files(self, member: ExportMember, value: Data) -> list[tuple[ExportMember, str]]:
         """The files of a picture; where its album holds none, those of another folder."""
-        found = list(self._folders.files_of_photo(member, self._kinds))
+        photo_files = list(self._folders.files_of_photo(member, self._kinds))
         for other in self._alike[PurePosixPath(member.name).name]:
-            if found or not json_values.line(value, "url"):
+            if photo_files or not json_values.line(value, "url"):
                 break
             with suppress(BadRecord, MemberDamaged):
                 if other.name != member.name and identity(_whole(other)) == identity(value):
-                    found = list(self._folders.files_of_photo(other, self._kinds))
-        return found
+                    photo_files = list(self._folders.files_of_photo(other, self._kinds))
+        return photo_files
 
 
 def _whole(member: ExportMember) -> Data:

@@ -69,8 +69,8 @@ def task_records(element: Element) -> Iterator[SourceItem]:
     title = json_values.line(value, "title")
     facts: Data = {"id": list_id, "title": title, **_event(value)}
     yield SourceRecord("task_lists", facts, element.position)
-    named = "items" if "items" in value else "tasks"
-    for task in json_values.objects(value, named):
+    list_name = "items" if "items" in value else "tasks"
+    for task in json_values.objects(value, list_name):
         try:
             yield SourceRecord("tasks", _task(task, list_id, title), element.position)
         except BadRecord as bad:
@@ -80,9 +80,9 @@ def task_records(element: Element) -> Iterator[SourceItem]:
 def _task(value: Data, list_id: str, title: str | None) -> Data:
     parent = json_values.line(value, "parent")
     planned = json_values.objects(value, "scheduled_time")
-    now = [each for each in planned if json_values.truth(each, "current")] or planned
+    now = [schedule for schedule in planned if json_values.truth(schedule, "current")] or planned
     due = json_values.instant(value, "due")
-    links = (json_values.line(each, "link") for each in json_values.objects(value, "links"))
+    links = (json_values.line(link, "link") for link in json_values.objects(value, "links"))
     return {
         "id": stable_id("task", list_id, json_values.required(value, "id")),
         "list_id": list_id,

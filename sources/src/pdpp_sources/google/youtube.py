@@ -164,12 +164,12 @@ def read_table(member: ExportMember, kind: str) -> Iterator[SourceItem]:
     form = CsvForm(",", ("",) * 2)
     reading = _Table(member, kind)
     for row in rows_of_csv(member, form):
-        where, position = member.where(row.offset), member.offset + row.offset
+        position_text, position = member.where(row.offset), member.offset + row.offset
         if row.code:
-            yield Skipped(where, row.code, row.reason, position)
+            yield Skipped(position_text, row.code, row.reason, position)
         else:
             cells = [cell.strip() for cell in row.cells]
-            yield from one_record(where, position, partial(build, reading, cells, position))
+            yield from one_record(position_text, position, partial(build, reading, cells, position))
 
 
 class _Table:
@@ -265,15 +265,15 @@ def _listed(
 def _comment(_: _Table, cells: Sequence[str], position: int) -> Iterator[SourceItem]:
     """Until June 2024 its id came first, then the channel; since then the channel does."""
     at = _TEXT_AT.get(len(cells))
-    when = next((cell for cell in cells if _TIME.fullmatch(cell)), None)
-    if at is None or when is None:
+    commented_at = next((cell for cell in cells if _TIME.fullmatch(cell)), None)
+    if at is None or commented_at is None:
         raise BadRecord("bad_record", "the entry is not a comment")
     is_old = not _CHANNEL.fullmatch(cells[0])
     is_chat = len(cells) == 6
     own, video_id = cells[0 if is_old else 3], cells[at - 1]
     data: Data = {
-        "id": stable_id("com", own or f"{when} {video_id}"),
-        "commented_at": _instant(when),
+        "id": stable_id("com", own or f"{commented_at} {video_id}"),
+        "commented_at": _instant(commented_at),
         "text": _said(cells[at]),
         "kind": "live chat" if is_chat else "comment",
         "video_id": or_none(video_id),
@@ -295,9 +295,9 @@ def _said(cell: str) -> str | None:
         return or_none(printable(cell))
     holder: Data = {"pieces": pieces}
     words: list[str] = []
-    for each in json_values.objects(holder, "pieces"):
-        inside = json_values.objects(each, "takeoutSegments") or [each]
-        words += (found for part in inside if (found := json_values.text(part, "text")))
+    for piece in json_values.objects(holder, "pieces"):
+        inside = json_values.objects(piece, "takeoutSegments") or [piece]
+        words += (text for part in inside if (text := json_values.text(part, "text")))
     return or_none("".join(words) if words else printable(cell))
 
 

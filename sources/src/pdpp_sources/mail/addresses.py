@@ -110,20 +110,20 @@ def _remembered(value: str) -> tuple[Address, ...]:
 
 
 def _read_list(value: str, *, again: bool = True) -> Iterator[Address]:
-    rest = value[LONGEST_LIST_CHARS:]
+    remainder = value[LONGEST_LIST_CHARS:]
     for entry in _joined(_entries(value[:LONGEST_LIST_CHARS])):
         yield from _people(entry, again=again)
-    if rest:
-        yield Address(one_line(printable(rest), LONGEST_NAME_CHARS), "")
+    if remainder:
+        yield Address(one_line(printable(remainder), LONGEST_NAME_CHARS), "")
 
 
 def _entries(value: str) -> Iterator[_ListEntry]:
     """Cut a list at its separators, groups without their names."""
     entry = _ListEntry()
     last_semicolon = value.rfind(";")
-    for found in _TOKEN.finditer(value):
-        kind, token = found.lastgroup or "", found.group()
-        if found["quoted"] is not None:
+    for match in _TOKEN.finditer(value):
+        kind, token = match.lastgroup or "", match.group()
+        if match["quoted"] is not None:
             entry.has_quoted = True
             entry.words.append(token)
         elif kind == "remark":
@@ -137,7 +137,7 @@ def _entries(value: str) -> Iterator[_ListEntry]:
             if entry.angle or entry.words:
                 yield entry
             entry = _ListEntry()
-        elif kind == "colon" and _begins_group(entry, value, found.end(), last_semicolon):
+        elif kind == "colon" and _begins_group(entry, value, match.end(), last_semicolon):
             entry = _ListEntry()
         else:
             entry.words.append(token)
@@ -183,9 +183,9 @@ def _joined(entries: Iterable[_ListEntry]) -> Iterator[_ListEntry]:
             yield entry
             continue
         if waiting and not _names_itself(entry.text):
-            for each in reversed(waiting):
-                entry.words[:0] = [each.text, ", " if entry.text else ""]
-                entry.remarks[:0] = each.remarks
+            for earlier in reversed(waiting):
+                entry.words[:0] = [earlier.text, ", " if entry.text else ""]
+                entry.remarks[:0] = earlier.remarks
         else:
             yield from waiting
         waiting = []
@@ -211,22 +211,22 @@ def _people(entry: _ListEntry, *, again: bool) -> Iterator[Address]:
 def _in_angles(entry: _ListEntry, text: str) -> Iterator[Address]:
     inner = entry.angle or ""
     inside = re.split(r"[,;]", _ROUTE.sub("", inner))
-    found = [each for each in map(_mailbox, inside) if each]
+    addresses = [address for address in map(_mailbox, inside) if address]
     name = _name(text, entry.remarks)
-    if not found and _EMPTY_GROUP.match(inner):
+    if not addresses and _EMPTY_GROUP.match(inner):
         return
-    if not found and (outside := _IN_WORDS.search(text)):
+    if not addresses and (outside := _IN_WORDS.search(text)):
         # the two were exchanged: `ann@example.org <Ann>`
         yield _address(_name(inner, entry.remarks), outside[1])
         return
-    if not found and _LOCAL.fullmatch(inner):
-        found = [inner]
-    if not found:
+    if not addresses and _LOCAL.fullmatch(inner):
+        addresses = [inner]
+    if not addresses:
         if name or inner:
             yield Address(name or one_line(decode_words(inner), LONGEST_NAME_CHARS), "")
         return
-    yield _address(name, found[0])
-    yield from (_address("", each) for each in found[1:])
+    yield _address(name, addresses[0])
+    yield from (_address("", address) for address in addresses[1:])
 
 
 def _of_words(text: str, entry: _ListEntry, *, again: bool) -> Iterator[Address]:
@@ -240,14 +240,14 @@ def _of_words(text: str, entry: _ListEntry, *, again: bool) -> Iterator[Address]
     if whole:
         yield _address(_name("", remarks), whole)
         return
-    found = list(_IN_WORDS.finditer(text)) if not entry.has_quoted else []
-    if found:
+    matches = list(_IN_WORDS.finditer(text)) if not entry.has_quoted else []
+    if matches:
         begin = 0
-        for each in found:
-            before = text[begin : each.start()].rstrip("[( ")
-            begin = each.end()
-            behind = text[begin:].lstrip("]):> ") if each is found[-1] else ""
-            yield _address(_name(f"{before} {behind}", remarks), each[1])
+        for match in matches:
+            before = text[begin : match.start()].rstrip("[( ")
+            begin = match.end()
+            behind = text[begin:].lstrip("]):> ") if match is matches[-1] else ""
+            yield _address(_name(f"{before} {behind}", remarks), match[1])
             remarks = []
         return
     inner = _unquoted(text)
@@ -283,12 +283,12 @@ def _name(text: str, remarks: Iterable[str]) -> str:
     name = one_line(decode_words(_unquoted(text.strip().lstrip(":>").rstrip("<"))))
     if len(name) > 1 and name[0] == name[-1] == "'":
         name = name[1:-1].strip()
-    beside = one_line(decode_words(" ".join(remarks)))
-    if name and beside:
-        return f"{name} ({beside})"[:LONGEST_NAME_CHARS]
-    return (name or beside)[:LONGEST_NAME_CHARS]
+    remark = one_line(decode_words(" ".join(remarks)))
+    if name and remark:
+        return f"{name} ({remark})"[:LONGEST_NAME_CHARS]
+    return (name or remark)[:LONGEST_NAME_CHARS]
 
 
 def _unquoted(text: str) -> str:
     """The text without the quotes that hold its parts, and without the backslashes in them."""
-    return re.sub(_QUOTED, lambda found: _PAIR.sub(r"\1", found[0][1:-1]), text, flags=re.DOTALL)
+    return re.sub(_QUOTED, lambda match: _PAIR.sub(r"\1", match[0][1:-1]), text, flags=re.DOTALL)

@@ -28,18 +28,18 @@ def _pieces(value: str) -> list[str]:
     """Plain stretches and decoded ones in turn; blanks between two encoded words are none."""
     pieces: list[str] = []
     content, charset, end = b"", "", 0
-    for found in ENCODED_WORD.finditer(value):
-        word = _bytes_of(found[2], found[3])
+    for match in ENCODED_WORD.finditer(value):
+        word = _bytes_of(match[2], match[3])
         if word is None:
             continue
-        between, named = value[end : found.start()], found[1].partition("*")[0].lower()
+        between, name = value[end : match.start()], match[1].partition("*")[0].lower()
         follows = bool(charset) and (not between or between.isspace())
-        if not follows or named != charset:
+        if not follows or name != charset:
             pieces.append(decoded(content, charset) if charset else "")
             pieces.append("" if follows else between)
-            content, charset = b"", named
+            content, charset = b"", name
         content += word
-        end = found.end()
+        end = match.end()
     pieces.append(decoded(content, charset) if charset else "")
     return [*pieces, value[end:]]
 

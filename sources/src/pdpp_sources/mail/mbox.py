@@ -89,7 +89,7 @@ class _Stretch:
 
     def next_message(self) -> RawMessage | None:
         searched, dropped = self._start, 0
-        while (found := _BOUNDARY.search(self._buffer, max(self._start, searched))) is None:
+        while (boundary := _BOUNDARY.search(self._buffer, max(self._start, searched))) is None:
             if self._ended:
                 return self._last(dropped)
             searched = max(self._start, len(self._buffer) - _LONGEST_SEPARATOR_BYTES)
@@ -97,7 +97,7 @@ class _Stretch:
                 dropped += self._drop(searched)
                 searched = self._start
             searched -= self._refill()
-        return self._cut(found.end(), dropped, complete=True)
+        return self._cut(boundary.end(), dropped, complete=True)
 
     def _refill(self) -> int:
         """Read on, forgetting what was handed out. Returns: by how much the buffer moved."""

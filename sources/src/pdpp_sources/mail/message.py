@@ -49,7 +49,7 @@ class Headers:
         for name, value in message.raw_items():
             self._written.setdefault(name.lower(), []).append(unfolded(str(value)))
         self._values = {name: [*map(self._read, all)] for name, all in self._written.items()}
-        for name in [each for each in self._values if each.startswith(">")]:
+        for name in [n for n in self._values if n.startswith(">")]:
             # an exporter quoted the line as if it stood in a text
             self._values.setdefault(name.lstrip(">"), self._values[name])
 
@@ -75,7 +75,9 @@ class Headers:
 
     def addresses(self, name: str) -> list[Address]:
         """Everybody named in all headers of that name; an entry may name no address."""
-        return [each for value in self._values.get(name, []) for each in parse_addresses(value)]
+        return [
+            address for value in self._values.get(name, []) for address in parse_addresses(value)
+        ]
 
     def _read(self, value: str) -> str:
         if value.isascii() and "\x1b" not in value:
@@ -85,10 +87,10 @@ class Headers:
     def message_ids(self, name: str) -> list[str]:
         """The message ids in a header, without their brackets."""
         value = self.raw(name)
-        found = _MESSAGE_ID.findall(value)
-        if not found and name == "message-id" and value.strip():
-            found = [value.strip()]
-        return [printable(each)[:998] for each in found]
+        ids = _MESSAGE_ID.findall(value)
+        if not ids and name == "message-id" and value.strip():
+            ids = [value.strip()]
+        return [printable(message_id)[:998] for message_id in ids]
 
     def labels(self) -> list[str]:
         """Gmail's labels: a list with commas, in which a label with a comma stands in quotes."""
@@ -157,23 +159,23 @@ class MailText:
 
     def decoded(self, payload: object) -> bytes | None:
         """The bytes that a payload stands for, if it is such a line."""
-        found = _PLACED.fullmatch(payload) if isinstance(payload, str) else None
-        if found is None:
+        match = _PLACED.fullmatch(payload) if isinstance(payload, str) else None
+        if match is None:
             return None
-        begin, end = map(int, found.groups())
+        begin, end = map(int, match.groups())
         with memoryview(self._raw) as view, view[begin:end] as encoded:
             try:
                 return binascii.a2b_base64(encoded)
             except ValueError:
                 return b""
 
-    def _placed(self, found: re.Match[bytes]) -> bytes:
-        begin = found.start()
+    def _placed(self, match: re.Match[bytes]) -> bytes:
+        begin = match.start()
         # before Python 3.11.5 the beginning of a line that is none comes with the lines
-        end = self._raw.rindex(b"\n", begin, found.end()) + 1
+        end = self._raw.rindex(b"\n", begin, match.end()) + 1
         if end - begin < _LONG_BYTES:
-            return found.group()
-        return b"base64 of bytes %d to %d\n" % (begin, end) + self._raw[end : found.end()]
+            return match.group()
+        return b"base64 of bytes %d to %d\n" % (begin, end) + self._raw[end : match.end()]
 
 
 def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = True) -> Body:
@@ -192,15 +194,15 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
         body_of(text, child, depth + 1, speaks=speaks and (versions or number == 0))
         for number, child in enumerate(children)
     ]
-    body.attachments = [each for one in inner for each in one.attachments]
-    body.links = list(dict.fromkeys(link for one in inner for link in one.links))
+    body.attachments = [attachment for body in inner for attachment in body.attachments]
+    body.links = list(dict.fromkeys(link for body in inner for link in body.links))
     if versions:
         # Of several versions of one text the plain one speaks, if it says anything.
         kinds = (child.get_content_type() for child in children)
         speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
-        plain = [one for kind, one in speaking if kind == "text/plain"]
-        inner = plain[:1] or [one for _, one in speaking[-1:]]
-    body.texts = [text for one in inner for text in one.texts]
+        plain = [body for kind, body in speaking if kind == "text/plain"]
+        inner = plain[:1] or [body for _, body in speaking[-1:]]
+    body.texts = [text for body in inner for text in body.texts]
     return body
 
 
@@ -276,12 +278,12 @@ def _unflowed(text: str, part: Message) -> str:
     flows, depth = False, 0
     for line in text.split("\n"):
         inner = line.lstrip(">")
-        quoted, said = len(line) - len(inner), inner.removeprefix(" ")
-        if flows and quoted == depth and said != _SIGNATURE:
-            lines[-1] = lines[-1][:joint] + said
+        quoted, content = len(line) - len(inner), inner.removeprefix(" ")
+        if flows and quoted == depth and content != _SIGNATURE:
+            lines[-1] = lines[-1][:joint] + content
         else:
-            lines.append(f"{'>' * quoted} {said}" if quoted else said)
-        flows, depth = said.endswith(" ") and said != _SIGNATURE, quoted
+            lines.append(f"{'>' * quoted} {content}" if quoted else content)
+        flows, depth = content.endswith(" ") and content != _SIGNATURE, quoted
     return "\n".join(lines)
 
 
@@ -339,8 +341,8 @@ def _charset(part: Message) -> str | None:
 
 
 def _filename(part: Message) -> str | None:
-    named = (("content-disposition", "filename"), ("content-type", "name"))
-    if not any(_has_word(part, *each) for each in named):
+    name_parameters = (("content-disposition", "filename"), ("content-type", "name"))
+    if not any(_has_word(part, *source) for source in name_parameters):
         return None
     _give_raw_bytes_a_meaning(part)
     try:

@@ -60,7 +60,7 @@ def decoded_raw(value: str, message: Message) -> str:
 def _hints(content: bytes, message: Message) -> Iterator[str]:
     """Charsets to try, the likeliest first."""
     yield "utf-8"
-    yield from (each for each in _named(message) if each not in _SAYS_NOTHING)
+    yield from (charset for charset in _named(message) if charset not in _SAYS_NOTHING)
     if _is_chinese(content):
         yield "gb18030"
 
@@ -71,13 +71,13 @@ def _named(message: Message) -> Iterator[str]:
     for part in parts:
         for name, value in part.raw_items():
             if name.lower() == "content-type":
-                yield from (each.lower() for each in _CHARSET.findall(str(value)))
+                yield from (charset.lower() for charset in _CHARSET.findall(str(value)))
         if part.is_multipart() and len(parts) < _MOST_PARTS_ASKED:
             inner = part.get_payload()
-            parts += [each for each in inner if isinstance(each, Message)][:_MOST_PARTS_ASKED]
+            parts += [part for part in inner if isinstance(part, Message)][:_MOST_PARTS_ASKED]
     for _, value in message.raw_items():
-        for found in ENCODED_WORD.finditer(str(value)[:2000]):
-            yield found[1].partition("*")[0].lower()
+        for match in ENCODED_WORD.finditer(str(value)[:2000]):
+            yield match[1].partition("*")[0].lower()
 
 
 def _is_chinese(content: bytes) -> bool:

@@ -195,14 +195,14 @@ def _is_mail(head: bytes) -> bool:
 
 def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
     """A message that lies in several mailboxes is read from the first, of so many as fit."""
-    seen: set[int] = set()
+    digests: set[int] = set()
     repeated = False
     for item in items:
         if isinstance(item, SourceRecord) and item.stream == "messages":
             mark = int(item.data["id"][-16:], 16)
-            repeated = mark in seen
-            if len(seen) < MOST_REMEMBERED:
-                seen.add(mark)
+            repeated = mark in digests
+            if len(digests) < MOST_REMEMBERED:
+                digests.add(mark)
             if repeated:
                 reason = message("the same message was read from another mailbox")
                 yield Skipped(item.data["mailbox"], "duplicate", reason, item.position)
@@ -226,8 +226,8 @@ def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
 
 def _length_line(head: bytes) -> int:
     """How long the line is with which Apple Mail begins a message (`.emlx`): its length."""
-    found = _LENGTH.match(head)
-    return found.end() if found else 0
+    match = _LENGTH.match(head)
+    return match.end() if match else 0
 
 
 def _of_apple(content: bytes) -> tuple[bytes, bool]:
@@ -235,34 +235,37 @@ def _of_apple(content: bytes) -> tuple[bytes, bool]:
 
     Returns: also whether all of it is there.
     """
-    found = _LENGTH.match(content)
-    if found is None:
+    match = _LENGTH.match(content)
+    if match is None:
         return content, True
-    end = found.end() + int(found[1])
-    return content[found.end() : end], end <= len(content)
+    end = match.end() + int(match[1])
+    return content[match.end() : end], end <= len(content)
 
 
-def _read_message(found: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
-    raw, position = found.raw, found.offset
-    where = member.where(position - member.offset)
+def _read_message(raw_message: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
+    raw, position = raw_message.raw, raw_message.offset
+    position_text = member.where(position - member.offset)
     if raw is None:
         limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
         yield Skipped(
-            where, "too_large", message("the message is over %(most)s MB", most=limit), position
+            position_text,
+            "too_large",
+            message("the message is over %(most)s MB", most=limit),
+            position,
         )
-    elif not found.complete and ends_early(raw):
+    elif not raw_message.complete and ends_early(raw):
         reason = message("the mailbox ends in the middle of this message")
-        yield Skipped(where, "truncated", reason, position)
+        yield Skipped(position_text, "truncated", reason, position)
     else:
-        mailbox, envelope = _mailbox_name(member.name), found.envelope
+        mailbox, envelope = _mailbox_name(member.name), raw_message.envelope
         build = partial(mail_records, raw, envelope, mailbox, position)
-        yield from one_record(where, position, build)
+        yield from one_record(position_text, position, build)
 
 
 def _mailbox_name(name: str) -> str:
     path = PurePosixPath(name)
     if path.suffix.lower() == ".emlx":
-        boxes = (each.name for each in path.parents if each.suffix.lower() == ".mbox")
+        boxes = (folder.name for folder in path.parents if folder.suffix.lower() == ".mbox")
         return next(boxes, path.parent.name or "Single messages").removesuffix(".mbox")
     if path.parent.name in _MAILDIR:
         return path.parent.parent.name or "Inbox"
@@ -285,13 +288,13 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
         text = MailText(_QUOTED_FROM.sub(rb"\1", raw))
     body = body_of(text, text.message)
     sent_at = headers.sent_at(envelope)
-    when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
+    sent_data: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
     thread_id, links = thread_of(headers, mailbox, sent_at)
-    data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
+    data = _message_data(headers, body, record_id, mailbox) | sent_data | {"size_bytes": len(raw)}
     data["thread_id"] = thread_id or record_id
     yield SourceRecord("messages", data, position, thread=links)
     yield from _bad_addresses(headers, position)
-    came_with = when | {"message_id": record_id, "subject": data["subject"]}
+    came_with = sent_data | {"message_id": record_id, "subject": data["subject"]}
     for number, attachment in enumerate(body.attachments, 1):
         yield from _attachment_items(attachment, number, came_with, position)
 
@@ -320,11 +323,11 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "to": shown(to),
         "cc": shown(cc),
         "bcc": shown(bcc),
-        "to_address": next((each.email.lower() for each in to if each.email), None),
+        "to_address": next((address.email.lower() for address in to if address.email), None),
         "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
         "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
         "body": body.text[:LONGEST_BODY_CHARS],
-        "links": [printable(each) for each in body.links],
+        "links": [printable(link) for link in body.links],
         "labels": labels,
         "labelled": or_none(", ".join(labels)),
         "mailbox": or_none(printable(mailbox)),

@@ -45,20 +45,20 @@ def thread_of(
     """
     own = headers.message_ids("message-id")[:1]
     if gmail := headers.raw("x-gm-thrid").strip():
-        marks = [_mark("gmail", gmail), *(_mark("id", each) for each in own)]
+        marks = [_mark("gmail", gmail), *(_mark("id", message_id) for message_id in own)]
         return stable_id("thr", "gmail", gmail), _links(marks[:1], marks)
     references, answered = headers.message_ids("references"), headers.message_ids("in-reply-to")
-    named = [*references[:1], *references[1:][-MOST_REFERENCES:], *answered]
-    begun_by = next(iter([*named, *own]), None)
-    marks = [_mark("id", each) for each in dict.fromkeys([*own, *named])]
+    ids = [*references[:1], *references[1:][-MOST_REFERENCES:], *answered]
+    begun_by = next(iter([*ids, *own]), None)
+    marks = [_mark("id", message_id) for message_id in dict.fromkeys([*own, *ids])]
     links = _links(marks, marks)
     if sent_at is not None:
-        links = _with_topic(links, headers, mailbox, sent_at, names_parent=bool(named))
+        links = _with_topic(links, headers, mailbox, sent_at, names_parent=bool(ids))
     return stable_id("thr", begun_by) if begun_by else None, links
 
 
 def _links(looks: Iterable[str], leaves: Iterable[str]) -> ThreadLinks:
-    return ThreadLinks(tuple((each, 0, 0) for each in looks), tuple((each, 0) for each in leaves))
+    return ThreadLinks(tuple((mark, 0, 0) for mark in looks), tuple((mark, 0) for mark in leaves))
 
 
 def _with_topic(
@@ -73,26 +73,26 @@ def _with_topic(
     if not subject:
         return links
     asks = is_answer and not names_parent
-    circles = [_mark("topic", subject, *each) for each in _circles(headers, mailbox)]
-    people = [_mark("topic", subject, *each) for each in _pairs(headers)] if asks else []
+    circles = [_mark("topic", subject, *circle) for circle in _circles(headers, mailbox)]
+    people = [_mark("topic", subject, *pair) for pair in _pairs(headers)] if asks else []
     at = int(sent_at.timestamp())
     span = (at - MONTH_SECONDS, at + MONTH_SECONDS)
-    looked = tuple(("any " if asks else "answer ") + each for each in [*circles, *people])
-    left = tuple("any " + each for each in circles)
+    looked_up = tuple(("any " if asks else "answer ") + circle for circle in [*circles, *people])
+    left_marks = tuple("any " + circle for circle in circles)
     if asks:
-        left += tuple("answer " + each for each in [*circles, *people])
+        left_marks += tuple("answer " + circle for circle in [*circles, *people])
     return ThreadLinks(
-        links.looks + tuple((_mark(each), *span) for each in looked),
-        links.leaves + tuple((_mark(each), at) for each in left),
+        links.looks + tuple((_mark(mark), *span) for mark in looked_up),
+        links.leaves + tuple((_mark(mark), at) for mark in left_marks),
     )
 
 
 def topic_of(subject: str) -> tuple[str, bool]:
     """A subject without what programs and lists put before it, and whether that says "answer"."""
     is_answer = False
-    while found := _BEFORE_THE_SUBJECT.match(subject):
-        is_answer = is_answer or found["answer"] is not None
-        subject = subject[found.end() :]
+    while match := _BEFORE_THE_SUBJECT.match(subject):
+        is_answer = is_answer or match["answer"] is not None
+        subject = subject[match.end() :]
     return one_line(subject).casefold(), is_answer
 
 
@@ -100,14 +100,14 @@ def _circles(headers: Headers, mailbox: str) -> Iterator[tuple[str, ...]]:
     """Who may have read a mail: its list (of an archive without recipients its mailbox), else the
     one who sent it with each who got it.
     """
-    found = next((headers.raw(name) for name in _LISTS if name in headers), "")
-    if found:
-        inner = _IN_ANGLES.search(found)
-        yield ("list", (inner.group(1) if inner else found).strip().lower())
+    list_header = next((headers.raw(name) for name in _LISTS if name in headers), "")
+    if list_header:
+        inner = _IN_ANGLES.search(list_header)
+        yield ("list", (inner.group(1) if inner else list_header).strip().lower())
     receivers = _receivers(headers)
-    if not found and not receivers:
+    if not list_header and not receivers:
         yield ("mailbox", mailbox)
-    if not found:
+    if not list_header:
         for receiver in receivers:
             if _is_list(receiver, headers):
                 yield ("list", receiver)
@@ -125,14 +125,14 @@ def _is_list(receiver: str, headers: Headers) -> bool:
     local = receiver.partition("@")[0]
     if receiver in _addresses(headers, "reply-to"):
         return True
-    keepers = [f"owner-{local}", *(f"{local}-{each}" for each in _KEEPERS)]
-    returned = [each for name in _RETURNED_TO for each in _addresses(headers, name)]
-    if any(each.partition("@")[0].startswith(tuple(keepers)) for each in returned):
+    keepers = [f"owner-{local}", *(f"{local}-{keeper}" for keeper in _KEEPERS)]
+    returned = [address for name in _RETURNED_TO for address in _addresses(headers, name)]
+    if any(address.partition("@")[0].startswith(tuple(keepers)) for address in returned):
         return True
-    owners = [each for name in _OWNERS for each in _addresses(headers, name)]
+    owners = [address for name in _OWNERS for address in _addresses(headers, name)]
     sender = _addresses(headers, "from")[:1]
-    known = {each.partition("@")[0] for each in [*owners, *sender]}
-    return bool(owners) and local not in known
+    names = {address.partition("@")[0] for address in [*owners, *sender]}
+    return bool(owners) and local not in names
 
 
 def _pairs(headers: Headers) -> Iterator[tuple[str, ...]]:
@@ -143,12 +143,12 @@ def _pairs(headers: Headers) -> Iterator[tuple[str, ...]]:
 
 
 def _receivers(headers: Headers) -> list[str]:
-    found = [each for name in ("to", "cc") for each in _addresses(headers, name)]
-    return list(dict.fromkeys(found))[:MOST_PEOPLE]
+    receivers = [address for name in ("to", "cc") for address in _addresses(headers, name)]
+    return list(dict.fromkeys(receivers))[:MOST_PEOPLE]
 
 
 def _addresses(headers: Headers, name: str) -> list[str]:
-    return [each.email.lower() for each in headers.addresses(name) if each.email]
+    return [address.email.lower() for address in headers.addresses(name) if address.email]
 
 
 def _mark(*parts: str) -> str:

@@ -53,15 +53,15 @@ def amount_value(text: str, form: str) -> float:
     """The number that a cell of that form is."""
     point = POINTS[form]
     bare = _OF_MONEY.sub("", text)
-    kept = "".join(sign for sign in bare if sign.isdecimal() or sign == point)
-    number = float(kept.replace(point, "."))
+    digits = "".join(sign for sign in bare if sign.isdecimal() or sign == point)
+    number = float(digits.replace(point, "."))
     return -number if any(sign in bare for sign in "-\u2212(") else number
 
 
 def currency_of(text: str) -> str | None:
     """The sign or code of the currency of a cell."""
-    found = _OF_MONEY.search(text)
-    return found[0] if found else None
+    match = _OF_MONEY.search(text)
+    return match[0] if match else None
 
 
 def says_point(text: str) -> str | None:

@@ -43,14 +43,14 @@ _BREVE = "\u0306"  # it makes another letter of Cyrillic's и
 
 def unguarded(text: str) -> str:
     """A cell without what keeps a spreadsheet from changing it."""
-    found = _GUARDED.fullmatch(text.strip())
-    return text if found is None else found[1] if found[1] is not None else found[2]
+    match = _GUARDED.fullmatch(text.strip())
+    return text if match is None else match[1] if match[1] is not None else match[2]
 
 
 def is_guarded(text: str) -> bool:
     """Whether something keeps a spreadsheet from changing the digits of a cell."""
-    found = _GUARDED.fullmatch(text.strip())
-    return found is not None and (found[1] or found[2] or "").strip("+").isdecimal()
+    match = _GUARDED.fullmatch(text.strip())
+    return match is not None and (match[1] or match[2] or "").strip("+").isdecimal()
 
 
 def is_code(text: str) -> bool:

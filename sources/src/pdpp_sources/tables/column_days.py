@@ -163,9 +163,13 @@ def day_value(text: str, form: str, zone: tzinfo) -> str:
     Raises: BadRecord.
     """
     if text.isdecimal():
-        found = _compact(text, dict(_COMPACT.values()).get(form, ""))
-        if found is not None:
-            return found.date().isoformat() if form == "yyyymmdd" else rendered(found, zone)
+        compact_day = _compact(text, dict(_COMPACT.values()).get(form, ""))
+        if compact_day is not None:
+            return (
+                compact_day.date().isoformat()
+                if form == "yyyymmdd"
+                else rendered(compact_day, zone)
+            )
     stamp = _stamp(text)
     if stamp is None or text.isdecimal():
         raise BadRecord("bad_date", "the date of the entry cannot be read")
@@ -184,10 +188,10 @@ def day_value(text: str, form: str, zone: tzinfo) -> str:
 def _compact(text: str, form: str) -> datetime | None:
     """A day or instant of digits alone, within two centuries; None for any other number."""
     try:
-        found = datetime.strptime(text, form)  # noqa: DTZ007  # it names no zone
+        moment = datetime.strptime(text, form)  # noqa: DTZ007  # it names no zone
     except ValueError:
         return None
-    return found if found.year in _COMPACT_YEARS else None
+    return moment if moment.year in _COMPACT_YEARS else None
 
 
 def _is_day(stamp: _Stamp, month: int, day: int) -> bool:
@@ -204,26 +208,26 @@ def _stamp(text: str) -> _Stamp | None:
         return None
     leading = _LEADING.match(text)
     if leading and leading[1].lower() in _WEEKDAYS:
-        rest = _stamp_of(text[leading.end() :])
-        return rest or _stamp_of(text)  # `mar. 5` is a Tuesday or March
+        time_of_day = _stamp_of(text[leading.end() :])
+        return time_of_day or _stamp_of(text)  # `mar. 5` is a Tuesday or March
     return _stamp_of(text)
 
 
 def _stamp_of(text: str) -> _Stamp | None:
-    if text[:1].isdecimal() and (found := _ORDERED.fullmatch(text)):
-        return _built(found, found["by"], int(found["one"]), int(found["two"]))
+    if text[:1].isdecimal() and (match := _ORDERED.fullmatch(text)):
+        return _built(match, match["by"], int(match["one"]), int(match["two"]))
     for form in _FORMS:
-        if found := form.fullmatch(text):
-            parts = found.groupdict()
+        if match := form.fullmatch(text):
+            parts = match.groupdict()
             word = parts.get("word")
             month = MONTHS.get(word.lower()) if word else int(parts["m"] or 0)
             if month is not None:
-                return _built(found, "", month, int(parts["d"] or 0))
+                return _built(match, "", month, int(parts["d"] or 0))
     return None
 
 
-def _built(found: re.Match[str], sign: str, one: int, two: int) -> _Stamp | None:
-    parts = found.groupdict()
+def _built(match: re.Match[str], sign: str, one: int, two: int) -> _Stamp | None:
+    parts = match.groupdict()
     short = parts.get("short")
     year = int(parts["y"] or 0) if short is None else _full_year(int(short))
     if parts.get("h") is None:
@@ -255,7 +259,7 @@ def _clock(parts: dict[str, str | None]) -> time | None:
 _UNKNOWN = object()
 
 
-def _offset(zone: str | None, named: str | None) -> timezone | object | None:
+def _offset(zone: str | None, zone_name: str | None) -> timezone | object | None:
     """The zone that a cell names: none, one, or one whose letters mean several (`_UNKNOWN`)."""
     if not zone:
         return None
@@ -267,6 +271,6 @@ def _offset(zone: str | None, named: str | None) -> timezone | object | None:
             return _UNKNOWN
         return timezone(-span if digits[0] == "-" else span)
     minutes_east = _ZONES.get(zone)
-    if minutes_east is None or named is not None:
+    if minutes_east is None or zone_name is not None:
         return _UNKNOWN
     return timezone(timedelta(minutes=minutes_east)) if minutes_east else UTC

@@ -53,12 +53,12 @@ def key_forms(value: Json) -> set[str]:
     if not isinstance(value, str):
         return {"number"}  # no value of such a kind names a row
     text = value.strip()
-    found = {"integer"} if _INTEGER.fullmatch(text) else set[str]()
-    found |= {name for name, pattern in _NO_TEXTS.items() if pattern.fullmatch(text)}
-    found |= {name for name in _DAYS if _is_day(text, name)}
-    if "date" in found or (len(text) > 12 and text[:4].isdigit() and _is_instant(text)):
-        found.add("date-time")
-    return found
+    forms = {"integer"} if _INTEGER.fullmatch(text) else set[str]()
+    forms |= {name for name, pattern in _NO_TEXTS.items() if pattern.fullmatch(text)}
+    forms |= {name for name in _DAYS if _is_day(text, name)}
+    if "date" in forms or (len(text) > 12 and text[:4].isdigit() and _is_instant(text)):
+        forms.add("date-time")
+    return forms
 
 
 def may_be_key(shared: set[str]) -> bool:
@@ -76,10 +76,10 @@ def key_text(value: Json, *, is_whole: bool) -> str:
 
 def _is_day(text: str, name: str) -> bool:
     pattern, form = _DAYS[name]
-    found = pattern.fullmatch(text)
-    if found is None:
+    match = pattern.fullmatch(text)
+    if match is None:
         return False
-    if found.groups() == (None,):
+    if match.groups() == (None,):
         form = form.replace("%Y", "%y")
     try:
         datetime.strptime(text, form)  # noqa: DTZ007  # a day has no zone

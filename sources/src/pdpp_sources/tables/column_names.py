@@ -61,25 +61,25 @@ _LETTERS = {
 _LETTER = re.compile(r"(?:[A-Z]+ )+?(?:LETTER|SYLLABLE|VOWEL SIGN) (?:SMALL )?(.+)")
 
 
-def field_names(names: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
+def field_names(names: Iterable[str], fields_before: Mapping[str, str]) -> dict[str, str]:
     """A valid, distinct field name for each column; one that is `known` keeps its own."""
-    found = {name: known[name] for name in names if name in known}
-    taken = set(found.values())
+    fields = {name: fields_before[name] for name in names if name in fields_before}
+    used = set(fields.values())
     for number, name in enumerate(names, 1):
-        if name not in found:
+        if name not in fields:
             plain = _OTHERS.sub("_", in_latin(name.strip())).strip("_")[:_LONGEST_CHARS]
             plain = plain or _sign_names(name) or f"column_{number}"
             plain = f"_{plain}" if plain[0].isdigit() or plain[0] == "-" else plain
-            plain = f"{plain}_{number}" if plain in taken else plain
-            found[name] = plain
-            taken.add(plain)
-    return {name: found[name] for name in names}
+            plain = f"{plain}_{number}" if plain in used else plain
+            fields[name] = plain
+            used.add(plain)
+    return {name: fields[name] for name in names}
 
 
 def _sign_names(name: str) -> str:
     """What the signs of a name without letters or digits are called."""
-    called = (unicodedata.name(sign, "") for sign in name if not sign.isspace())
-    plain = "_".join(each.removesuffix(" SIGN") for each in called)
+    sign_names = (unicodedata.name(sign, "") for sign in name if not sign.isspace())
+    plain = "_".join(sign_name.removesuffix(" SIGN") for sign_name in sign_names)
     return _OTHERS.sub("_", plain.lower())[:_LONGEST_CHARS]
 
 
@@ -96,14 +96,14 @@ def _in_latin(sign: str) -> str:
     if (lower := sign.lower()) in _LETTERS:
         return _LETTERS[lower] if sign == lower else _LETTERS[lower].capitalize()
     plain = unicodedata.normalize("NFKD", sign)
-    bare = "".join(each for each in plain if not unicodedata.combining(each))
+    bare = "".join(sign for sign in plain if not unicodedata.combining(sign))
     if bare.isascii():
         return bare
     if (lower := bare.lower()) in _LETTERS:
         return _LETTERS[lower] if bare == lower else _LETTERS[lower].capitalize()
     if not sign.isalpha():
         return "_"
-    found = _LETTER.fullmatch(unicodedata.name(sign, ""))
-    if found:
-        return found[1].rpartition(" ")[2].lower()
+    match = _LETTER.fullmatch(unicodedata.name(sign, ""))
+    if match:
+        return match[1].rpartition(" ")[2].lower()
     return f"u{ord(sign):x}_"  # an ideograph has many readings

@@ -88,7 +88,7 @@ _PATTERNS = {
     "number": re.compile(r"-?(?:\d{1,15}(?:\.\d{0,15}(?:[eE][-+]?\d{1,3})?)?|\.\d{1,15})"),
     "boolean": re.compile(r"true|false", re.IGNORECASE),
 }
-_INSTANTS_OF_TEXT = {each.name for each in (*UNIX.values(), WEBKIT)}
+_INSTANTS_OF_TEXT = {epoch.name for epoch in (*UNIX.values(), WEBKIT)}
 _NO_INSTANTS = set(SPELLINGS) - set(EPOCHS)
 _TEXTS = frozenset({"string", "json"})
 # How programs write that there is no value, where a number or a day should be.
@@ -166,7 +166,7 @@ class Survey:
 
     def columns(
         self,
-        known: Mapping[str, KnownColumn] | None = None,
+        known_columns: Mapping[str, KnownColumn] | None = None,
         kinds: Mapping[str, str] | None = None,
     ) -> tuple[TableColumn, ...]:
         """The columns in their order, with one key, one time and one title at most.
@@ -178,14 +178,14 @@ class Survey:
         Raises: BadRecord (`usage`), if a column is not of the kind that the owner says.
         """
         fields = field_names(
-            self._columns, {name: each.field for name, each in (known or {}).items()}
+            self._columns, {name: column.field for name, column in (known_columns or {}).items()}
         )
-        judged = self._judged(known or {}, kinds or {}, fields)
-        named = [n for n in self._columns if is_key_name(n) and self._is_unique(n)]
-        key = next((n for n in named if n.lower() in KEY_NAMES), next(iter(named), None))
+        judged = self._judged(known_columns or {}, kinds or {}, fields)
+        key_names = [n for n in self._columns if is_key_name(n) and self._is_unique(n)]
+        key = next((n for n in key_names if n.lower() in KEY_NAMES), next(iter(key_names), None))
         timed = [n for n, spelling in judged.items() if _kind(spelling[0]) in ("date-time", "date")]
         whole = [n for n in timed if self._columns[n].filled == self._rows]
-        texts = [n for n, each in judged.items() if each[0] == "string" and n != key]
+        texts = [n for n, judgement in judged.items() if judgement[0] == "string" and n != key]
         title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
         time = next(iter(whole or timed), None)
         return tuple(
@@ -197,19 +197,19 @@ class Survey:
                 is_time=name == time,
                 is_title=name == title,
                 is_grouped=self._columns[name].is_grouped(_kind(spelling)) and name != key,
-                why=why,
+                why=reason,
                 examples=tuple(self._columns[name].examples),
                 currency=next(iter(self._columns[name].currencies), None)
                 if _kind(spelling) == "number"
                 else None,
                 has_whole_keys="integer" in self._columns[name].keys,
             )
-            for name, (spelling, why) in judged.items()
+            for name, (spelling, reason) in judged.items()
         )
 
     def _judged(
         self,
-        known: Mapping[str, KnownColumn],
+        known_columns: Mapping[str, KnownColumn],
         kinds: Mapping[str, str],
         fields: Mapping[str, str],
     ) -> dict[str, tuple[str, str]]:
@@ -218,7 +218,7 @@ class Survey:
         judged: dict[str, tuple[str, str]] = {}
         for name, column in self._columns.items():
             kind = kinds.get(name) or kinds.get(fields[name])
-            before = known[name].spelling if name in known else None
+            before = known_columns[name].spelling if name in known_columns else None
             judged[name] = column.as_said(kind, hints) if kind else column.judged(before, hints)
         return judged
 
@@ -290,11 +290,11 @@ class _Statistics:
         if value is None or value == "":
             return
         self.filled += 1
-        found = spellings_of(value, self.shared | self.values)
-        self.shared &= found
+        spellings = spellings_of(value, self.shared | self.values)
+        self.shared &= spellings
         if not says_nothing(value):
             self.valued += 1
-            self.values &= found
+            self.values &= spellings
             self._note(value)
         if self.keys != {"number"}:
             self.keys &= key_forms(value)
@@ -310,8 +310,8 @@ class _Statistics:
     def _note(self, value: Json) -> None:
         """Keep what tells codes from numbers and one decimal sign from the other."""
         if len(self.examples) < _MOST_EXAMPLES:
-            shown = one_line(printable(str(value)), _EXAMPLE_CHARS)
-            self.examples += [] if shown in self.examples else [shown]
+            example = one_line(printable(str(value)), _EXAMPLE_CHARS)
+            self.examples += [] if example in self.examples else [example]
         if not isinstance(value, str):
             return
         if "code" in self.values:
@@ -338,8 +338,8 @@ class _Statistics:
             return before, "as_before"
         if before in ("string", "code") and "code" in shared and not self.shown:
             return "code", "as_before"
-        if "code" in shared and (why := self._is_code()):
-            return "code", why
+        if "code" in shared and (reason := self._is_code()):
+            return "code", reason
         return self._decided(shared - {"code"}, hints)
 
     def as_said(self, kind: str, hints: _Hints) -> tuple[str, str]:
@@ -423,16 +423,16 @@ def spellings_of(value: Json, among: AbstractSet[str] = SPELLINGS.keys()) -> set
     if among <= _TEXTS:
         return set(_TEXTS)
     value = value.strip()
-    found = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
+    spellings = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
     if "code" in among and is_code(value):
-        found.add("code")
-    if "number" in found and not among.isdisjoint(_INSTANTS_OF_TEXT):
-        found |= _instants(float(value)) & _INSTANTS_OF_TEXT
+        spellings.add("code")
+    if "number" in spellings and not among.isdisjoint(_INSTANTS_OF_TEXT):
+        spellings |= _instants(float(value)) & _INSTANTS_OF_TEXT
     if not among.isdisjoint(AMOUNT_FORMS):
-        found |= amount_forms(value)
+        spellings |= amount_forms(value)
     if not among.isdisjoint(DAY_FORMS):
-        found |= day_forms(value)
-    return found | _TEXTS
+        spellings |= day_forms(value)
+    return spellings | _TEXTS
 
 
 def _instants(number: float) -> set[str]:
@@ -462,8 +462,8 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
     if not isinstance(value, str):
         return _typed_of_json(value, spelling)
     if spelling in _TEXTS:
-        shown = printable(unguarded(value) if spelling == "string" else value)
-        return shown if shown.strip() else None
+        cell = printable(unguarded(value) if spelling == "string" else value)
+        return cell if cell.strip() else None
     text = value.strip()
     if spelling == "code":
         return unguarded(text).strip() or None

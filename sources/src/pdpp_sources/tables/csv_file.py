@@ -88,12 +88,12 @@ def form_of(head: bytes, *, is_called_table: bool) -> CsvForm | None:
     ends = "\r" if "\n" not in text and "\r" in text else "\n"
     lines = text.split(ends)
     lines = lines[:-1] if len(head) >= HEAD_BYTES and len(lines) > 1 else lines
-    found: list[CsvForm] = []
+    forms: list[CsvForm] = []
     for delimiter in _DELIMITERS:
         rows = _head_rows(lines, delimiter)
-        named = _named(rows, delimiter)
-        found += [named] if named else []
-    best = max(found, key=lambda each: each.width, default=None)
+        form = _named(rows, delimiter)
+        forms += [form] if form else []
+    best = max(forms, key=lambda form_of_rows: form_of_rows.width, default=None)
     if best is None and is_called_table and printable(text) == text:
         best = _guessed(lines)
     if best is None:
@@ -122,14 +122,14 @@ def _head_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     """The rows of a few lines; one whose quote stays open is left out."""
     begin, rows = 0, list[list[str]]()
     while begin < len(lines):
-        rest = _Rows(((1, line + "\n") for line in lines[begin:]), delimiter, begin)
+        rows_after = _Rows(((1, line + "\n") for line in lines[begin:]), delimiter, begin)
         if begin and rows:
-            rest.pass_torn(len(rows[-1]))
+            rows_after.pass_torn(len(rows[-1]))
         begin = len(lines)
-        for row in rest.whole():
+        for row in rows_after.whole():
             rows += [list(row.cells)] if _filled(row.cells) else []
-        if rest.torn:
-            begin = rest.first_line_ends
+        if rows_after.torn:
+            begin = rows_after.first_line_ends
     return rows
 
 
@@ -153,8 +153,8 @@ def _filled(row: Sequence[str]) -> int:
 def _is_header(cells: list[str]) -> bool:
     """Names are short, different, and not numbers; the last may be missing."""
     names = [cell.strip() for cell in (cells if cells[-1].strip() else cells[:-1])]
-    named = all(name and len(name) <= _LONGEST_NAME and not name[0].isdigit() for name in names)
-    return len(names) > 1 and named and len(set(names)) == len(names)
+    is_named = all(name and len(name) <= _LONGEST_NAME and not name[0].isdigit() for name in names)
+    return len(names) > 1 and is_named and len(set(names)) == len(names)
 
 
 def _guessed(lines: Sequence[str]) -> CsvForm | None:
@@ -181,27 +181,27 @@ def _guessed(lines: Sequence[str]) -> CsvForm | None:
 
 def _ragged(lines: Sequence[str]) -> CsvForm | None:
     """A row of names over rows of which most have some cells, and no more than it has names."""
-    found: list[CsvForm] = []
+    forms: list[CsvForm] = []
     for delimiter in _DELIMITERS:
         rows = _head_rows(lines, delimiter)
         begin = next((n for n, row in enumerate(rows[:MOST_LINES_BEFORE]) if len(row) > 1), None)
         if begin is None:
             continue
         names, after = rows[begin], rows[begin + 1 :]
-        named = [cell.strip() for cell in (names if names[-1].strip() else names[:-1])]
-        plain = all(n and len(n) <= _LONGEST_NAME and not _is_value(n) for n in named)
+        names_in_row = [cell.strip() for cell in (names if names[-1].strip() else names[:-1])]
+        plain = all(n and len(n) <= _LONGEST_NAME and not _is_value(n) for n in names_in_row)
         within = sum(1 < len(row) <= len(names) for row in after)
-        if len(named) > 1 and plain and after and within >= _ALIKE * len(after):
-            found.append(CsvForm(delimiter, _distinct(names), before=begin))
-    return max(found, key=lambda each: each.width, default=None)
+        if len(names_in_row) > 1 and plain and after and within >= _ALIKE * len(after):
+            forms.append(CsvForm(delimiter, _distinct(names), before=begin))
+    return max(forms, key=lambda form_of_rows: form_of_rows.width, default=None)
 
 
 def _could_name(cells: list[str], after: list[list[str]]) -> bool:
     """Whether a row may be one of names: words, most of them there, that are no values below."""
-    named = [cell.strip() for cell in cells if cell.strip()]
+    filled = [cell.strip() for cell in cells if cell.strip()]
     values = {tuple(row) for row in after}
-    plain = all(len(n) <= _LONGEST_QUESTION and not _is_value(n) for n in named)
-    return 2 * len(named) > len(cells) and plain and tuple(cells) not in values
+    plain = all(len(n) <= _LONGEST_QUESTION and not _is_value(n) for n in filled)
+    return 2 * len(filled) > len(cells) and plain and tuple(cells) not in values
 
 
 def _is_value(cell: str) -> bool:
@@ -306,20 +306,20 @@ def _lines_of(stream: BinaryIO, form: CsvForm) -> Iterator[tuple[int, str | None
     is_wide = form.charset in _WIDE.values()
     carrier = form.charset if is_wide and form.charset else "latin-1"
     decoder = codecs.getincrementaldecoder(carrier)("replace")
-    rest, beyond = "", 0
+    carried, beyond = "", 0
     while chunk := stream.read(_CHUNK_BYTES):
         text: str = decoder.decode(chunk)
-        *whole, rest = (rest + text).split(form.ends_lines)
+        *whole, carried = (carried + text).split(form.ends_lines)
         for line in whole:
-            size, said = _carried(line + form.ends_lines, carrier, form.charset)
-            yield size + beyond, None if beyond else said
+            size, line_read = _carried(line + form.ends_lines, carrier, form.charset)
+            yield size + beyond, None if beyond else line_read
             beyond = 0
-        if len(rest) > LONGEST_CELL_CHARS:
-            beyond += _carried(rest, carrier, form.charset)[0]
-            rest = ""
-    if rest or beyond:
-        size, said = _carried(rest, carrier, form.charset)
-        yield size + beyond, None if beyond else said
+        if len(carried) > LONGEST_CELL_CHARS:
+            beyond += _carried(carried, carrier, form.charset)[0]
+            carried = ""
+    if carried or beyond:
+        size, line_read = _carried(carried, carrier, form.charset)
+        yield size + beyond, None if beyond else line_read
 
 
 def _carried(line: str, carrier: str, charset: str | None) -> tuple[int, str]:

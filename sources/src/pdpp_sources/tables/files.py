@@ -125,14 +125,14 @@ def tables_of(export: Export, member: ExportMember) -> list[Table]:
                 "The database is damaged, encrypted, or in the middle of a change.",
                 unreadable.next_step,
             ) from None
-    if found := form_of_json(head):
-        found, parts = tables_of_json(member, found)
+    if json_form := form_of_json(head):
+        json_form, parts = tables_of_json(member, json_form)
         if not parts:
             raise ExportUnreadable(
                 "This file contains no readable JSON object.",
                 "Open the file and check its content first.",
             )
-        return [Table(part, member, "json", export, json=found, part=part) for part in parts]
+        return [Table(part, member, "json", export, json=json_form, part=part) for part in parts]
     form = form_of(head, is_called_table=True)
     if form is None:
         raise ExportUnreadable(
@@ -145,14 +145,14 @@ def tables_of(export: Export, member: ExportMember) -> list[Table]:
 def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skipped]:
     """Rows by the names of their columns; cells beyond those are a fault of the row."""
     for row in rows_of_csv(member, form):
-        where, position = member.where(row.offset), member.offset + row.offset
+        position_text, position = member.where(row.offset), member.offset + row.offset
         if row.code:
-            yield Skipped(where, row.code, row.reason, position)
+            yield Skipped(position_text, row.code, row.reason, position)
         elif len(row.cells) > form.width:
             reason = message("the row has more cells than the header")
-            yield Skipped(where, "bad_record", reason, position)
+            yield Skipped(position_text, "bad_record", reason, position)
         else:
-            yield TableRow(position, where, dict(zip(form.names, row.cells, strict=False)))
+            yield TableRow(position, position_text, dict(zip(form.names, row.cells, strict=False)))
 
 
 def json_rows(member: ExportMember, form: JsonForm) -> Iterator[TableRow | Skipped]:
@@ -162,10 +162,10 @@ def json_rows(member: ExportMember, form: JsonForm) -> Iterator[TableRow | Skipp
         if isinstance(row, Skipped):
             yield row
         else:
-            part, where, position, values = row
-            meant = texts.mended(values)
-            written = None if meant == values else values
-            yield TableRow(position, where, meant, part, written)
+            part, position_text, position, values = row
+            data = texts.mended(values)
+            written = None if data == values else values
+            yield TableRow(position, position_text, data, part, written)
 
 
 def _database_tables(
@@ -193,9 +193,9 @@ def left_out(export: Export, member: ExportMember) -> Iterator[Skipped]:
     if not is_database(member.head()):
         return
     with opened(export, member) as database:
-        for name, what in database.computed_names():
+        for name, omission in database.computed_names():
             reason = message(
-                "a %(kind)s is computed from other data and was not imported", kind=what
+                "a %(kind)s is computed from other data and was not imported", kind=omission
             )
             yield Skipped(printable(name), "unknown_record_type", reason, member.offset)
         for name in database.table_names():
@@ -212,18 +212,18 @@ def _database_rows(table: Table, stored: DatabaseTable) -> Iterator[TableRow | S
     try:
         with opened(table.export, table.member) as database:
             for number, cells in enumerate(database.rows_of(stored), 1):
-                where = f"{table.name}, row {number}"
+                position_text = f"{table.name}, row {number}"
                 if isinstance(cells, RowTooLarge):
                     limit = LARGEST_VALUE_BYTES // 1024 // 1024
                     yield Skipped(
-                        where,
+                        position_text,
                         "too_large",
                         message("the row contains a value over %(most)s MB", most=limit),
                         position,
                     )
                 else:
                     values: Data = {n: _cell(c) for n, c in zip(stored.columns, cells, strict=True)}
-                    yield TableRow(position, where, values)
+                    yield TableRow(position, position_text, values)
                 position += 1
     except DatabaseUnreadable:
         yield Skipped(table.name, "damaged_file", "the rest of the file cannot be read", position)

@@ -68,7 +68,7 @@ def _rows_within(name: str, values: Data) -> Iterator[tuple[str, Data]]:
 
     An object with other values is one row, whatever else it holds.
     """
-    inner = [key for key, each in values.items() if isinstance(each, dict)]
+    inner = [key for key, value in values.items() if isinstance(value, dict)]
     if len(inner) < 2 or len(inner) < len(values):
         yield name, values
         return
@@ -89,10 +89,10 @@ def tables_of_json(member: ExportMember, form: JsonForm) -> tuple[JsonForm, list
     if form == "lines":
         return form, [Path(member.name).stem]
     tried: tuple[JsonForm, ...] = (form, "objects")
-    for each in tried:
-        rows = rows_of_json(member, each)
+    for candidate in tried:
+        rows = rows_of_json(member, candidate)
         if names := list(dict.fromkeys(row[0] for row in rows if not isinstance(row, Skipped))):
-            return each, names
+            return candidate, names
     return form, []
 
 
@@ -102,7 +102,7 @@ def _feature(value: Data) -> tuple[str, Data]:
     Source: RFC 7946. Longitude comes first.
     """
     geometry = json_values.inner(value, "geometry")
-    facts: Data = {name: each for name, each in value.items() if name not in _GEO_MEMBERS}
+    facts: Data = {name: member for name, member in value.items() if name not in _GEO_MEMBERS}
     facts |= json_values.inner(value, "properties")
     ends = json_values.things(geometry, "coordinates")
     numbers = [e for e in ends if isinstance(e, int | float) and not isinstance(e, bool)]

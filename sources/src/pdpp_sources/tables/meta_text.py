@@ -47,10 +47,10 @@ class MetaText:
         if isinstance(value, str):
             return self.name(value)
         if isinstance(value, list):
-            return [self._within(each) for each in cast("list[Any]", value)]
+            return [self._within(element) for element in cast("list[Any]", value)]
         if isinstance(value, dict):
-            held = cast("dict[str, Any]", value)
-            return {self.name(name): self._within(each) for name, each in held.items()}
+            members = cast("dict[str, Any]", value)
+            return {self.name(name): self._within(element) for name, element in members.items()}
         return value
 
 
@@ -64,11 +64,11 @@ def _mended(text: str) -> str:
         return text
 
 
-def _stretch(found: re.Match[str]) -> str:
+def _stretch(match: re.Match[str]) -> str:
     try:
-        return printable(found[0].encode("latin-1").decode())
+        return printable(match[0].encode("latin-1").decode())
     except UnicodeDecodeError:
-        return found[0]
+        return match[0]
 
 
 def _holds_escapes(member: ExportMember) -> bool:

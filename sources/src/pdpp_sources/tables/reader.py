@@ -80,28 +80,28 @@ class TableSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim a table, or the tables that make out most of a folder."""
         views = views_of_notion(export)
-        export = export.only(each for each in export.members if each.name not in views)
-        named = list(matching(export, could_be_table, *SUFFIXES))
-        first = named or list(matching(export.only(export.members[:1]), looks_like_table))
-        alone = [*first, *(each for member in first for each in beside(export, member))]
+        export = export.only(member for member in export.members if member.name not in views)
+        tables = list(matching(export, could_be_table, *SUFFIXES))
+        first = tables or list(matching(export.only(export.members[:1]), looks_like_table))
+        alone = [*first, *(companion for member in first for companion in beside(export, member))]
         if len(alone) == len(export.members):
             return claim(alone, "it is a table" if len(first) == 1 else "its files are tables")
         filled = sum(member.size_bytes > 0 for member in export.members)
-        if 2 * len(named) >= filled:
-            return claim(named, "its files are tables")
-        return claim(filter(is_of_notion, named), "Notion calls its databases so")
+        if 2 * len(tables) >= filled:
+            return claim(tables, "its files are tables")
+        return claim(filter(is_of_notion, tables), "Notion calls its databases so")
 
     def folder_of_json(self, export: Export) -> Claim | None:
         """Claim the JSON that makes out most of a folder which no source knows."""
-        named = list(matching(export, looks_like_table, *JSON_SUFFIXES))
+        json_tables = list(matching(export, looks_like_table, *JSON_SUFFIXES))
         filled = sum(member.size_bytes > 0 for member in export.members)
-        return claim(named if 2 * len(named) >= filled else (), "its files are JSON")
+        return claim(json_tables if 2 * len(json_tables) >= filled else (), "its files are JSON")
 
     def every_table(self, export: Export) -> Claim | None:
         """Claim whatever could be one, since the owner said so."""
-        named = {member.name for member in matching(export, could_be_table, *SUFFIXES)}
-        named |= {member.name for member in matching(export, looks_like_table)}
-        mine = [member for member in export.members if member.name in named]
+        table_names = {member.name for member in matching(export, could_be_table, *SUFFIXES)}
+        table_names |= {member.name for member in matching(export, looks_like_table)}
+        mine = [member for member in export.members if member.name in table_names]
         return claim(
             [*mine, *(e for member in mine for e in beside(export, member))], "you said so"
         )
@@ -123,14 +123,16 @@ class FittedTable:
         name = Path(export.members[0].name).stem if is_one else export.path.stem
         if not is_one and all(map(is_of_notion, export.members)):
             name = "Notion databases"  # the name of the file is another for each export
-        self.full_name, known = name, guidance.known
-        name = known.name if known else family_name(name)
-        self.connector_key = known.connector_key if known else table_key(name)
-        series = series_of(_tables(export), name, known.streams.keys() if known else frozenset())
-        if known and len(series) == len(known.streams) == 1:
-            series = [renamed(series[0], next(iter(known.streams)))]
+        self.full_name, known_tables = name, guidance.known
+        name = known_tables.name if known_tables else family_name(name)
+        self.connector_key = known_tables.connector_key if known_tables else table_key(name)
+        series = series_of(
+            _tables(export), name, known_tables.streams.keys() if known_tables else frozenset()
+        )
+        if known_tables and len(series) == len(known_tables.streams) == 1:
+            series = [renamed(series[0], next(iter(known_tables.streams)))]
         self._fits = fits_of(series, guidance)
-        streams = [each for fit in self._fits for each in streams_of(fit, guidance)]
+        streams = [stream for fit in self._fits for stream in streams_of(fit, guidance)]
         detail = "; ".join(fit.words for fit in self._fits)
         self.declaration: Data = declaration(
             self.connector_key, name[:200] or "Table", detail[:2000], streams
@@ -141,8 +143,8 @@ class FittedTable:
     def columns(self) -> list[tuple[str, TableColumn]]:
         """The name of the stream and the column, of all columns that were found."""
         own = [(fit.series.stream, column) for fit in self._fits for column in fit.columns]
-        nested = [each for fit in self._fits for each in fit.nested]
-        return [*own, *((each.stream, column) for each in nested for column in each.columns)]
+        nested = [nested for fit in self._fits for nested in fit.nested]
+        return [*own, *((inner.stream, column) for inner in nested for column in inner.columns)]
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the file it was made for."""
@@ -153,17 +155,17 @@ class FittedTable:
         logs = _logs(export)
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
-            found = [(fit, t) for fit in self._fits for t in fit.tables_in(member.name)]
-            if not found and member.name not in logs:
+            fitting = [(fit, t) for fit in self._fits for t in fit.tables_in(member.name)]
+            if not fitting and member.name not in logs:
                 yield Skipped(
                     member.name, "bad_record", "the file contains no table", member.offset
                 )
             yield from left_out(export, member)
-            if found and (form := found[0][1].json):
+            if fitting and (form := fitting[0][1].json):
                 rows = json_rows(member, form)  # of all in one pass, so that positions rise
-                yield from without_repeats(_mixed(found, rows, export.zone))
+                yield from without_repeats(_mixed(fitting, rows, export.zone))
                 return
-            for fit, table in found:
+            for fit, table in fitting:
                 items = fit.read(table, export.zone)
                 # A row without a key is itself however often it comes.
                 yield from without_repeats(items) if fit.key else items
@@ -172,12 +174,12 @@ class FittedTable:
 
 
 def _mixed(
-    found: list[tuple[TableFit, Table]], rows: Iterator[TableRow | Skipped], zone: tzinfo
+    fitting: list[tuple[TableFit, Table]], rows: Iterator[TableRow | Skipped], zone: tzinfo
 ) -> Iterator[SourceItem]:
     """The rows of several tables in the order of their file, as the records of each."""
-    by_part = {table.part: (fit, table) for fit, table in found}
+    by_part = {table.part: (fit, table) for fit, table in fitting}
     alike: dict[str, dict[str, int]] = {part: {} for part in by_part}
-    for fit, table in found:
+    for fit, table in fitting:
         yield from fit.beyond(table)
     for row in rows:
         if isinstance(row, Skipped):
@@ -198,13 +200,13 @@ def _tables(export: Export) -> list[Table]:
 
     Raises: ExportUnreadable, ExportTooCostly, if there is but one file.
     """
-    found: list[Table] = []
+    tables: list[Table] = []
     logs = _logs(export)
     members = [member for member in export.members if member.name not in logs]
     for member in members:
         try:
             BOOKMARK.beginning(member)
-            found += tables_of(export, member)
+            tables += tables_of(export, member)
         except (BadRecord, ExportUnreadable, MemberDamaged) as error:
             if len(members) > 1:
                 continue
@@ -213,7 +215,7 @@ def _tables(export: Export) -> list[Table]:
             next_step = "Import a part of it, or export it in another form."
             sentence = f"{error.reason[0].upper()}{error.reason[1:]}."
             raise ExportTooCostly(sentence, next_step) from None
-    return found
+    return tables
 
 
 def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
@@ -222,33 +224,33 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
     Columns that are stored and not in these files stay declared.
     """
     series, columns = fit.series, fit.columns
-    there = {column.name for column in columns}
+    field_names = {column.name for column in columns}
     absent = [
-        TableColumn(name, known.field, known.spelling or _SPELLING_OF.get(known.kind, "string"))
-        for name, known in guidance.columns_of(series.stream).items()
-        if known.field not in there and known.field != "id"
+        TableColumn(name, column.field, column.spelling or _SPELLING_OF.get(column.kind, "string"))
+        for name, column in guidance.columns_of(series.stream).items()
+        if column.field not in field_names and column.field != "id"
     ]
     fields = [_field(c, is_event=c.name == fit.time) for c in (*columns, *absent)]
     nested = [
         StreamForm(
-            each.stream,
-            f"{each.source_name} of {series.name}"[:200],
-            f"Entries of {each.source_name}, which rows of {series.name} list"[:2000],
+            nested.stream,
+            f"{nested.source_name} of {series.name}"[:200],
+            f"Entries of {nested.source_name}, which rows of {series.name} list"[:2000],
             [
                 key(),
-                reference(each.parent, f"The row of {series.name}", required=True),
-                integer(each.number, "The place among the entries of the row"),
-                *(_field(column, is_event=False) for column in each.columns),
+                reference(nested.parent, f"The row of {series.name}", required=True),
+                integer(nested.number, "The place among the entries of the row"),
+                *(_field(column, is_event=False) for column in nested.columns),
             ],
-            parents={"row": (series.stream, each.parent)},
+            parents={"row": (series.stream, nested.parent)},
         )
-        for each in fit.nested
+        for nested in fit.nested
     ]
     whole = StreamForm(
         series.stream,
         f"Rows of {series.name}"[:200],
         "All columns: " + ", ".join(column.source_name for column in columns)[:900],
-        [key(), *(each for each in fields if each.name != "id")],
+        [key(), *(field for field in fields if field.name != "id")],
         time_field=fit.time,
         children={stream_name(e.source_name): (e.stream, e.parent) for e in fit.nested},
     )
@@ -263,11 +265,11 @@ _SPELLING_OF = {
 
 def _field(column: TableColumn, *, is_event: bool) -> Field:
     """The field of a column; how the file calls it is its title where that is another name."""
-    made = _made(column, is_event=is_event)
-    said: Data = {"x_table_column": [column.source_name, column.spelling]}
+    field_made = _made(column, is_event=is_event)
+    schema: Data = {"x_table_column": [column.source_name, column.spelling]}
     if column.source_name != column.name:
-        said["title"] = column.source_name
-    return replace(made, schema=made.schema | said)
+        schema["title"] = column.source_name
+    return replace(field_made, schema=field_made.schema | schema)
 
 
 def _made(column: TableColumn, *, is_event: bool) -> Field:

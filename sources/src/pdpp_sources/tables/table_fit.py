@@ -85,12 +85,12 @@ class TableFit:
     @property
     def words(self) -> str:
         """The guess, for whoever imports."""
-        called = {column.name: column.source_name for column in self.columns}
+        source_names = {column.name: column.source_name for column in self.columns}
         title = next((column.name for column in self.columns if column.is_title), None)
         roles = {
-            "key": self.key and called.get(self.key, self.key),
-            "time": self.time and called.get(self.time, self.time),
-            "title": title and called.get(title, title),
+            "key": self.key and source_names.get(self.key, self.key),
+            "time": self.time and source_names.get(self.time, self.time),
+            "title": title and source_names.get(title, title),
         }
         roles["key"] = roles["key"] or "none, rows are told apart by content; set one with --key"
         counted = {c.source_name: EPOCHS[c.spelling] for c in self.columns if c.spelling in EPOCHS}
@@ -137,17 +137,20 @@ class TableFit:
         return one_record(row.where, row.position, partial(self._records, row, zone, alike))
 
     def _records(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> list[SourceItem]:
-        data, beside = _cells(self.columns, row, row.values, zone, self.time)
+        data, sub_records = _cells(self.columns, row, row.values, zone, self.time)
         key = data[KEY_FIELD] = self._key(row, data, alike)
-        found: list[SourceItem] = [SourceRecord(self.series.stream, data, row.position), *beside]
+        items: list[SourceItem] = [
+            SourceRecord(self.series.stream, data, row.position),
+            *sub_records,
+        ]
         for nested in self.nested:
             listed = cast("Sequence[Data]", row.values.get(nested.source_name) or ())
             for number, entry in enumerate(listed, 1):
-                cells, beside = _cells(nested.columns, row, entry, zone, None)
+                cells, sub_records = _cells(nested.columns, row, entry, zone, None)
                 own: Data = {KEY_FIELD: f"{key}.{number}", nested.parent: key}
                 cells |= own | {nested.number: number}
-                found += [SourceRecord(nested.stream, cells, row.position), *beside]
-        return found
+                items += [SourceRecord(nested.stream, cells, row.position), *sub_records]
+        return items
 
     def _key(self, row: TableRow, data: Data, alike: dict[str, int]) -> str:
         """What names a row: its key, else its content and how many like it came before."""
@@ -178,7 +181,7 @@ def _cells(
 ) -> tuple[Data, list[SourceItem]]:
     """The cells of a row by their fields, and what is told beside; a time is left out if empty."""
     data: Data = {}
-    beside: list[SourceItem] = []
+    sub_records: list[SourceItem] = []
     for column in columns:
         value = values.get(column.source_name)
         if column.kind not in ("string", "json") and says_nothing(value):
@@ -186,11 +189,11 @@ def _cells(
                 "some cells say that there is no value (NaN, N/A, a blank); "
                 "these cells were imported as empty"
             )
-            beside.append(Skipped(row.where, "no_value", reason, row.position))
+            sub_records.append(Skipped(row.where, "no_value", reason, row.position))
         cell = typed(value, column.spelling, zone_of_column(column.source_name, values, zone))
         if cell is not None or column.name != time:
             data[column.name] = cell
-    return data, beside
+    return data, sub_records
 
 
 def fits_of(series: Sequence[Series], guidance: Guidance) -> list[TableFit]:
@@ -200,12 +203,12 @@ def fits_of(series: Sequence[Series], guidance: Guidance) -> list[TableFit]:
     """
     fits: list[TableFit] = []
     faults: list[BadRecord] = []
-    for each in series:
+    for table_series in series:
         try:
-            fits.append(_fit(each, guidance))
+            fits.append(_fit(table_series, guidance))
         except BadRecord as bad:
             faults.append(bad)
-            fits.append(_fit(each, replace(UNGUIDED, known=guidance.known)))
+            fits.append(_fit(table_series, replace(UNGUIDED, known=guidance.known)))
     if faults and len(faults) == len(series):
         raise faults[0]
     everywhere = tuple(column for fit in fits for column in fit.columns)
@@ -217,8 +220,8 @@ def fits_of(series: Sequence[Series], guidance: Guidance) -> list[TableFit]:
 class _Lists:
     """The entries of lists of objects in the rows of a table, each list with its columns."""
 
-    def __init__(self, kept: Mapping[str, KnownColumn]) -> None:
-        self._kept = kept  # columns that are stored as they are
+    def __init__(self, kept_columns: Mapping[str, KnownColumn]) -> None:
+        self._kept = kept_columns  # columns that are stored as they are
         self._surveys: dict[str, Survey] = {}
         self._others: set[str] = set()
 
@@ -237,34 +240,41 @@ class _Lists:
 
     def nested(self, series: Series) -> tuple[Nested, ...]:
         """The lists that hold nothing but objects, and some."""
-        found: list[Nested] = []
+        nested_lists: list[Nested] = []
         for name, survey in self._surveys.items():
             columns = survey.columns()
             if name in self._others or not columns or survey.has_more_columns:
                 continue
             parent, number = f"{series.stream}_id", "number"
-            taken = field_names([KEY_FIELD, parent, number, *(c.source_name for c in columns)], {})
+            field_names_used = field_names(
+                [KEY_FIELD, parent, number, *(c.source_name for c in columns)], {}
+            )
             columns = tuple(
-                replace(c, name=taken[c.source_name] if c.source_name != KEY_FIELD else "column_id")
+                replace(
+                    c,
+                    name=field_names_used[c.source_name]
+                    if c.source_name != KEY_FIELD
+                    else "column_id",
+                )
                 for c in columns
             )
             stream = f"{series.stream}_{stream_name(name)}"[:100]
             own = {c.name for c in columns}
             parent = f"{parent}_of_row" if parent in own else parent
             number = "number_in_row" if number in own else number
-            found.append(Nested(name, stream, parent, number, columns))
-        return tuple(found)
+            nested_lists.append(Nested(name, stream, parent, number, columns))
+        return tuple(nested_lists)
 
 
 def _fit(series: Series, guidance: Guidance) -> TableFit:
     """Read tables once and give their columns their roles. Raises: BadRecord."""
-    known = guidance.columns_of(series.stream)
+    known_table = guidance.columns_of(series.stream)
     form = series.first.form
     survey = Survey(
         frozenset(name for name, kind in guidance.kinds.items() if kind == "instant"),
         has_semicolons=form is not None and form.delimiter == ";",
     )
-    lists = _Lists(known)
+    lists = _Lists(known_table)
     for table in series.tables:
         with suppress(BadRecord):  # what follows is too costly; it is reported where it is read
             for row in table.rows():
@@ -275,8 +285,10 @@ def _fit(series: Series, guidance: Guidance) -> TableFit:
                         lists.add(values)
                 BOOKMARK.after(row.position)
     nested = lists.nested(series)
-    split = {each.source_name for each in nested}
-    columns = tuple(c for c in survey.columns(known, guidance.kinds) if c.source_name not in split)
+    split = {inner.source_name for inner in nested}
+    columns = tuple(
+        c for c in survey.columns(known_table, guidance.kinds) if c.source_name not in split
+    )
     own_key = series.first.key
     own_key = own_key if any(c.source_name == own_key for c in columns) else None
     named_key = _column_named(columns, guidance.key or own_key)
@@ -293,10 +305,12 @@ def _fit(series: Series, guidance: Guidance) -> TableFit:
     return TableFit(series, columns, key, time, survey.has_more_columns, nested)
 
 
-def _time_of(columns: Sequence[TableColumn], known: KnownTable | None, stream: str) -> str | None:
+def _time_of(
+    columns: Sequence[TableColumn], known_table: KnownTable | None, stream: str
+) -> str | None:
     """The time that is stored, where its column is still one; else the first."""
     times = [c.name for c in columns if c.kind in ("date", "date-time")]
-    before = known.times.get(stream) if known else None
+    before = known_table.times.get(stream) if known_table else None
     return before if before in times else next((c.name for c in columns if c.is_time), None)
 
 
@@ -304,8 +318,8 @@ def _column_named(columns: tuple[TableColumn, ...], name: str | None) -> str | N
     """The column of that name. Raises: BadRecord."""
     if name is None:
         return None
-    found = next((c.name for c in columns if name in (c.name, c.source_name)), None)
-    if found is None:
-        known = ", ".join(column.source_name for column in columns)
-        raise BadRecord("usage", f"it has no column {name!r}, but {one_line(known, 300)}")
-    return found
+    match = next((c.name for c in columns if name in (c.name, c.source_name)), None)
+    if match is None:
+        column_names = ", ".join(column.source_name for column in columns)
+        raise BadRecord("usage", f"it has no column {name!r}, but {one_line(column_names, 300)}")
+    return match

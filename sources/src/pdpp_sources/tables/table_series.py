@@ -49,8 +49,8 @@ class Series:
             return row.values
         field = FILE_FIELD if FILE_FIELD not in row.values else f"{FILE_FIELD}_name"
         path = Path(table.member.name)
-        called = f"{path.parent.name}/{path.stem}" if self.names_folders else path.stem
-        return {field: called, **row.values}
+        file_name = f"{path.parent.name}/{path.stem}" if self.names_folders else path.stem
+        return {field: file_name, **row.values}
 
 
 def series_of(tables: Sequence[Table], folder: str, stored: AbstractSet[str]) -> list[Series]:
@@ -59,24 +59,24 @@ def series_of(tables: Sequence[Table], folder: str, stored: AbstractSet[str]) ->
     Shapes: `folder` is what the export is called; tables whose streams are `stored` stay apart.
     """
     shapes: dict[int, frozenset[str]] = {}
-    found: dict[str, list[list[Table]]] = {}
+    by_name: dict[str, list[list[Table]]] = {}
     names = [
         table.stream if table.stream in stored else _family(table, len(tables)) for table in tables
     ]
     counts = Counter(names)
     for number, (table, name) in enumerate(zip(tables, names, strict=True)):
         if table.kind != "json" and (counts[name] == 1 or name == table.name):
-            found.setdefault(name, []).append([table])
+            by_name.setdefault(name, []).append([table])
             continue
         shape = shapes[number] = _shape(table)
         alike = next(
-            (each for each in found.get(name, ()) if _is_alike(_shape(each[0]), shape)), None
+            (group for group in by_name.get(name, ()) if _is_alike(_shape(group[0]), shape)), None
         )
         if alike is None:
-            found.setdefault(name, []).append([table])
+            by_name.setdefault(name, []).append([table])
         else:
             alike.append(table)
-    groups = [(name, group) for name, each in found.items() for group in each]
+    groups = [(name, group) for name, groups_of_name in by_name.items() for group in groups_of_name]
     return _named(_joined(groups, folder, stored), stored)
 
 
@@ -118,32 +118,32 @@ def _joined(
     by_shape: dict[frozenset[str], list[Table]] = {}
     for _, (table,) in single:
         by_shape.setdefault(_shape(table), []).append(table)
-    many = {id(t) for each in by_shape.values() if len(each) >= _FEWEST_ALIKE for t in each}
-    kept = [(name, group) for name, group in groups if id(group[0]) not in many]
-    joined = [(folder, each) for each in by_shape.values() if len(each) >= _FEWEST_ALIKE]
-    return [*kept, *joined]
+    many = {id(t) for alike in by_shape.values() if len(alike) >= _FEWEST_ALIKE for t in alike}
+    kept_groups = [(name, group) for name, group in groups if id(group[0]) not in many]
+    joined = [(folder, alike) for alike in by_shape.values() if len(alike) >= _FEWEST_ALIKE]
+    return [*kept_groups, *joined]
 
 
 def _named(groups: Iterable[tuple[str, list[Table]]], stored: AbstractSet[str]) -> list[Series]:
     """Series of one name are told apart by the folders they lie in, else by numbers."""
-    known = list(groups)
-    names = Counter(slug(name) for name, _ in known)
-    taken: set[str] = set()
-    found: list[Series] = []
-    for name, group in known:
-        table, called = group[0], name
+    named_groups = list(groups)
+    names = Counter(slug(name) for name, _ in named_groups)
+    used_names: set[str] = set()
+    series: list[Series] = []
+    for name, group in named_groups:
+        table, series_name = group[0], name
         if names[slug(name)] > 1 and table.kind != "sqlite":
-            called = table.member.name.rpartition(".")[0]
-            called = family_name(called) if len(group) > 1 else called
-        if stream_name(called) in taken:
-            called = f"{called[:40]} {len(found)}"
-        stream = table.stream if table.stream in stored else stream_name(called)
-        taken.add(stream)
+            series_name = table.member.name.rpartition(".")[0]
+            series_name = family_name(series_name) if len(group) > 1 else series_name
+        if stream_name(series_name) in used_names:
+            series_name = f"{series_name[:40]} {len(series)}"
+        stream = table.stream if table.stream in stored else stream_name(series_name)
+        used_names.add(stream)
         names_files = table.kind == "json" and len(group) > 1
-        stems = {Path(each.member.name).stem for each in group}
+        stems = {Path(table.member.name).stem for table in group}
         names_folders = names_files and len(stems) < len(group)
-        found.append(Series(called, stream, tuple(group), names_files, names_folders))
-    return found
+        series.append(Series(series_name, stream, tuple(group), names_files, names_folders))
+    return series
 
 
 def stream_name(name: str) -> str:

@@ -24,13 +24,16 @@ _EXPORTS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def zone_of_column(name: str, beside: Collection[str], zone: tzinfo) -> tzinfo:
+def zone_of_column(name: str, neighbours: Collection[str], zone: tzinfo) -> tzinfo:
     """The zone of a column's times that name none; `beside` are all columns of the table."""
-    return UTC if is_utc(name, beside) else zone
+    return UTC if is_utc(name, neighbours) else zone
 
 
-def is_utc(name: str, beside: Collection[str]) -> bool:
+def is_utc(name: str, neighbours: Collection[str]) -> bool:
     """Whether the times of a column are UTC."""
     if _SAYS_UTC.search(_WORD_ENDS.sub(" ", name).replace("_", " ")):
         return True
-    return any(name == column and others <= set(beside) for column, others in _EXPORTS)
+    return any(
+        name == column and neighbours_needed <= set(neighbours)
+        for column, neighbours_needed in _EXPORTS
+    )

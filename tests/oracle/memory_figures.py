@@ -13,6 +13,7 @@ from typing import Any
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
+from pdpp_kernel.declared_units import is_over_values
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import (
     Comparable,
@@ -40,7 +41,8 @@ Key = tuple[Any, ...]
 def aggregate(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> Aggregation:
     """`rows` are all matching rows, by (key, connection)."""
     if not plan.groupings:
-        return Aggregation(len(rows), value=_measure(plan, rows).value)
+        alone = _measure(plan, rows)
+        return Aggregation(len(rows), value=alone.value, value_count=alone.value_count)
     groupings = [_stepped(grouping, rows) for grouping in plan.groupings]
     groups: dict[Key, list[StoredRecord]] = {}
     for row in rows:
@@ -85,7 +87,8 @@ def _tally(
 ) -> GroupTally:
     measured = _measure(plan, members)
     shown = tuple(_shown(each, p, rows) for each, p in zip(groupings, key, strict=True))
-    return GroupTally(Group(shown, len(members), measured.value), measured.rank, key)
+    group = Group(shown, len(members), measured.value, value_count=measured.value_count)
+    return GroupTally(group, measured.rank, key)
 
 
 def _shown(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> object:
@@ -125,9 +128,10 @@ def _label(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> str 
 class _Measured:
     """A metric's value as shown, and as groups are ranked by it (`None`: null)."""
 
-    def __init__(self, value: object, rank: Any) -> None:
+    def __init__(self, value: object, rank: Any, value_count: int | None = None) -> None:
         self.value = value
         self.rank = rank
+        self.value_count = value_count
 
 
 def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
@@ -143,10 +147,10 @@ def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
             if plan.metric is Metric.MEDIAN:
                 points = points[(len(points) - 1) // 2 : len(points) // 2 + 1]
             mean = sum(exact_number(point) for point in points) / Fraction(len(points))
-            return _Measured(render_number(mean), mean)
+            return _Measured(render_number(mean), mean, len(found))
         case _ if percent is not None and points:
             point = points[-(-percent * len(points) // 100) - 1]
-            return _Measured(plain_value(point, point, kind), point)
+            return _Measured(plain_value(point, point, kind), point, len(found))
         case Metric.SUM:
             total = exact_sum(Decimal(repr(point)) for point, _ in found)
             return _Measured(render_sum(total), total)
@@ -155,7 +159,7 @@ def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
             return _Measured(distinct, distinct)
         case _:
             if not found or plan.metric not in (Metric.MIN, Metric.MAX):
-                return _Measured(None, None)
+                return _Measured(None, None, 0 if is_over_values(plan.metric) else None)
             pick = min if plan.metric is Metric.MIN else max
             point, row = pick(found, key=lambda each: each[0])
             return _Measured(plain_value(point, row.data[name], kind), point)

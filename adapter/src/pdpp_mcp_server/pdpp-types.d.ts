@@ -317,10 +317,13 @@ export type Meta = {
   unavailable_connection_count?: number;
   empty?: EmptyAnswer;
   near?: (NearValue | NearWord)[];
+  units?: {
+    [name: string]: string;
+  };
   relaxed?: RelaxedSearch;
 };
 export type Warning = {
-  code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "outside_time_constraint";
+  code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "outside_time_constraint" | "mixed_currencies" | "mixed_units";
   message: string;
   param?: string;
   field?: string;
@@ -442,6 +445,8 @@ export type Aggregation = {
   approximate: false;
   filtered_record_count: number;
   value?: unknown;
+  value_count?: number;
+  unit?: string;
   group_count?: number;
   groups?: ({
     key: unknown;
@@ -452,6 +457,8 @@ export type Aggregation = {
     start?: string | null;
     count: number;
     value?: unknown;
+    value_count?: number;
+    unit?: string;
   })[];
   limit?: number;
   other_count?: number;

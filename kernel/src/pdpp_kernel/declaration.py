@@ -14,13 +14,10 @@ from functools import cached_property
 from typing import Literal
 
 from pdpp_kernel.operators import FURTHER_BY_KIND
-from pdpp_kernel.person_fields import (
-    PERSON_MEMBER,
-    PersonField,
-    person_field,
-)
+from pdpp_kernel.person_fields import PERSON_MEMBER, PersonField, person_field
 from pdpp_kernel.values import COMPARED_CODE_POINTS, NUMBERS, ValueKind
 
+UNIT_MEMBERS = frozenset({"x_pdpp_unit", "x_pdpp_unit_field"})
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 # What names things (senders, chats, categories); numbers and times measure them.
 LIMITING_KINDS = (ValueKind.STRING, ValueKind.INTEGER, ValueKind.BOOLEAN)
@@ -220,8 +217,8 @@ class Stream:
         Range-filter, sort, group and time fields, and what tells conversations apart.
         """
         grouped = {*self.aggregations.group_by, *self.aggregations.group_by_time}
-        named = {*self.sortable, *grouped, *self.aggregations.count_distinct}
-        named.add(self.conversation_field or "")
+        grouped |= {*self.aggregations.count_distinct, self.conversation_field or ""}
+        named = {*self.sortable, *grouped}
         return tuple(name for name in self.properties if name in named)
 
     @cached_property
@@ -232,8 +229,8 @@ class Stream:
         Source: docs/contract/resource-server.md 4.8.
         """
         found = {*self.indexed, *self.caseless_fields} - set(self.primary_key)
-        kinds = ((name, self.properties[name].kind) for name in self.properties if name in found)
-        return tuple(name for name, kind in kinds if kind in LIMITING_KINDS)
+        kept = (p for p in self.properties.values() if p.kind in LIMITING_KINDS)
+        return tuple(p.name for p in kept if p.name in found)
 
     @cached_property
     def groupable(self) -> tuple[str, ...]:
@@ -242,11 +239,9 @@ class Stream:
         Source: docs/contract/resource-server.md 10.
         """
         apart = {*self.primary_key, *self.lexical_fields, *self.semantic_fields}
-        short = (p.name for p in self.properties.values() if p.is_short and p.name not in apart)
-        refused = {
-            n for n, p in self.properties.items() if p.schema.get("x_pdpp_groupable") is False
-        }
-        named = {*self.aggregations.group_by, *(set(short) - refused)}
+        short = (p for p in self.properties.values() if p.is_short and p.name not in apart)
+        open_ones = (p.name for p in short if p.schema.get("x_pdpp_groupable") is not False)
+        named = {*self.aggregations.group_by, *open_ones}
         return tuple(name for name in self.properties if name in named)
 
     @cached_property
@@ -254,6 +249,11 @@ class Stream:
         """Fields that say how people see a value that groups are made by."""
         grouped = [self.properties[name] for name in self.groupable]
         return frozenset(n for p in grouped for n in (p.label_field, p.mark_field) if n)
+
+    @cached_property
+    def measured(self) -> tuple[str, ...]:
+        """Fields whose values are in a unit (`declared_units`), in schema order."""
+        return tuple(n for n, p in self.properties.items() if UNIT_MEMBERS & p.schema.keys())
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class Warning(WireObject, kw_only=False):
         "budget_low",
         "damaged_record",
         "outside_time_constraint",
+        "mixed_currencies",
+        "mixed_units",
     ]
     message: str
     param: str | None = None

@@ -11,9 +11,10 @@ from typing import Generic, TypeVar
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, Order
+from pdpp_kernel.declaration import Property
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import StoredRecord
-from pdpp_kernel.values import comparable, order_key
+from pdpp_kernel.values import ValueKind, comparable, order_key
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.expansion import AllowedExpansion
@@ -32,6 +33,8 @@ P_co = TypeVar("P_co", covariant=True)
 
 # Per connection, the fields of `data` that are shown.
 Shown = Mapping[str, tuple[str, ...]]
+# Groups by unit are looked through up to so many.
+MOST_UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,26 @@ def values_plan(
     grouping = Grouping(condition.field, condition.kind)
     return AggregatePlan(
         scopes_of(sources), Metric.COUNT, conditions=others, groupings=(grouping,), limit=limit
+    )
+
+
+def units_plan(
+    plan: AggregatePlan | RecordsPlan,
+    measured: Property,
+    unit: Property,
+    beside: Grouping | None = None,
+) -> AggregatePlan:
+    """In which units the values of a field are that a plan is about, by one of its groupings."""
+    kinds = measured.kind or ValueKind.NUMBER, unit.kind or ValueKind.STRING
+    has_value = Condition(measured.name, kinds[0], Operator.EXISTS, True)
+    by_unit = Grouping(unit.name, kinds[1])
+    return AggregatePlan(
+        plan.scopes,
+        Metric.COUNT,
+        conditions=(*plan.conditions, has_value),
+        groupings=(by_unit,) if beside is None else (beside, by_unit),
+        limit=MOST_UNITS,
+        words=plan.words if isinstance(plan, AggregatePlan) else None,
     )
 
 

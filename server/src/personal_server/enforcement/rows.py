@@ -114,13 +114,15 @@ class Group:
 
     A key is the stored scalar, the bucket's start (UTC ns) for time groups, the hour (0 to 23) or
     the day of the week (Monday is 0), the lower bound of a step, or a connection.  `value` is the
-    metric over the group (`None` for `count`): a JSON number, or a stored value.
+    metric over the group (`None` for `count`): a JSON number, or a stored value; `value_count` how
+    many values that is over, of means and percentiles.
     """
 
     keys: tuple[object, ...]
     count: int
     value: object = None
     labels: tuple[str | None, ...] = ()
+    value_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class Aggregation:
 
     record_count: int
     value: object = None
+    value_count: int | None = None
     groups: tuple[Group, ...] = ()
     group_count: int = 0
     other_count: int = 0

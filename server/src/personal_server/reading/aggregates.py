@@ -43,6 +43,7 @@ from personal_server.reading.freshness import least_fresh
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
+from personal_server.reading.units import Units, units_of_figure
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -59,6 +60,8 @@ class ShownGroup(WireObject, kw_only=True):
     start: Instant | msgspec.UnsetType | None = msgspec.UNSET
     count: Count
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    value_count: Count | msgspec.UnsetType = msgspec.UNSET
+    unit: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ShownAggregation(WireObject, kw_only=True, tag_field="object", tag="aggregation"):
@@ -77,6 +80,8 @@ class ShownAggregation(WireObject, kw_only=True, tag_field="object", tag="aggreg
     approximate: No
     filtered_record_count: Count
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    value_count: Count | msgspec.UnsetType = msgspec.UNSET
+    unit: str | msgspec.UnsetType = msgspec.UNSET
     group_count: Count | None = None
     groups: Sequence[ShownGroup] | None = None
     limit: Count | None = None
@@ -102,17 +107,21 @@ def read_aggregate(
     meta = unavailable_meta(authority, query.selectors)
     if freshness is not None:
         meta["freshness"] = freshness
+    units = units_of_figure(snapshot, read, found)
     emptiness = Emptiness()
     if found.record_count == 0:
         emptiness = explain_empty(
             snapshot, read.sources, read.plan.conditions, read.warnings, freshness
         )
     return ReadResult(
-        data=_aggregation(read, found),
-        warnings=read.warnings,
+        data=_aggregation(read, found, units),
+        warnings=(*read.warnings, *units.warnings),
         meta=meta | emptiness.meta,
         disclosed=[
-            *(Disclosed(source, _used_fields(read.plan, source), 0) for source in read.sources),
+            *(
+                Disclosed(source, _used_fields(read.plan, source, units), 0)
+                for source in read.sources
+            ),
             *emptiness.disclosed,
         ],
         leaves_at=leaves_at(begun, snapshot, read.plan.scopes, read.plan.words)
@@ -121,7 +130,9 @@ def read_aggregate(
     )
 
 
-def _aggregation(read: AuthorizedRead[AggregatePlan], found: Aggregation) -> ShownAggregation:
+def _aggregation(
+    read: AuthorizedRead[AggregatePlan], found: Aggregation, units: Units
+) -> ShownAggregation:
     plan = read.plan
     timed = None if plan.timed is None else plan.groupings[plan.timed]
     plain = [_named(each) for each in plan.groupings if each is not timed]
@@ -142,9 +153,12 @@ def _aggregation(read: AuthorizedRead[AggregatePlan], found: Aggregation) -> Sho
     if plan.sort is not None:
         shown.sort = plan.sort
     if plan.groupings:
-        _add_groups(shown, read, found)
+        _add_groups(shown, read, found, units)
     else:
         shown.value = raw_json(found.value)
+        if found.value_count is not None:
+            shown.value_count = found.value_count
+        shown.unit = units.whole or msgspec.UNSET
     return shown
 
 
@@ -153,7 +167,7 @@ def _named(grouping: Grouping) -> str:
 
 
 def _add_groups(
-    shown: ShownAggregation, read: AuthorizedRead[AggregatePlan], found: Aggregation
+    shown: ShownAggregation, read: AuthorizedRead[AggregatePlan], found: Aggregation, units: Units
 ) -> None:
     plan = read.plan
     if found.bin_width is not None:
@@ -162,14 +176,16 @@ def _add_groups(
     else:
         found_width = Fraction(0)
     shown.group_count = found.group_count
-    shown.groups = [_group(read, group, found_width) for group in found.groups]
+    shown.groups = [_group(read, group, found_width, units) for group in found.groups]
     shown.limit = plan.limit
     shown.other_count = found.other_count
     if plan.metric is Metric.SUM:
         shown.other_value = raw_json(found.other_value)
 
 
-def _group(read: AuthorizedRead[AggregatePlan], group: Group, bin_width: Fraction) -> ShownGroup:
+def _group(
+    read: AuthorizedRead[AggregatePlan], group: Group, bin_width: Fraction, units: Units
+) -> ShownGroup:
     plan = read.plan
     names = {source.connection_id: source.display_name for source in read.sources}
     sides = [
@@ -189,6 +205,9 @@ def _group(read: AuthorizedRead[AggregatePlan], group: Group, bin_width: Fractio
         shown.until = None
     if plan.metric is not Metric.COUNT:
         shown.value = raw_json(group.value)
+        shown.unit = units.of(group) or msgspec.UNSET
+    if group.value_count is not None:
+        shown.value_count = group.value_count
     return shown
 
 
@@ -232,10 +251,10 @@ def _local(instant_ns: int, time_zone: str) -> datetime:
         return moment
 
 
-def _used_fields(plan: AggregatePlan, source: ReadableSource) -> tuple[str, ...]:
+def _used_fields(plan: AggregatePlan, source: ReadableSource, units: Units) -> tuple[str, ...]:
     named = (plan.field, *(grouping.field for grouping in plan.groupings))
     labels = (name for each in plan.groupings for name in (each.label_field, each.mark_field))
     filtered = (condition.field for condition in plan.conditions)
     searched = searchable_fields(source) if plan.words else ()
-    used = (*named, *labels, *filtered, *searched)
+    used = (*named, *labels, *filtered, *searched, *units.fields)
     return tuple(dict.fromkeys(name for name in used if name is not None))

@@ -70,19 +70,26 @@ def read_records(
         emptiness = explain_empty(
             snapshot, read.sources, read.plan.conditions, read.warnings, freshness
         )
+    warnings, units = read.warnings, list[Disclosed]()
+    if read.sources[0].declared.measured:
+        from personal_server.reading.units import units_of_page  # noqa: PLC0415 (few streams)
+
+        said, mixed, units = units_of_page(snapshot, read, page.rows)
+        meta, warnings = meta | said, (*warnings, *mixed)
     records = _disclosed_page(read, page, expansions, query.size)
     following = page.more or len(records) < len(page.rows)
     return ReadResult(
         data=records,
         next_cursor=_cursor(ports, read, page, len(records)) if following else None,
         count=count,
-        warnings=read.warnings,
+        warnings=warnings,
         meta=meta | emptiness.meta,
         disclosed=[
             *_page_disclosed(
                 read, page, len(records), expansions, figured=query.count or query.window
             ),
             *emptiness.disclosed,
+            *units,
         ],
     )
 

@@ -56,6 +56,7 @@ class Meta(WireObject, kw_only=True):
     unavailable_connection_count: Count | None = None
     empty: EmptyAnswer | None = None
     near: Sequence[NearValue | NearWord] | None = None
+    units: dict[str, str] | None = None
     relaxed: RelaxedSearch | None = None
 
 

@@ -41,6 +41,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso
+from pdpp_sources.common.unit_fields import in_unit
 
 _HEALTH = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!DOCTYPE\s+)?HealthData\b", re.DOTALL
@@ -72,7 +73,9 @@ MEASUREMENTS = StreamForm(
         moment("started_at", "When it began, in UTC", event=True),
         moment("ended_at", "When it ended, in UTC"),
         sensitive(word("kind", "heart_rate, step_count, body_mass …", title=True, searched=True)),
-        sensitive(number("value", "The number measured, in its unit", summed=True)),
+        in_unit(
+            sensitive(number("value", "The number measured, in its unit", summed=True)), by="unit"
+        ),
         word("unit", "The unit of the value"),
         sensitive(word("state", "What was noted where nothing is counted, such as severe")),
         sensitive(text("parts", "The values of one that has several, such as blood pressure")),

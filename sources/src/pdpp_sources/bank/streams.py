@@ -17,18 +17,29 @@ from pdpp_sources.common.declaration import (
     text,
     word,
 )
+from pdpp_sources.common.unit_fields import currency, in_unit
+
+CURRENCY = "currency"
+
+
+def _amount(name: str, about: str, *, summed: bool = False) -> Field:
+    return in_unit(number(name, about, summed=summed), by=CURRENCY)
 
 
 def _money(name: str, about: str) -> list[Field]:
     return [
-        number(name, f"{about}, in units of the currency", summed=True),
-        integer(
-            f"{name}_minor",
-            f"{about}, exact, in the smallest unit of the currency (cents; 1 for JPY, mills for"
-            " KWD); sums mean something within one currency only",
-            summed=True,
+        _amount(name, f"{about}, in units of the currency", summed=True),
+        in_unit(
+            integer(
+                f"{name}_minor",
+                f"{about}, exact, in the smallest unit of the currency (cents; 1 for JPY, mills for"
+                " KWD); sums mean something within one currency only",
+                summed=True,
+            ),
+            by=CURRENCY,
+            unit="minor",
         ),
-        word("currency", "ISO 4217 code of the currency the amount is in"),
+        currency(CURRENCY, "ISO 4217 code of the currency the amount is in"),
     ]
 
 
@@ -49,7 +60,7 @@ ACCOUNTS = StreamForm(
         word("name", "Bank, kind and last digits", title=True, searched=True),
         word("institution", "Bank or broker"),
         word("kind", "checking, savings, credit_card, investment …"),
-        word("currency", "ISO 4217 code of the currency"),
+        currency(CURRENCY, "ISO 4217 code of the currency"),
         plain("number_ending", "Last four characters of the account number"),
         plain("number", "The whole account number"),
         plain("bank_code", "Routing number or broker"),
@@ -76,13 +87,13 @@ TRANSACTIONS = StreamForm(
         text("memo", "Purpose as the bank writes it"),
         *_money_abroad("amount", "Positive for money received, negative for money spent"),
         word("direction", "in or out"),
-        number("fee", "What of the amount was a fee, where it is said", summed=True),
-        number(
+        _amount("fee", "What of the amount was a fee, where it is said", summed=True),
+        _amount(
             "gross_amount",
             "What was paid or received before the fee, where the statement says it",
             summed=True,
         ),
-        number("balance_after", "What the account held after it, where it is said"),
+        _amount("balance_after", "What the account held after it, where it is said"),
         caseless(word("category", "What the owner or a budget program filed it under")),
         word("kind", "credit, debit, check, atm, fee, interest …"),
         day("initiated_on", "Day the owner made it, where the bank says so"),
@@ -151,10 +162,10 @@ TRADES = StreamForm(
         word("income_kind", "div, interest, cgshort, cglong …"),
         text("memo", "Purpose as the broker writes it"),
         number("units", "How many"),
-        number("unit_price", "Price of one"),
+        _amount("unit_price", "Price of one"),
         *_money_abroad("amount", "Total, negative for money spent"),
-        number("commission", "Commission within it, in units of the currency", summed=True),
-        number("fees", "Fees within it, in units of the currency", summed=True),
+        _amount("commission", "Commission within it, in units of the currency", summed=True),
+        _amount("fees", "Fees within it, in units of the currency", summed=True),
         plain("bank_transaction_id", "The broker's own id (FITID)"),
     ],
     time_field="traded_on",
@@ -171,7 +182,7 @@ HOLDINGS = StreamForm(
         reference("security_id", "The security"),
         day("as_of", "Day of the price", event=True),
         number("units", "How many"),
-        number("unit_price", "Price of one"),
+        _amount("unit_price", "Price of one"),
         *_money_abroad("market_value", "Market value"),
     ],
     time_field="as_of",

@@ -42,6 +42,7 @@ from pdpp_sources.common.source import (
     matching,
     without_repeats,
 )
+from pdpp_sources.common.unit_fields import in_unit
 from pdpp_sources.export_files import family_name, table_key
 from pdpp_sources.tables.columns import TableColumn
 from pdpp_sources.tables.csv_file import SUFFIXES
@@ -287,7 +288,9 @@ def _made(column: TableColumn, *, is_event: bool) -> Field:
 _MAKERS: dict[str, Callable[[TableColumn, str, bool], Field]] = {
     "boolean": lambda column, about, _: flag(column.name, about),
     "integer": lambda column, about, _: integer(column.name, about, summed=True),
-    "number": lambda column, about, _: number(column.name, about, summed=True),
+    "number": lambda column, about, _: in_unit(
+        number(column.name, about, summed=True), unit=column.currency
+    ),
     "date": lambda column, about, event: day(column.name, about, event=event),
     "date-time": lambda column, about, event: moment(column.name, about, event=event),
     "json": lambda column, about, _: free(column.name, about),

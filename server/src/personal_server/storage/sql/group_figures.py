@@ -35,26 +35,27 @@ class Figures:
         self.values[value] = self.values.get(value, 0) + records
 
     @property
+    def value_count(self) -> int:
+        """How many records have a value, of the metrics that are over values alone."""
+        return self.present or sum((self.values or {}).values())
+
+    @property
     def average(self) -> Fraction | None:
         """The sum, shared by those that have a value."""
         return Fraction(self.total) / self.present if self.present else None
 
     def percentile(self, percent: int) -> float | None:
         """The least number that so many of a hundred do not exceed."""
-        return self._at(-(-percent * self._records // 100))
+        return self._at(-(-percent * self.value_count // 100))
 
     @property
     def median(self) -> Fraction | None:
         """The middle number, or the mean of the two in the middle."""
-        total = self._records
+        total = self.value_count
         low, high = self._at((total + 1) // 2), self._at(total // 2 + 1)
         if low is None or high is None:
             return None
         return (exact_number(low) + exact_number(high)) / 2
-
-    @property
-    def _records(self) -> int:
-        return sum((self.values or {}).values())
 
     def _at(self, place: int) -> float | None:
         """The number at a place, counted from 1 upwards."""

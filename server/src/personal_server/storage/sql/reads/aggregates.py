@@ -17,6 +17,7 @@ import orjson
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
+from pdpp_kernel.declared_units import is_over_values
 from pdpp_kernel.values import (
     COMPARED_CODE_POINTS,
     ValueKind,
@@ -73,7 +74,16 @@ class _Aggregate:
             return self._grouped()
         if self._plan.metric is Metric.COUNT:
             return Aggregation(self._total, value=self._total)
-        return Aggregation(self._total, value=self._alone())
+        if self._plan.metric is Metric.COUNT_DISTINCT:
+            return Aggregation(self._total, value=self._distinct_count())
+        if self._plan.metric in (Metric.MIN, Metric.MAX):
+            parts = [Segment(place.source, place.where) for place in self._places]
+            extreme = self._shown_extreme(self._extreme(parts), parts, ())
+            return Aggregation(self._total, value=extreme)
+        parts = [segment for place in self._places for segment in self._segments(place, ())]
+        figures = self._figures(parts).get((), Figures())
+        shown = self._shown(figures, parts, ())
+        return Aggregation(self._total, value=shown, value_count=self._value_count(figures))
 
     def _place(self, source: ScopedSource) -> MatchingLines:
         conditions = self._plan.conditions
@@ -85,14 +95,9 @@ class _Aggregate:
         found: Any = self._reader.value(source.compiler.select("count(*)", where))
         return MatchingLines(source, where, int(found))
 
-    def _alone(self) -> object:
-        if self._plan.metric is Metric.COUNT_DISTINCT:
-            return self._distinct_count()
-        if self._plan.metric in (Metric.MIN, Metric.MAX):
-            parts = [Segment(place.source, place.where) for place in self._places]
-            return self._shown_extreme(self._extreme(parts), parts, ())
-        parts = [segment for place in self._places for segment in self._segments(place, ())]
-        return self._shown(self._figures(parts).get((), Figures()), parts, ())
+    def _value_count(self, figures: Figures) -> int | None:
+        """How many values a mean or a percentile is over; other metrics do not say it."""
+        return figures.value_count if is_over_values(self._plan.metric) else None
 
     def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
         """All matching lines of a source, from its summaries where these can tell the figure."""
@@ -137,6 +142,7 @@ class _Aggregate:
             replace(
                 group,
                 value=self._shown(figures[key], parts, key),
+                value_count=self._value_count(figures[key]),
                 labels=tuple(known.get(point) for known, point in zip(labels, key, strict=True)),
             )
             for group, key in zip(answer.groups, returned, strict=True)

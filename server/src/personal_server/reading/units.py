@@ -1,0 +1,190 @@
+"""In which unit a figure or the rows of a page are, and that several units make no one figure.
+
+Rule: units are read from granted fields of visible records of this request; a message names the
+field that holds them and their number, never a unit.
+Source: docs/contract/resource-server.md 2.3, 7.9, 10; docs/decisions.md C37, C42.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Literal
+
+from pdpp_kernel.criteria import Grouping
+from pdpp_kernel.declaration import Property
+from pdpp_kernel.declared_units import CURRENCY, DeclaredUnit, is_in_unit
+from pdpp_kernel.errors import QueryTimeout
+from pdpp_kernel.record import StoredRecord
+from personal_server.domain.answer_warnings import Warning
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.disclosure import Disclosed
+from personal_server.enforcement.aggregates import BY_CONNECTION
+from personal_server.enforcement.authorized_reads import AuthorizedRead, units_plan
+from personal_server.enforcement.plans import AggregatePlan, RecordsPlan
+from personal_server.enforcement.rows import Aggregation, Group, PlacedRow
+from personal_server.storage.ports.snapshots import ReadSnapshot
+
+Code = Literal["mixed_currencies", "mixed_units"]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is said of units.
+
+    Shapes: `whole` is that of all values together, `by_key` those of groups by their only key;
+        `fields` are the fields that they were read from.
+    """
+
+    whole: str | None = None
+    by_key: Mapping[object, str] = field(default_factory=dict[object, str])
+    warnings: tuple[Warning, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    def of(self, group: Group) -> str | None:
+        """The unit of the value of a group."""
+        return self.whole or (self.by_key.get(group.keys[0]) if len(group.keys) == 1 else None)
+
+
+def units_of_figure(
+    snapshot: ReadSnapshot, read: AuthorizedRead[AggregatePlan], found: Aggregation
+) -> Units:
+    """In which unit a figure and its groups are."""
+    plan = read.plan
+    if plan.field is None or not is_in_unit(plan.metric) or found.record_count == 0:
+        return Units()
+    units = _units_of(snapshot, read, plan.field, [each.field for each in plan.groupings])
+    if units.whole or not units.fields or len(plan.groupings) != 1:
+        return units
+    (grouping,) = plan.groupings
+    if grouping.field == units.fields[0]:
+        return units
+    stepped = replace(grouping, bin_width=found.bin_width, label_field=None, mark_field=None)
+    return replace(units, by_key=_by_key(snapshot, read, plan.field, stepped))
+
+
+def units_of_page(
+    snapshot: ReadSnapshot, read: AuthorizedRead[RecordsPlan], rows: Iterable[PlacedRow]
+) -> tuple[dict[str, object], tuple[Warning, ...], list[Disclosed]]:
+    """Members of `meta`, warnings and what they were read from: the units of shown fields that no
+    row says itself, and whether records are in the order of values that have several units.
+    """
+    units, read_from, warnings = dict[str, str](), dict[str, tuple[str, ...]](), list[Warning]()
+    for name in read.sources[0].declared.measured:
+        held, used = _units_of_rows(read, name, [placed.row for placed in rows])
+        if len(held) == 1:
+            units[name] = held.pop()
+        elif held:
+            what = f"The values of '{name}' here are in {len(held)} units. Ask for '{used}', too."
+            detail = {"add_field": used, "unit_count": len(held)}
+            warnings.append(Warning(_code(read, used), what, field=name, detail=detail))
+        if held or name in units:
+            read_from[name] = (used,) if used else ()
+    ordered = Units()
+    if read.plan.order.field in read.sources[0].declared.measured:
+        ordered = _units_of(snapshot, read, read.plan.order.field, ())
+    used_fields = tuple(dict.fromkeys((*ordered.fields, *chain(*read_from.values()))))
+    disclosed = [Disclosed(each, used_fields, 0) for each in read.sources] if used_fields else []
+    meta: dict[str, object] = {"units": units} if units else {}
+    return meta, (*ordered.warnings, *warnings), disclosed
+
+
+def _units_of_rows(
+    read: AuthorizedRead[RecordsPlan], name: str, rows: Iterable[StoredRecord]
+) -> tuple[set[str], str]:
+    """The units of a shown field that no row says itself, and the field that they are read from."""
+    showing = [each for each in read.sources if name in read.shown[each.connection_id]]
+    declared = _declared(showing, name) if showing else None
+    field_name = declared.field or "" if declared else ""
+    if declared is None or field_name in read.shown[showing[0].connection_id]:
+        return set(), ""
+    told = {each.connection_id for each in showing}
+    known = (row.data for row in rows if row.connection_id in told)
+    held = {declared.named(each.get(field_name)) for each in known if each.get(name) is not None}
+    return {each for each in held if each is not None}, field_name
+
+
+def _units_of(
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[AggregatePlan] | AuthorizedRead[RecordsPlan],
+    name: str,
+    grouped: Sequence[str | None],
+) -> Units:
+    declared = _declared(read.sources, name)
+    if declared is None:
+        apart = {DeclaredUnit.of(each.declared.properties[name]) for each in read.sources}
+        plain = {each.part for each in apart if each is not None and each.field is None}
+        if len(plain) < 2 or None in grouped:
+            return Units()
+        return Units(warnings=(_mixed(name, BY_CONNECTION, len(plain), code="mixed_units"),))
+    if declared.field is None:
+        return Units(declared.named())
+    measured, unit = (read.sources[0].declared.properties[each] for each in (name, declared.field))
+    try:
+        found = snapshot.aggregate(units_plan(read.plan, measured, unit))
+    except QueryTimeout:
+        return Units()  # the answer is whole without them
+    held = [str(key) for group in found.groups for key in group.keys if key not in (None, "")]
+    used = (declared.field,)
+    if len(held) == 1 and found.group_count == 1:
+        return Units(declared.named(held[0]), fields=used)
+    if len(held) < 2 or declared.field in grouped:
+        return Units(fields=used)
+    code = _code(read, declared.field)
+    return Units(warnings=(_mixed(name, declared.field, len(held), code=code),), fields=used)
+
+
+def _by_key(
+    snapshot: ReadSnapshot, read: AuthorizedRead[AggregatePlan], name: str, grouping: Grouping
+) -> dict[object, str]:
+    """The units of groups that have one."""
+    declared = _declared(read.sources, name)
+    if declared is None or declared.field is None:
+        return {}
+    measured, unit = (read.sources[0].declared.properties[each] for each in (name, declared.field))
+    try:
+        found = snapshot.aggregate(units_plan(read.plan, measured, unit, grouping))
+    except QueryTimeout:
+        return {}
+    if found.group_count > len(found.groups):
+        return {}  # a group might have more than are told
+    by_key: dict[object, set[str | None]] = {}
+    for group in found.groups:
+        key, held = group.keys
+        by_key.setdefault(key, set()).add(declared.named(held))
+    return {key: unit for key, (unit, *more) in by_key.items() if unit is not None and not more}
+
+
+def _declared(sources: Sequence[ReadableSource], name: str) -> DeclaredUnit | None:
+    """What all sources declare alike of a unit, and grant."""
+    found = {DeclaredUnit.of(each.declared.properties[name]) for each in sources}
+    declared = found.pop() if len(found) == 1 else None
+    if declared is None or declared.field is None:
+        return declared
+    granted = all(declared.field in each.fields for each in sources)
+    known = granted and all(_is_text(each.declared.properties, declared.field) for each in sources)
+    return declared if known else None
+
+
+def _is_text(properties: Mapping[str, Property], name: str) -> bool:
+    said = properties.get(name)
+    return said is not None and said.kind is not None and said.kind.value == "string"
+
+
+def _code(read: AuthorizedRead[Any], unit_field: str) -> Code:
+    said = read.sources[0].declared.properties[unit_field]
+    return "mixed_currencies" if said.type == CURRENCY else "mixed_units"
+
+
+def _mixed(name: str, by: str, number: int, *, code: Code) -> Warning:
+    what = "currencies" if code == "mixed_currencies" else "units"
+    return Warning(
+        code,
+        (
+            f"The values of '{name}' are in {number} {what}; they cannot be added or compared "
+            f"with each other. Group by '{by}'."
+        ),
+        field=name,
+        detail={"group_by": by, "unit_count": number},
+    )

@@ -1,0 +1,161 @@
+"""Amounts have their currency, and no figure runs over several of them in silence."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.enforcement.authority import read_authority
+from personal_server.storage.ports.whole_store import RecordStore
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import (
+    CONNECTIONS,
+    DIARY,
+    JOURNAL_RAW,
+    LIST,
+    grant,
+    member,
+    resolved,
+    stream_grant,
+    write,
+)
+
+PLACE = "/v1/streams/entries/aggregate"
+AMOUNT = "word_count"
+
+
+def declared() -> Any:
+    raw = copy.deepcopy(JOURNAL_RAW)
+    entries = next(each for each in raw["streams"] if each["name"] == "entries")
+    properties = entries["schema"]["properties"]
+    properties["currency"] = {"type": ["string", "null"], "x_pdpp_type": "currency"}
+    properties[AMOUNT]["x_pdpp_unit_field"] = "currency"
+    properties["weight"] = {"type": "number", "x_pdpp_unit": "kg"}
+    query = entries["query"]
+    query["aggregations"]["sum"] = [AMOUNT, "weight"]
+    query["aggregations"]["max"] = ["created_at", AMOUNT]
+    query["range_filters"]["word_count"] = ["gte", "lte"]
+    return parse_declaration(raw)
+
+
+MONEY = declared()
+EVERYTHING = tuple(MONEY.streams["entries"].properties)
+
+
+def payment(number: int, amount: int | None, currency: str | None, title: str = "Rent") -> Any:
+    at = f"2026-01-{number:02}T10:00:00Z"
+    held = {"word_count": amount, "currency": currency, "weight": 2.5, "volume_id": title}
+    return {"id": f"p{number}", "created_at": at, "body": "", **held}
+
+
+def access(fields: Sequence[str] = EVERYTHING, **limits: Any) -> ReadAuthority:
+    one = grant(stream_grant(fields=tuple(fields), instance_ids=(DIARY,), **limits))
+    return read_authority(resolved("client", member(one)), CONNECTIONS, {"journal": MONEY})
+
+
+@pytest.fixture
+def paid(any_store: RecordStore) -> Door:
+    rows = [
+        payment(1, 10, "EUR"),
+        payment(2, 20, "EUR", "Shop"),
+        payment(3, 5000, "JPY", "Shop"),
+        payment(4, None, "USD"),
+    ]
+    any_store.put_declaration(MONEY, orjson.dumps(MONEY.raw), 1)
+    any_store.add_connection(CONNECTIONS[0])
+    write(any_store, DIARY, "entries", rows, declared=MONEY)
+    return Door(any_store)
+
+
+def warned(reply: Any) -> Any:
+    mixed = [w for w in reply.body["meta"]["warnings"] if w["code"].startswith("mixed")]
+    return [(w["code"], w["field"], w["detail"]) for w in mixed]
+
+
+MIXED = [("mixed_currencies", AMOUNT, {"group_by": "currency", "unit_count": 2})]
+
+
+@pytest.mark.parametrize("metric", ["sum", "avg", "max", "median", "p90"])
+def test_a_figure_over_several_currencies_says_so(paid: Door, metric: str) -> None:
+    asked = f"{PLACE}?metric={metric}&field={AMOUNT}"
+    reply = paid.get(asked, access())
+    assert warned(reply) == MIXED
+    assert "unit" not in reply.body
+    one = paid.get(f"{asked}&filter[currency]=EUR", access())
+    assert (warned(one), one.body["unit"]) == ([], "EUR")
+
+
+def test_groups_have_the_currency_that_all_their_values_have(paid: Door) -> None:
+    asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by=volume_id"
+    reply = paid.get(asked, access())
+    assert warned(reply) == MIXED
+    units = {group["key"]: group.get("unit") for group in reply.body["groups"]}
+    assert units == {"Rent": "EUR", "Shop": None}
+    split = paid.get(f"{PLACE}?metric=sum&field={AMOUNT}&group_by=currency", access())
+    assert warned(split) == []
+    assert {each["key"]: each["value"] for each in split.body["groups"]} == {
+        "EUR": 30,
+        "JPY": 5000,
+        "USD": 0,
+    }
+
+
+def test_a_unit_of_all_values_stands_beside_figure_groups_and_rows(paid: Door) -> None:
+    assert paid.get(f"{PLACE}?metric=sum&field=weight", access()).body["unit"] == "kg"
+    grouped = paid.get(f"{PLACE}?metric=sum&field=weight&group_by=volume_id", access()).body
+    assert {each["unit"] for each in grouped["groups"]} == {"kg"}
+    assert paid.get(f"{LIST}?fields=weight", access()).body["meta"]["units"] == {"weight": "kg"}
+
+
+def test_counts_have_no_unit(paid: Door) -> None:
+    reply = paid.get(f"{PLACE}?metric=count_distinct&field=volume_id", access())
+    assert (warned(reply), "unit" in reply.body) == ([], False)
+
+
+def test_an_order_by_amounts_in_several_currencies_says_so(paid: Door) -> None:
+    reply = paid.get(f"{LIST}?sort=-{AMOUNT}", access())
+    assert warned(reply) == MIXED
+    assert warned(paid.get(LIST, access())) == []
+    assert warned(paid.get(f"{LIST}?sort={AMOUNT}&filter[volume_id]=Rent", access())) == []
+
+
+def test_rows_without_their_currency_have_it_beside_them_or_the_way_to_it(paid: Door) -> None:
+    rent = paid.get(f"{LIST}?fields={AMOUNT}&filter[volume_id]=Rent", access())
+    assert rent.body["meta"]["units"] == {AMOUNT: "EUR"}
+    assert {field for each in rent.disclosed for field in each.fields} >= {"currency"}
+    every = paid.get(f"{LIST}?fields={AMOUNT}", access())
+    assert warned(every) == [
+        ("mixed_currencies", AMOUNT, {"add_field": "currency", "unit_count": 2})
+    ]
+    assert "units" not in paid.get(f"{LIST}?fields={AMOUNT},currency", access()).body["meta"]
+
+
+def test_neither_hidden_records_nor_hidden_fields_tell_of_a_currency(paid: Door) -> None:
+    blind = access([name for name in EVERYTHING if name != "currency"])
+    for asked in (f"{PLACE}?metric=sum&field={AMOUNT}", f"{LIST}?sort={AMOUNT}"):
+        assert warned(paid.get(asked, blind)) == []
+        assert warned(paid.get(asked, access(until="2026-01-03T00:00:00Z"))) == []
+        assert warned(paid.get(asked, access(resources=("p1", "p2")))) == []
+    early = access(until="2026-01-03T00:00:00Z")
+    assert paid.get(f"{PLACE}?metric=sum&field={AMOUNT}", early).body["unit"] == "EUR"
+
+
+def test_a_message_names_no_currency(paid: Door) -> None:
+    reply = paid.get(f"{PLACE}?metric=sum&field={AMOUNT}", access())
+    (said,) = [w for w in reply.body["meta"]["warnings"] if w["code"] == "mixed_currencies"]
+    assert not any(code in str(said) for code in ("EUR", "JPY", "USD"))
+
+
+@pytest.mark.parametrize(("metric", "over"), [("avg", 3), ("median", 3), ("p90", 3), ("sum", None)])
+def test_means_and_percentiles_say_over_how_many_values(
+    paid: Door, metric: str, over: int | None
+) -> None:
+    reply = paid.get(f"{PLACE}?metric={metric}&field={AMOUNT}", access())
+    assert (reply.body.get("value_count"), reply.body["filtered_record_count"]) == (over, 4)
+    grouped = paid.get(f"{PLACE}?metric={metric}&field={AMOUNT}&group_by=volume_id", access())
+    counts = {each["key"]: each.get("value_count") for each in grouped.body["groups"]}
+    assert counts == ({"Rent": 1, "Shop": 2} if over else {"Rent": None, "Shop": None})

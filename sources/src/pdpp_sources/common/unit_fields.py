@@ -1,0 +1,23 @@
+"""Fields of amounts, and the field that says in which currency or unit they are.
+
+Source: docs/contract/resource-server.md 17.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pdpp_sources.common.declaration import Field, word
+
+
+def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> Field:
+    """A number, and what says in which unit it is: another field, a word, or a part of both."""
+    said = {"x_pdpp_unit_field": by, "x_pdpp_unit": unit}
+    told = {name: value for name, value in said.items() if value is not None}
+    return replace(shown, schema=shown.schema | told)
+
+
+def currency(name: str, about: str) -> Field:
+    """The ISO 4217 code that amounts beside it are in."""
+    made = word(name, about)
+    return replace(made, schema=made.schema | {"x_pdpp_type": "currency"})

@@ -24,6 +24,7 @@ from personal_server.app.background_work import (
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
+from personal_server.app.feeding import FEEDING_SECONDS, ImportCommand, feed_engine
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
@@ -201,6 +202,9 @@ def compose(
         keep_server(background, settings, stores, watch, scheduled)
         background.register("delivering", DELIVERING_SECONDS, deliveries.work)
         background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
+        importer = ImportCommand.of(settings)
+        feeding = feed_engine(settings, stores, importer)
+        background.register("feeding", FEEDING_SECONDS, feeding.work, stop=importer.stop)
     if meaning is not None:
         work = meaning.work if share.leads else meaning.choose
         background.register("embedding", EMBEDDING_EVERY_SECONDS, work, stop=meaning.stop)

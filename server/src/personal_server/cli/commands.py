@@ -21,6 +21,7 @@ COMMANDS: Commands = {
         "personal_server.cli.receipts:receipts",
         "List past imports: file, time, account, first and last day, number of new records.",
     ),
+    "feed": ("personal_server.cli.feed:feed", "Watch folders, so that accounts stay current."),
     "serve": (
         "personal_server.cli.serve:serve",
         (
@@ -80,10 +81,7 @@ and run it again. The old copy stays as it is; archive or delete it afterwards."
         "personal_server.cli.own_records:search",
         "Find your records that contain certain words.",
     ),
-    "show": (
-        "personal_server.cli.own_records:show",
-        "Show one of your records in full.",
-    ),
+    "show": ("personal_server.cli.own_records:show", "Show one of your records in full."),
     "connection": (
         "personal_server.cli.connection:connection",
         "Rename, pause, block, merge, split and erase the accounts your records came from.",

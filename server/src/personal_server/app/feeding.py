@@ -1,0 +1,153 @@
+"""Feeds as the server wires them: what they find is read by `pdpp import`, in its own process.
+
+Rule: the command finds the very store that serves; nothing of a place is read in this process but
+names, sizes and times.
+Source: docs/contract/feeds.md 4 and 5.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
+
+import orjson
+
+from personal_server.app.stores import Stores
+from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.stored import CollectionRun, RunStatus
+from personal_server.feeds.feed_engine import FeedEngine
+from personal_server.feeds.feed_runs import FolderRuns, PutOff
+from personal_server.settings import Settings, command_environment
+from personal_server.storage.ports.feed_stores import FeedStore
+from personal_server.storage.ports.whole_store import RecordStore
+from personal_server.storage.sql.care.feeds import SqlFeeds
+
+FOLDER = "feeds"
+FEEDING_SECONDS = 2.0
+KIND = "folder"
+PDPP = (sys.executable, "-m", "personal_server.cli")
+ID_BYTES = 12
+
+
+def feed_store(stores: Stores) -> FeedStore:
+    """The feeds of this store; no member of `Stores`, since imports have no need of it."""
+    return SqlFeeds(stores.database, stores.configuration.subject_id)
+
+
+def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> FeedEngine:
+    """What runs the feeds of this data directory."""
+    store = feed_store(stores)
+    runs = FolderRuns(
+        store, importer, settings.data_dir / FOLDER, version("pdpp-sources"), stores.clock
+    )
+    holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
+    accounts = _Accounts(stores.records, stores.random_bytes)
+    return FeedEngine(store, {KIND: runs}, accounts, stores.clock, stores.random_bytes, holder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Accounts:
+    """The accounts of a store, as feeds ask for them."""
+
+    store: RecordStore
+    random_bytes: Callable[[int], bytes]
+
+    def usable(self) -> frozenset[str]:
+        """Those that are there and take records."""
+        with self.store.snapshot() as snapshot:
+            there = snapshot.connections()
+        return frozenset(
+            each.connection_id for each in there if each.status is not ConnectionStatus.REVOKED
+        )
+
+    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
+        """By the newest word about their runs."""
+        for each in connection_ids:
+            run = CollectionRun(self.random_bytes(ID_BYTES).hex(), RunStatus.SUCCEEDED, now_ns)
+            self.store.record_run(each, run)
+
+
+@dataclass(slots=True)
+class ImportCommand:
+    """`pdpp import --json`, in a process of its own, one at a time for each feed.
+
+    It holds a lock in the folder while it lives, also where the server is killed meanwhile.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    _children: set[subprocess.Popen[bytes]] = field(
+        default_factory=set[subprocess.Popen[bytes]], init=False
+    )
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _is_stopping: bool = field(default=False, init=False)
+
+    @classmethod
+    def of(cls, settings: Settings) -> ImportCommand:
+        """That which finds the store of these settings."""
+        return cls(settings.data_dir / FOLDER, command_environment(settings))
+
+    def __call__(
+        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+    ) -> Mapping[str, Any]:
+        """What it printed; nothing where it was ended.  Raises: PutOff."""
+        chosen = [] if account is None else ["--connection", account]
+        command = [*PDPP, "import", "--json", "--ask", "--within", str(within), *chosen, "--"]
+        with self._claimed(feed_id) as claim:
+            child = self._started([*command, *map(str, paths)], claim)
+            try:
+                printed, _ = child.communicate()
+            finally:
+                with self._lock:
+                    self._children.discard(child)
+        if self._is_stopping:
+            raise PutOff
+        try:
+            return orjson.loads(printed)
+        except orjson.JSONDecodeError:
+            return {}
+
+    def stop(self) -> None:
+        """End what runs; what it stored by then stays, and nothing more begins."""
+        with self._lock:
+            self._is_stopping = True
+            for each in self._children:
+                each.terminate()
+
+    def _started(self, command: Sequence[str], claim: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Raises: PutOff."""
+        with self._lock:
+            if self._is_stopping:
+                raise PutOff
+            child = subprocess.Popen(  # noqa: S603 - our own command
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=dict(self.environment),
+                pass_fds=[claim.fileno()],
+                start_new_session=True,
+            )
+            self._children.add(child)
+            return child
+
+    @contextmanager
+    def _claimed(self, feed_id: str) -> Generator[IO[bytes]]:
+        """Raises: PutOff while an import of a server that was killed goes on."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        with (self.folder / f"{feed_id}.lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PutOff from None
+            yield lock

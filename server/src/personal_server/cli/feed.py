@@ -1,0 +1,375 @@
+"""`pdpp feed`: places that the server looks at by itself, and what it took from them.
+
+Source: docs/contract/feeds.md 7 and 8.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_kernel.errors import InvalidState
+from pdpp_kernel.texts import counted
+from pdpp_kernel.values import NANOSECONDS, instant_text
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
+from personal_server.app.feeding import KIND, ImportCommand, feed_engine, feed_store
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.feed_checks import FeedComparison, check_feed
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.cli.store import kept_settings, open_reader
+from personal_server.feeds import feed_states
+from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
+from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.feed_schedule import (
+    LEAST_EVERY_SECONDS,
+    MOST_EVERY_SECONDS,
+    USUAL_EVERY_SECONDS,
+)
+from personal_server.feeds.feed_sentences import what_to_do
+from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
+from personal_server.storage.feed_rows import FeedRow, FeedRunRow
+
+Flag = Annotated[bool, Parameter(negative="")]
+UNFINISHED = 65
+_EVERY = re.compile(r"(\d{1,6})([smhd]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+SHOWN = 20
+
+feed = cyclopts.App(name="feed", help="Watch folders, so that accounts stay current.")
+
+
+@feed.command
+def add(
+    folder: Path,
+    /,
+    *,
+    name: str | None = None,
+    connection: str | None = None,
+    layout: str | None = None,
+    every: str | None = None,
+    json: Flag = False,
+) -> None:
+    """Watch a folder: what comes into it is imported while the server runs.
+
+    Parameters
+    ----------
+    folder
+        A folder of downloads, a Maildir, a vault of notes, the profile of a browser.
+    name
+        What the feed is called. Default: the name of the folder.
+    connection
+        The account to import into, by name. Default: found as `pdpp import` finds it.
+    layout
+        exports (each file is an export), or maildir, profile or tree (the folder is one).
+        Default: by what lies there.
+    every
+        How often to look, such as 30s, 5m, 1h. Default: 60s.
+    json
+        Print JSON.
+    """
+    settings = settings_or_exit()
+    place = _place(folder, settings.data_dir)
+    try:
+        chosen = FolderLayout(layout) if layout else layout_of(place)
+    except ValueError:
+        kinds = ", ".join(FolderLayout)
+        raise CommandError("usage", "There is no such layout.", f"Choose of {kinds}.") from None
+    except FolderTrouble as trouble:
+        raise CommandError("usage", what_to_do(trouble.code)) from None
+    with open_stores(settings, serving=False) as stores:
+        now_ns = stores.clock()
+        row = FeedRow(
+            feed_id=f"fee_{stores.random_bytes(12).hex()}",
+            name=name or place.name or str(place),
+            kind=KIND,
+            place=str(place),
+            layout=chosen,
+            account=connection,
+            every_seconds=_seconds(every),
+            state=FeedState.WAITING,
+            created_at_ns=now_ns,
+            due_at_ns=now_ns,
+        )
+        feed_store(stores).add_feed(row)
+    if json:
+        print_json(_json(row))
+        return
+    words().print(plain(f"{row.name}: the server looks at this folder ({row.layout})."))
+    words().print(
+        "It runs while `pdpp serve` runs; nothing is ever changed in the folder, and what is"
+        " deleted there stays in your records.\nNow: pdpp feed run " + _spelled(row.name),
+        markup=False,
+    )
+
+
+@feed.command(name="list")
+def list_(*, json: Flag = False) -> None:
+    """List feeds: state, last success, next run, and what failed.
+
+    Parameters
+    ----------
+    json
+        Print JSON.
+    """
+    with open_stores(kept_settings(), serving=False) as stores:
+        rows = feed_store(stores).feeds()
+        last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
+        refused = {row.feed_id: _rejected(stores, row) for row in rows}
+    if json:
+        print_json([_json(row, last[row.feed_id]) for row in rows])
+        return
+    if not rows:
+        console().print("No feeds. Watch a folder: pdpp feed add FOLDER")
+    for row in rows:
+        console().print(plain(row.name), style="bold", soft_wrap=True)
+        print_facts(_facts(row, last[row.feed_id], refused[row.feed_id]), console(), "  ")
+
+
+@feed.command
+def run(feed: str, /, *, json: Flag = False) -> int:
+    """Look at a folder and import what is new, now and in this process.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    json
+        Print JSON.
+    """
+    settings = kept_settings()
+    with open_stores(settings, serving=False) as stores:
+        row = _found(stores, feed)
+        if row.state == FeedState.PAUSED:
+            raise InvalidState(
+                "This feed is paused.", next_step=f"pdpp feed resume {_spelled(row.name)}"
+            )
+        importer = ImportCommand.of(settings)
+        engine = feed_engine(settings, stores, importer)
+        if row.state != FeedState.RUNNING:
+            feed_store(stores).change_feed(
+                row.feed_id, lambda e: feed_states.ask(e, stores.clock())
+            )
+        result = engine.run(row.feed_id, retries=True)
+        if result is not None and result.settling and result.code is None:
+            if not json:
+                words().print("Something there changed seconds ago; looking again …")
+            time.sleep(SETTLED_AFTER_NS / NANOSECONDS)
+            result = engine.run(row.feed_id)
+        rejected = _rejected(stores, row)
+    if json:
+        shown = None if result is None else _result_json(result)
+        print_json({"feed": row.name, "result": shown, "rejected": dict(rejected)})
+    else:
+        _print_result(result, rejected)
+    return UNFINISHED if result is not None and (result.code or result.rejected) else 0
+
+
+@feed.command
+def pause(feed: str, /) -> None:
+    """Stop looking until you resume.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    """
+    with open_stores(kept_settings(), serving=False) as stores:
+        row = _found(stores, feed)
+        feed_store(stores).change_feed(row.feed_id, feed_states.pause)
+    words().print(f"Paused. Resume with: pdpp feed resume {_spelled(row.name)}", markup=False)
+
+
+@feed.command
+def resume(feed: str, /) -> None:
+    """Let a feed go on that is paused, or that needed you.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    """
+    settings = kept_settings()
+    with open_stores(settings, serving=False) as stores:
+        row = _found(stores, feed)
+        feed_engine(settings, stores, ImportCommand.of(settings)).resume(row.feed_id)
+    words().print("Resumed.")
+
+
+@feed.command
+def check(feed: str, /, *, json: Flag = False) -> int:
+    """Compare the folder, what was taken of it, and your records; list every difference.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    json
+        Print JSON.
+    """
+    settings = kept_settings()
+    with open_stores(settings, serving=False) as stores, open_reader() as reader:
+        row = _found(stores, feed)
+        found = check_feed(row, stores, reader, settings.time_zone or "UTC")
+    if json:
+        print_json(asdict(found))
+    else:
+        _print_check(found)
+    return UNFINISHED if found.is_short else 0
+
+
+@feed.command
+def remove(feed: str, /) -> None:
+    """Forget a feed. Its records stay.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    """
+    with open_stores(kept_settings(), serving=False) as stores:
+        row = _found(stores, feed)
+        feed_store(stores).remove_feed(row.feed_id)
+    words().print("The feed was removed. All records stay.")
+
+
+def _place(folder: Path, data_dir: Path) -> Path:
+    """A folder that may be watched.  Raises: CommandError."""
+    place = folder.expanduser().resolve()
+    if not place.is_dir():
+        raise CommandError("usage", "This is no folder.", "Name a folder that exists.")
+    ours = data_dir.resolve()
+    if place == ours or place in ours.parents or ours in place.parents:
+        raise CommandError(
+            "usage",
+            "This folder holds the data of the server.",
+            "Watch a folder apart from the data directory.",
+        )
+    return place
+
+
+def _seconds(every: str | None) -> int:
+    """Raises: CommandError."""
+    if every is None:
+        return USUAL_EVERY_SECONDS
+    told = _EVERY.fullmatch(every)
+    seconds = int(told[1]) * _UNITS[told[2]] if told else 0
+    if not LEAST_EVERY_SECONDS <= seconds <= MOST_EVERY_SECONDS:
+        raise CommandError("usage", "A feed runs every 30s to 7d.", "Say --every 5m, for example.")
+    return seconds
+
+
+def _found(stores: Stores, name: str) -> FeedRow:
+    """Raises: CommandError."""
+    for row in feed_store(stores).feeds():
+        if name in (row.feed_id, row.name):
+            return row
+    raise CommandError("not_found", "No feed has this name.", "`pdpp feed list` shows all feeds.")
+
+
+def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
+    """The items that were not read, each with its code."""
+    lines = feed_store(stores).feed_items(row.feed_id)
+    return [(each.item, each.code) for each in lines if each.state == "rejected" and each.code]
+
+
+def _spelled(name: str) -> str:
+    return f"'{name}'" if " " in name else name
+
+
+def _facts(
+    row: FeedRow, last: Sequence[FeedRunRow], refused: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, object]]:
+    yield "folder", f"{row.place} ({row.layout})"
+    yield "state", row.state
+    if row.code:
+        since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
+        yield "attention", f"{what_to_do(row.code)} ({row.code}{since})"
+    yield "last success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"
+    if row.state in (FeedState.WAITING, FeedState.RESTING):
+        yield "next run", minute(row.due_at_ns)
+    if last:
+        yield "last run", f"{counted(last[0].seen, 'item')} seen, {last[0].records_new} new records"
+    if refused:
+        yield "not read", f"{counted(len(refused), 'item')}: pdpp feed check {_spelled(row.name)}"
+    yield "id", row.feed_id
+
+
+def _json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:
+    succeeded = row.succeeded_at_ns
+    return {
+        "feed_id": row.feed_id,
+        "name": row.name,
+        "kind": row.kind,
+        "place": row.place,
+        "layout": row.layout,
+        "every_seconds": row.every_seconds,
+        "state": row.state,
+        "code": row.code,
+        "failures": row.failures,
+        "failing_since": row.failing_since_ns and instant_text(row.failing_since_ns),
+        "last_success": None if succeeded is None else instant_text(succeeded),
+        "next_run": instant_text(row.due_at_ns),
+        "connection_ids": list(row.connection_ids),
+        "last_run": _run_json(last[0]) if last else None,
+    }
+
+
+def _run_json(run: FeedRunRow) -> dict[str, object]:
+    told = {name: value for name, value in asdict(run).items() if not name.endswith("_ns")}
+    told["began_at"], told["ended_at"] = map(instant_text, (run.began_at_ns, run.ended_at_ns))
+    return told
+
+
+def _result_json(result: RunResult) -> dict[str, object]:
+    told: dict[str, object] = asdict(result)
+    del told["reached_ns"]
+    return told | {"connection_ids": sorted(result.connection_ids)}
+
+
+def _print_result(result: RunResult | None, rejected: Sequence[tuple[str, str]]) -> None:
+    out = console()
+    if result is None:
+        out.print("An earlier import of this feed is still under way; the feed runs after it.")
+        return
+    if result.code is not None:
+        out.print(plain(f"The run failed ({result.code}). {what_to_do(result.code)}"))
+    read = result.new + result.changed - result.settling - result.rejected
+    taken = counted(max(0, read), "item")
+    out.print(
+        plain(
+            f"{counted(result.seen, 'item')} seen, {taken} imported:"
+            f" {counted(result.records_new, 'new record')},"
+            f" {counted(result.records_updated, 'updated record')}."
+        )
+    )
+    if result.settling:
+        out.print(f"{counted(result.settling, 'item')} still changing; the next run takes them.")
+    if result.gone:
+        out.print(f"{counted(result.gone, 'item')} gone from the folder; their records stay.")
+    for item, code in rejected[:SHOWN]:
+        out.print(plain(f"  not read: {item} ({code}). {what_to_do(code)}"), soft_wrap=True)
+
+
+def _print_check(found: FeedComparison) -> None:
+    out = console()
+    out.print(
+        f"{counted(found.items, 'item')} in the folder, {counted(found.records, 'record')} in them."
+    )
+    if not found.differences:
+        out.print("No differences: everything in the folder is in your records.")
+    for each in found.differences[:SHOWN]:
+        code = f" ({each.code}). {what_to_do(each.code)}" if each.code else ""
+        out.print(plain(f"  {each.reason}: {each.item}{code}"), soft_wrap=True)
+    beyond = len(found.differences) - SHOWN
+    if beyond > 0:
+        out.print(f"  and {beyond:,} more: --json lists all.")

@@ -1,0 +1,116 @@
+"""Whether the records hold everything that a watched folder holds.
+
+Rule: it writes nothing; every imported item is read again by the confined reader, and memory holds
+one batch of it.
+Source: docs/contract/feeds.md 7.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pdpp_kernel.record import canonical_key
+from pdpp_kernel.source_item import SourceRecord
+from pdpp_sources.common.errors import BadRecord, ExportError
+from pdpp_sources.reader_process import ReaderProcess, Wanted
+from personal_server.app.feeding import feed_store
+from personal_server.app.stores import Stores
+from personal_server.cli.known_tables import known_table
+from personal_server.feeds.feed_ledger import Difference, ItemState, differences
+from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
+from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.ports.whole_store import RecordStore
+
+COMPARED_AT_ONCE = 500
+MISSING = "missing"
+
+
+@dataclass(slots=True)
+class FeedComparison:
+    """What differs, and how much was compared."""
+
+    items: int = 0
+    records: int = 0
+    differences: list[Difference] = field(default_factory=list[Difference])
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the records lack anything that the folder holds."""
+        return any(each.reason != ItemState.GONE for each in self.differences)
+
+
+def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) -> FeedComparison:
+    """Compare folder, ledger and records."""
+    found = FeedComparison()
+    known = {line.item: line for line in feed_store(stores).feed_items(feed.feed_id)}
+    folder = Path(feed.place)
+    try:
+        seen = look_at(folder, FolderLayout(feed.layout), None).items
+    except FolderTrouble as trouble:
+        found.differences.append(Difference(WHOLE, MISSING, trouble.code))
+        return found
+    found.items = len(seen)
+    found.differences += differences(seen, known)
+    for item in seen:
+        line = known.get(item.name)
+        if line is not None and line.state == ItemState.STORED and line.mark == item.mark:
+            path = folder if item.name == WHOLE else folder / item.name
+            wanted = Wanted(zone=zone, within=folder)
+            records = _records(stores.records, reader, path, wanted)
+            _compare(stores.records, feed.connection_ids, item.name, records, found)
+    return found
+
+
+def _records(
+    store: RecordStore, reader: ReaderProcess, path: Path, wanted: Wanted
+) -> Iterator[tuple[str, SourceRecord]]:
+    """Every record of a path, with the key of its source; a table as the import reads it."""
+    try:
+        for number, seen in enumerate(reader.look(path, wanted).readings):
+            known = known_table(store, seen.seen, seen.facts()) if seen.seen.full_name else None
+            reading = reader.look(path, replace(wanted, known=known)).readings[number]
+            for item in reading.items():
+                if isinstance(item, SourceRecord):
+                    yield reading.connector_key, item
+    except (ExportError, BadRecord):
+        return  # gone or unreadable meanwhile; the next check tells it as changed
+
+
+def _compare(
+    store: RecordStore,
+    connection_ids: Sequence[str],
+    name: str,
+    records: Iterable[tuple[str, SourceRecord]],
+    found: FeedComparison,
+) -> None:
+    with store.snapshot() as snapshot:
+        accounts = [c for c in snapshot.connections() if c.connection_id in connection_ids]
+    by_source: dict[str, list[str]] = defaultdict(list)
+    for each in accounts:
+        by_source[each.connector_key].append(each.connection_id)
+    waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
+    missing = 0
+    for source, record in records:
+        found.records += 1
+        keys = waiting[source, record.stream]
+        keys.append(canonical_key([record.data["id"]]))
+        if len(keys) >= COMPARED_AT_ONCE:
+            missing += _missing(store, by_source[source], record.stream, keys)
+            keys.clear()
+    for (source, stream), keys in waiting.items():
+        missing += _missing(store, by_source[source], stream, keys)
+    if missing:
+        found.differences.append(Difference(name, f"{MISSING} {missing}"))
+
+
+def _missing(
+    store: RecordStore, connection_ids: Iterable[str], stream: str, keys: Sequence[str]
+) -> int:
+    """How many of these records no account of the feed holds."""
+    held: set[str] = set()
+    for each in connection_ids:
+        held.update(record.key for record in store.records_named(each, stream, keys))
+    return len(set(keys) - held)

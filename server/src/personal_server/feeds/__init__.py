@@ -1,0 +1,1 @@
+"""Feeds: places that the server looks at by itself, so that accounts stay current."""

@@ -1,0 +1,231 @@
+"""What runs feeds: those that are due, a few at a time, each under a lease in the database.
+
+Rule: of all processes one runs a feed; a run that failed costs that feed a pause and no other
+anything; whatever ends a process, the next run goes on from what is stored.
+Source: docs/contract/feeds.md 2, 3 and 4.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pdpp_kernel.errors import InvalidState, NotFound, PersonalServerError
+from pdpp_kernel.failures import places_of
+from pdpp_kernel.values import NANOSECONDS
+from personal_server.feeds import feed_states
+from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
+from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.feed_schedule import due_after_failure, due_after_success
+from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
+from personal_server.storage.feed_rows import FeedRow, FeedRunRow
+from personal_server.storage.ports.feed_stores import FeedStore
+
+MOST_RUNNING = 4
+PUT_OFF_NS = 30 * NANOSECONDS
+STOP_SECONDS = 5.0
+ACCOUNT_GONE = "account_gone"
+_BYTE = 255
+_log = logging.getLogger(__name__)
+
+
+class FeedRuns(Protocol):
+    """Runs feeds of one kind."""
+
+    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
+        """Look and import.  Raises: PutOff."""
+        ...
+
+
+class FedAccounts(Protocol):
+    """The accounts that feeds fill."""
+
+    def usable(self) -> frozenset[str]:
+        """The ids of those that take records."""
+        ...
+
+    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
+        """They are as current as their place."""
+        ...
+
+
+@dataclass(slots=True)
+class FeedEngine:
+    """Runs the feeds of an owner.
+
+    Shapes: `runs` by the kind of a feed; `holder` names this process to the others.
+    """
+
+    store: FeedStore
+    runs: Mapping[str, FeedRuns]
+    accounts: FedAccounts
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+    holder: str
+    _running: dict[str, threading.Thread] = field(
+        default_factory=dict[str, threading.Thread], init=False
+    )
+
+    def work(self) -> None:
+        """Start what is due, as far as there is room; it does not wait for any."""
+        for feed_id in [name for name, each in self._running.items() if not each.is_alive()]:
+            del self._running[feed_id]
+        for feed in self.store.feeds():
+            if len(self._running) >= MOST_RUNNING:
+                return
+            if feed.feed_id not in self._running and feed_states.may_begin(feed, self.clock()):
+                self._start(feed)
+
+    def stop(self) -> None:
+        """Wait a little for what runs; the importer has been told to stop."""
+        for each in list(self._running.values()):
+            each.join(STOP_SECONDS)
+
+    def run(self, feed_id: str, *, retries: bool = False) -> RunResult | None:
+        """Run one now, and return what it did; nothing where it was put off.
+
+        Raises: InvalidState where it is paused or runs elsewhere; NotFound.
+        """
+        begun_ns = self.clock()
+        feed = self.store.change_feed(
+            feed_id, lambda each: feed_states.begin(each, self.holder, begun_ns)
+        )
+        with _Renewed(self, feed_id):
+            result = self._result(feed, retries=retries)
+        self._end(feed, result, begun_ns)
+        return result
+
+    def resume(self, feed_id: str) -> FeedRow:
+        """Let it go on; where its account is gone it begins anew.  Raises: InvalidState."""
+        now_ns = self.clock()
+
+        def resumed(feed: FeedRow) -> FeedRow:
+            begins_anew = feed.code == ACCOUNT_GONE
+            feed = feed_states.resume(feed, now_ns)
+            if not begins_anew:
+                return feed
+            return replace(feed, connection_ids=(), account=None, reached=None)
+
+        begins_anew = any(
+            each.feed_id == feed_id and each.code == ACCOUNT_GONE for each in self.store.feeds()
+        )
+        if begins_anew:
+            known = [line.item for line in self.store.feed_items(feed_id)]
+            self.store.keep_feed_items(feed_id, (), known)
+        return self.store.change_feed(feed_id, resumed)
+
+    def _start(self, feed: FeedRow) -> None:
+        thread = threading.Thread(
+            target=self._run_due, args=(feed.feed_id,), name=feed.feed_id, daemon=True
+        )
+        self._running[feed.feed_id] = thread
+        thread.start()
+
+    def _run_due(self, feed_id: str) -> None:
+        """One that was due a moment ago; another process may have been quicker."""
+        try:
+            self.run(feed_id)
+        except (InvalidState, NotFound):
+            pass
+        except Exception as error:  # noqa: BLE001 (the boundary of a thread)
+            _log.error("a feed failed: %s at %s", type(error).__name__, places_of(error))
+
+    def _result(self, feed: FeedRow, *, retries: bool) -> RunResult | None:
+        """What a run did, or why it did nothing; `None` where it is put off."""
+        if not self.accounts.usable().issuperset(feed.connection_ids):
+            return RunResult(code=ACCOUNT_GONE, needs_owner=True)
+        try:
+            return self.runs[feed.kind].run(feed, retries=retries)
+        except PutOff:
+            return None
+        except PersonalServerError as error:
+            return RunResult(code=error.code)
+        except Exception as error:  # noqa: BLE001 (a run costs its own feed only)
+            _log.error("a feed failed: %s at %s", type(error).__name__, places_of(error))
+            return RunResult(code="internal_error")
+
+    def _end(self, feed: FeedRow, result: RunResult | None, begun_ns: int) -> None:
+        """Give the lease back with what the run says, then write the receipt."""
+        now_ns = self.clock()
+        chance = self.random_bytes(1)[0] / _BYTE
+        took_ns = max(0, now_ns - begun_ns)
+
+        def ended(each: FeedRow) -> FeedRow:
+            if result is None:
+                return feed_states.put_off(each, self.holder, now_ns + PUT_OFF_NS)
+            if each.holder == self.holder:
+                ids = sorted({*each.connection_ids, *result.connection_ids})
+                each = replace(each, connection_ids=tuple(ids), reached=result.reached_ns)
+            if result.code is not None:
+                due_ns = due_after_failure(each, now_ns, chance)
+                return feed_states.fail(
+                    each, self.holder, result.code, now_ns, due_ns, needs_owner=result.needs_owner
+                )
+            due_ns = due_after_success(each, now_ns, took_ns if result.commands else 0, chance)
+            if result.settling:
+                due_ns = min(due_ns, now_ns + SETTLED_AFTER_NS)
+            return feed_states.succeed(each, self.holder, now_ns, due_ns)
+
+        try:
+            after = self.store.change_feed(feed.feed_id, ended)
+        except NotFound:  # removed meanwhile
+            return
+        self.store.keep_feed_run(_receipt(feed.feed_id, result, begun_ns, now_ns))
+        if result is not None and result.code is None and after.connection_ids:
+            self.accounts.note_success(after.connection_ids, now_ns)
+
+
+class _Renewed:
+    """Renews the lease of a feed while a block lasts."""
+
+    def __init__(self, engine: FeedEngine, feed_id: str) -> None:
+        self._engine = engine
+        self._feed_id = feed_id
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _renew(self) -> None:
+        engine = self._engine
+        while not self._ended.wait(RENEW_SECONDS):
+            try:
+                engine.store.change_feed(
+                    self._feed_id,
+                    lambda each: feed_states.renew(each, engine.holder, engine.clock()),
+                )
+            except PersonalServerError as error:  # the next one may be written
+                _log.warning("a lease was not renewed: %s", error.code)
+
+
+def _receipt(feed_id: str, result: RunResult | None, begun_ns: int, ended_ns: int) -> FeedRunRow:
+    if result is None:
+        return FeedRunRow(
+            feed_id=feed_id, began_at_ns=begun_ns, ended_at_ns=ended_ns, outcome="put_off"
+        )
+    outcome = "succeeded" if result.code is None else "failed"
+    return FeedRunRow(
+        feed_id=feed_id,
+        began_at_ns=begun_ns,
+        ended_at_ns=ended_ns,
+        outcome=FeedState.NEEDS_YOU if result.needs_owner else outcome,
+        code=result.code,
+        seen=result.seen,
+        new=result.new,
+        changed=result.changed,
+        gone=result.gone,
+        rejected=result.rejected,
+        settling=result.settling,
+        records_new=result.records_new,
+        records_updated=result.records_updated,
+        size_bytes=result.size_bytes,
+        commands=result.commands,
+    )

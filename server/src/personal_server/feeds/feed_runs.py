@@ -1,0 +1,199 @@
+"""One run of a feed: what a look found, what was imported of it, and why it ended.
+
+Source: docs/contract/feeds.md 5 and 6.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from personal_server.feeds.feed_ledger import (
+    Decision,
+    ItemState,
+    LookTerms,
+    decide,
+    line_after,
+)
+from personal_server.feeds.import_reports import imported_items
+from personal_server.feeds.watched_folders import (
+    WHOLE,
+    FolderLayout,
+    FolderLook,
+    FolderTrouble,
+    SeenItem,
+    is_being_written,
+    look_at,
+)
+from personal_server.storage.feed_rows import FeedItemRow, FeedRow
+from personal_server.storage.ports.feed_stores import FeedStore
+
+MOST_AT_ONCE = 20
+OWNER_DECIDES = frozenset({"ambiguous_connection", "connection_not_writable"})
+
+
+class PutOff(Exception):
+    """The run cannot go on now, for no fault of the feed: somebody imports, or the server stops."""
+
+
+class FeedImporter(Protocol):
+    """Imports paths for a feed, as `pdpp import --json` does."""
+
+    def __call__(
+        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+    ) -> Mapping[str, Any]:
+        """The report.  Raises: PutOff."""
+        ...
+
+
+@dataclass(slots=True)
+class RunResult:
+    """What a run did.
+
+    Shapes: `code` is why it failed, `needs_owner` whether it does not pass by itself.
+    Units: `reached_ns` by the clock of the place.
+    """
+
+    seen: int = 0
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+    rejected: int = 0
+    settling: int = 0
+    records_new: int = 0
+    records_updated: int = 0
+    size_bytes: int = 0
+    commands: int = 0
+    code: str | None = None
+    needs_owner: bool = False
+    reached_ns: int | None = None
+    connection_ids: set[str] = field(default_factory=set[str])
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRuns:
+    """Runs feeds of folders.
+
+    Shapes: `staging` is a folder of the server's own, for the new files of a maildir.
+    """
+
+    store: FeedStore
+    importer: FeedImporter
+    staging: Path
+    reader: str
+    clock: Callable[[], int]
+
+    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
+        """Look, import, keep the ledger.  Raises: PutOff; what is stored by then is kept."""
+        result = RunResult(reached_ns=feed.reached)
+        folder, layout = Path(feed.place), FolderLayout(feed.layout)
+        known = {line.item: line for line in self.store.feed_items(feed.feed_id)}
+        try:
+            look = look_at(folder, layout, feed.reached)
+            if not look.items and any(line.state != ItemState.SETTLING for line in known.values()):
+                raise FolderTrouble("folder_gone", needs_owner=False)
+        except FolderTrouble as trouble:
+            result.code, result.needs_owner = trouble.code, trouble.needs_owner
+            return result
+        terms = LookTerms(feed.feed_id, layout, self.clock(), self.reader, retries)
+        look.items = [self._with_writers(folder, layout, each, known) for each in look.items]
+        decision = decide(look.items, known, terms)
+        _tell(result, look, decision)
+        self.store.keep_feed_items(feed.feed_id, decision.lines, decision.forgotten)
+        for begin in range(0, len(decision.taken), MOST_AT_ONCE):
+            taken = decision.taken[begin : begin + MOST_AT_ONCE]
+            self._import(feed, taken, look, replace(terms, now_ns=self.clock()), result)
+            if result.code is not None:
+                break
+        return result
+
+    def _with_writers(
+        self,
+        folder: Path,
+        layout: FolderLayout,
+        item: SeenItem,
+        known: Mapping[str, FeedItemRow],
+    ) -> SeenItem:
+        """The item, unfinished where it is not known yet and somebody writes to it."""
+        line = known.get(item.name)
+        is_known = line is not None and line.mark == item.mark
+        is_known = is_known and line is not None and line.state != ItemState.SETTLING
+        if layout is not FolderLayout.EXPORTS or is_known or item.is_unfinished:
+            return item
+        return replace(item, is_unfinished=is_being_written(folder / item.name))
+
+    def _import(
+        self,
+        feed: FeedRow,
+        taken: Sequence[SeenItem],
+        look: FolderLook,
+        terms: LookTerms,
+        result: RunResult,
+    ) -> None:
+        """Import some items and write what became of them."""
+        folder = Path(feed.place)
+        if result.reached_ns is not None and look.fresh and not look.has_more:
+            staged = self.staging / feed.feed_id / folder.name
+            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging
+        else:
+            paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
+            within = folder
+        try:
+            report = self.importer(
+                feed.feed_id, list(paths.values()), within, _account_of(feed, result)
+            )
+        finally:
+            shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
+        found = imported_items(report, paths)
+        result.commands += 1
+        result.connection_ids |= found.connection_ids
+        result.records_new += found.records_new
+        result.records_updated += found.records_updated
+        if found.trouble is not None:
+            result.code = found.trouble
+            return
+        lines = [line_after(each, found.codes.get(each.name), terms) for each in taken]
+        self.store.keep_feed_items(feed.feed_id, lines)
+        rejected = [line for line in lines if line.state == ItemState.REJECTED]
+        result.rejected += len(rejected)
+        result.size_bytes += sum(each.size_bytes for each in taken)
+        if terms.layout is FolderLayout.EXPORTS:
+            return
+        if rejected:
+            result.code, result.needs_owner = rejected[0].code, True
+        elif terms.layout is FolderLayout.MAILDIR:
+            result.reached_ns = max(each.newest_ns for each in taken)
+
+
+def _account_of(feed: FeedRow, result: RunResult) -> str | None:
+    """The account that a run names to the import: the one filled before, whatever it is called.
+
+    A single new mail tells too little of whose it is, and a maildir or a profile is of one account.
+    """
+    known = {*feed.connection_ids, *result.connection_ids}
+    is_of_one = feed.layout in (FolderLayout.MAILDIR, FolderLayout.PROFILE)
+    if len(known) == 1 and (is_of_one or feed.account is not None):
+        return next(iter(known))
+    return feed.account
+
+
+def _tell(result: RunResult, look: FolderLook, decision: Decision) -> None:
+    result.seen = len(look.items)
+    result.new, result.changed = decision.new, decision.changed
+    result.gone, result.settling = decision.gone, decision.settling
+
+
+def _stage(folder: Path, fresh: Sequence[str], staged: Path) -> Path:
+    """Copies of the new files of a maildir, under the names they have there."""
+    shutil.rmtree(staged, ignore_errors=True)
+    for path in fresh:
+        target = staged / path
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            shutil.copy2(folder / path, target, follow_symlinks=False)
+        except FileNotFoundError:  # read meanwhile, so it has another name: the next run sees it
+            continue
+    return staged

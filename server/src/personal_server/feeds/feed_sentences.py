@@ -1,0 +1,39 @@
+"""What its owner does about a feed, by the code of what is wrong with it.
+
+Source: docs/contract/feeds.md 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pdpp_kernel.texts import message
+
+_BY_CODE: Mapping[str, str] = MappingProxyType(
+    {
+        "folder_gone": message(
+            "The folder is missing or empty. Nothing was deleted here. Connect the drive or put"
+            " the folder back; the feed continues by itself."
+        ),
+        "folder_unreadable": message(
+            "Let the user that runs the server read the folder, then resume the feed."
+        ),
+        "folder_too_large": message("Watch a folder with fewer entries."),
+        "account_gone": message(
+            "The account that this feed filled was erased or blocked. Resume the feed to fill a"
+            " new account, or remove the feed."
+        ),
+        "ambiguous_connection": message(
+            "Import the file with `pdpp import --connection ACCOUNT`, then run the feed."
+        ),
+        "import_interrupted": message("The import ended early. The server tries again by itself."),
+        "export_not_recognized": message("No source reads this file."),
+    }
+)
+_OTHERWISE = message("Run `pdpp import` with this file to see why.")
+
+
+def what_to_do(code: str) -> str:
+    """A sentence that says what to do next."""
+    return _BY_CODE.get(code, _OTHERWISE)

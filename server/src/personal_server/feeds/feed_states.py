@@ -1,0 +1,165 @@
+"""The states of a feed, and the only ways from one to another.
+
+Rule: pure; what a run does is decided elsewhere, and ends here as a word.
+Source: docs/contract/feeds.md 2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from types import MappingProxyType
+
+from pdpp_kernel.errors import InvalidState
+from pdpp_kernel.values import NANOSECONDS
+from personal_server.feeds.feed_schedule import is_due
+from personal_server.storage.feed_rows import FeedRow
+
+LEASE_NS = 120 * NANOSECONDS
+RENEW_SECONDS = 30.0
+
+
+class FeedState(StrEnum):
+    """What a feed does now."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    RESTING = "resting"
+    NEEDS_YOU = "needs_you"
+    PAUSED = "paused"
+
+
+class FeedEvent(StrEnum):
+    """What happens to a feed."""
+
+    BEGINS = "begins"
+    SUCCEEDS = "succeeds"
+    FAILS = "fails"
+    CANNOT_GO_ON = "cannot_go_on"
+    PAUSES = "pauses"
+    RESUMES = "resumes"
+    ASKS = "asks"
+
+
+_S, _E = FeedState, FeedEvent
+TRANSITIONS: Mapping[tuple[FeedState, FeedEvent], FeedState] = MappingProxyType(
+    {
+        (_S.WAITING, _E.BEGINS): _S.RUNNING,
+        (_S.RESTING, _E.BEGINS): _S.RUNNING,
+        (_S.RUNNING, _E.BEGINS): _S.RUNNING,  # once the lease of the one before has ended
+        (_S.RUNNING, _E.SUCCEEDS): _S.WAITING,
+        (_S.RUNNING, _E.FAILS): _S.RESTING,
+        (_S.RUNNING, _E.CANNOT_GO_ON): _S.NEEDS_YOU,
+        **{(state, _E.PAUSES): _S.PAUSED for state in _S},
+        **{(state, _E.RESUMES): _S.WAITING for state in (_S.PAUSED, _S.NEEDS_YOU, _S.RESTING)},
+        **{(state, _E.ASKS): _S.WAITING for state in (_S.WAITING, _S.NEEDS_YOU, _S.RESTING)},
+    }
+)
+
+
+def after(feed: FeedRow, event: FeedEvent) -> FeedState:
+    """The state that an event leads to.  Raises: InvalidState where it cannot happen."""
+    found = TRANSITIONS.get((FeedState(feed.state), event))
+    if found is None:
+        raise InvalidState(
+            "This cannot be done with the feed as it is now.",
+            next_step="`pdpp feed list` shows the state of each feed.",
+        )
+    return found
+
+
+def may_begin(feed: FeedRow, now_ns: int) -> bool:
+    """Whether a run may begin by itself: it is due, and nobody has the lease."""
+    if feed.state == FeedState.RUNNING:
+        return _lease_ended(feed, now_ns)
+    began_by_itself = feed.state in (FeedState.WAITING, FeedState.RESTING)
+    return began_by_itself and is_due(feed, now_ns)
+
+
+def begin(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
+    """The feed with the lease of `holder`.  Raises: InvalidState while another has it."""
+    if feed.state == FeedState.RUNNING and not _lease_ended(feed, now_ns):
+        raise InvalidState(
+            "This feed is being run by another process.",
+            next_step="Wait until that run ends; `pdpp feed list` shows it.",
+        )
+    state = after(feed, FeedEvent.BEGINS)
+    return replace(feed, state=state, holder=holder, held_until_ns=now_ns + LEASE_NS)
+
+
+def renew(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
+    """The feed with a longer lease; as it is where another has it."""
+    if not _is_held(feed, holder):
+        return feed
+    return replace(feed, held_until_ns=now_ns + LEASE_NS)
+
+
+def succeed(feed: FeedRow, holder: str, now_ns: int, due_at_ns: int) -> FeedRow:
+    """What a run that succeeded leaves; nothing, where another has the lease."""
+    if not _is_held(feed, holder):
+        return feed
+    return replace(
+        _released(feed, FeedEvent.SUCCEEDS),
+        code=None,
+        failures=0,
+        failing_since_ns=None,
+        succeeded_at_ns=now_ns,
+        due_at_ns=due_at_ns,
+    )
+
+
+def put_off(feed: FeedRow, holder: str, due_at_ns: int) -> FeedRow:
+    """What a run leaves that could not begin for no fault of the feed."""
+    if not _is_held(feed, holder):
+        return feed
+    return replace(_released(feed, FeedEvent.SUCCEEDS), due_at_ns=due_at_ns)
+
+
+def fail(
+    feed: FeedRow, holder: str, code: str, now_ns: int, due_at_ns: int, *, needs_owner: bool
+) -> FeedRow:
+    """What a run that failed leaves; nothing, where another has the lease."""
+    if not _is_held(feed, holder):
+        return feed
+    event = FeedEvent.CANNOT_GO_ON if needs_owner else FeedEvent.FAILS
+    since_ns = feed.failing_since_ns if feed.failures else now_ns
+    return replace(
+        _released(feed, event),
+        code=code,
+        failures=feed.failures + 1,
+        failing_since_ns=since_ns,
+        due_at_ns=due_at_ns,
+    )
+
+
+def pause(feed: FeedRow) -> FeedRow:
+    """The owner stops it; a run that is under way ends as it ends, and changes no state."""
+    return _released(feed, FeedEvent.PAUSES)
+
+
+def resume(feed: FeedRow, now_ns: int) -> FeedRow:
+    """The owner lets it go on, due now.  Raises: InvalidState where it was not stopped."""
+    state = after(feed, FeedEvent.RESUMES)
+    return replace(
+        feed, state=state, code=None, failures=0, failing_since_ns=None, due_at_ns=now_ns
+    )
+
+
+def ask(feed: FeedRow, now_ns: int) -> FeedRow:
+    """The owner wants a run now.  Raises: InvalidState for one that is paused or runs."""
+    return replace(feed, state=after(feed, FeedEvent.ASKS), due_at_ns=now_ns)
+
+
+def _is_held(feed: FeedRow, holder: str) -> bool:
+    return feed.state == FeedState.RUNNING and feed.holder == holder
+
+
+def _lease_ended(feed: FeedRow, now_ns: int) -> bool:
+    """A lease further ahead than any can be was written by a clock that was put back since."""
+    until_ns = feed.held_until_ns or 0
+    return until_ns <= now_ns or until_ns - now_ns > LEASE_NS
+
+
+def _released(feed: FeedRow, event: FeedEvent) -> FeedRow:
+    return replace(feed, state=after(feed, event), holder=None, held_until_ns=None)

@@ -1,0 +1,85 @@
+"""The tables of feeds: what keeps accounts current, which items it took, how its runs went.
+
+Source: docs/contract/feeds.md.
+"""
+
+from __future__ import annotations
+
+from personal_server.storage.tables import Cell, StoredRow, column
+
+
+class FeedRow(StoredRow, table="feeds"):
+    """A feed.
+
+    `state` is a word of `FeedState`; `code` is what failed or what the owner is needed for, with
+    `failures` in a row since `failing_since_ns`.  `holder` has the lease until `held_until_ns`.
+    `layout` says what an item is, `account` the account that its owner named, `reached` how far
+    the newest change lay that was imported (in nanoseconds of the place's own clock).
+    """
+
+    by_subject = True
+
+    feed_id: Cell[str] = column(key=True)
+    name: Cell[str]
+    kind: Cell[str]
+    place: Cell[str]
+    layout: Cell[str]
+    account: Cell[str | None] = column(default=None)
+    every_seconds: Cell[int]
+    state: Cell[str]
+    code: Cell[str | None] = column(default=None)
+    failures: Cell[int] = column(default=0)
+    failing_since_ns: Cell[int | None] = column(default=None)
+    created_at_ns: Cell[int]
+    succeeded_at_ns: Cell[int | None] = column(default=None)
+    due_at_ns: Cell[int]
+    holder: Cell[str | None] = column(default=None)
+    held_until_ns: Cell[int | None] = column(default=None)
+    reached: Cell[int | None] = column(default=None)
+    connection_ids: Cell[tuple[str, ...]] = column(default=())
+
+
+class FeedItemRow(StoredRow, table="feed_items"):
+    """An item of a feed as it was last seen: a line of the ledger.
+
+    `mark` is the state that `state` speaks of (a word of `ItemState`); `code` says why it was
+    rejected, by which version (`reader`); `at_ns` is when it was first seen with that mark, and
+    `since_ns` when its changes began that were not imported yet.
+    """
+
+    by_subject = True
+
+    feed_id: Cell[str] = column(key=True)
+    item: Cell[str] = column(key=True)
+    mark: Cell[str]
+    state: Cell[str]
+    code: Cell[str | None] = column(default=None)
+    reader: Cell[str]
+    at_ns: Cell[int]
+    since_ns: Cell[int]
+
+
+class FeedRunRow(StoredRow, table="feed_runs"):
+    """The receipt of a run, or of several in a row that found nothing to do."""
+
+    by_subject = True
+
+    feed_id: Cell[str] = column(key=True)
+    began_at_ns: Cell[int] = column(key=True)
+    ended_at_ns: Cell[int]
+    runs: Cell[int] = column(default=1)
+    outcome: Cell[str]
+    code: Cell[str | None] = column(default=None)
+    seen: Cell[int] = column(default=0)
+    new: Cell[int] = column(default=0)
+    changed: Cell[int] = column(default=0)
+    gone: Cell[int] = column(default=0)
+    rejected: Cell[int] = column(default=0)
+    settling: Cell[int] = column(default=0)
+    records_new: Cell[int] = column(default=0)
+    records_updated: Cell[int] = column(default=0)
+    size_bytes: Cell[int] = column(default=0)
+    commands: Cell[int] = column(default=0)
+
+
+FEED_ROWS: tuple[type[StoredRow], ...] = (FeedRow, FeedItemRow, FeedRunRow)

@@ -1,0 +1,55 @@
+-- What keeps accounts current by itself, which items it took, and how its runs went.
+CREATE TABLE feeds (
+    subject_id {text} NOT NULL,
+    feed_id {text} NOT NULL,
+    name {text} NOT NULL,
+    kind {text} NOT NULL,
+    place {text} NOT NULL,
+    layout {text} NOT NULL,
+    account {text},
+    every_seconds {integer} NOT NULL,
+    state {text} NOT NULL,
+    code {text},
+    failures {integer} NOT NULL,
+    failing_since_ns {integer},
+    created_at_ns {integer} NOT NULL,
+    succeeded_at_ns {integer},
+    due_at_ns {integer} NOT NULL,
+    holder {text},
+    held_until_ns {integer},
+    reached {integer},
+    connection_ids {json} NOT NULL,
+    PRIMARY KEY (subject_id, feed_id)
+) {by_key};
+CREATE TABLE feed_items (
+    subject_id {text} NOT NULL,
+    feed_id {text} NOT NULL,
+    item {text} NOT NULL,
+    mark {text} NOT NULL,
+    state {text} NOT NULL,
+    code {text},
+    reader {text} NOT NULL,
+    at_ns {integer} NOT NULL,
+    since_ns {integer} NOT NULL,
+    PRIMARY KEY (subject_id, feed_id, item)
+) {by_key};
+CREATE TABLE feed_runs (
+    subject_id {text} NOT NULL,
+    feed_id {text} NOT NULL,
+    began_at_ns {integer} NOT NULL,
+    ended_at_ns {integer} NOT NULL,
+    runs {integer} NOT NULL,
+    outcome {text} NOT NULL,
+    code {text},
+    seen {integer} NOT NULL,
+    new {integer} NOT NULL,
+    changed {integer} NOT NULL,
+    gone {integer} NOT NULL,
+    rejected {integer} NOT NULL,
+    settling {integer} NOT NULL,
+    records_new {integer} NOT NULL,
+    records_updated {integer} NOT NULL,
+    size_bytes {integer} NOT NULL,
+    commands {integer} NOT NULL,
+    PRIMARY KEY (subject_id, feed_id, began_at_ns)
+) {by_key};

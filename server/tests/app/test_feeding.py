@@ -1,0 +1,306 @@
+"""Feeds with real folders and `pdpp import`: what falls in is in the records, whole and once."""
+
+from __future__ import annotations
+
+import mailbox
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.feed_checks import FeedComparison, check_feed
+from personal_server.feeds import feed_engine as engine_module
+from personal_server.feeds import feed_ledger
+from personal_server.feeds.feed_engine import FeedEngine
+from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.watched_folders import FolderLayout, layout_of
+from personal_server.settings import Settings, command_environment
+from personal_server.storage.feed_rows import FeedRow
+from server.tests.feeds.test_feed_states import a_feed
+
+SECOND = 1_000_000_000
+PDPP = str(Path(sysconfig.get_path("scripts")) / "pdpp")
+
+
+def a_mail(number: int, to: str = "ada@example.org") -> EmailMessage:
+    mail = EmailMessage()
+    mail["From"] = f"Bob <bob{number % 7}@example.org>"
+    mail["To"] = to
+    mail["Subject"] = f"Letter {number}"
+    mail["Message-ID"] = f"<{number}@example.org>"
+    mail["Date"] = "Mon, 02 Jan 2023 10:00:00 +0000"
+    mail.set_content(f"What happened on day {number}.")
+    return mail
+
+
+def an_mbox(numbers: range) -> bytes:
+    return b"".join(
+        b"From bob@example.org Mon Jan  2 10:00:00 2023\n" + a_mail(n).as_bytes() + b"\n"
+        for n in numbers
+    )
+
+
+@dataclass
+class Fed:
+    """A store with a feed of one folder."""
+
+    stores: Stores
+    engine: FeedEngine
+    feed_id: str
+
+    @property
+    def feed(self) -> FeedRow:
+        return feed_store(self.stores).feeds()[0]
+
+    def run(self) -> RunResult:
+        result = self.engine.run(self.feed_id, retries=True)
+        assert result is not None
+        return result
+
+    def held(self) -> dict[str, int]:
+        with self.stores.records.snapshot() as snapshot:
+            return {e.stream: e.record_count for e in snapshot.stored_streams() if e.record_count}
+
+    def check(self) -> FeedComparison:
+        with ReaderProcess(CostlyPlaces()) as reader:
+            return check_feed(self.feed, self.stores, reader, "UTC")
+
+
+Watch = Callable[[Path], Fed]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", time_zone="UTC")
+
+
+@pytest.fixture
+def watch(settings: Settings) -> Iterator[Watch]:
+    with open_stores(settings, serving=False) as stores:
+
+        def watched(folder: Path) -> Fed:
+            feed = a_feed(place=str(folder), layout=layout_of(folder), due_at_ns=stores.clock())
+            feed_store(stores).add_feed(feed)
+            importer = ImportCommand.of(settings)
+            return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
+
+        yield watched
+
+
+def aged(path: Path, content: bytes) -> Path:
+    """A file that rests; its newest time is its change, which is now, so two looks are needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def settled(fed: Fed, monkeypatch: pytest.MonkeyPatch) -> RunResult:
+    """Two looks, the second long after the first."""
+    monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", 0)
+    first = fed.run()
+    return fed.run() if first.settling else first
+
+
+def test_exports_are_imported_once_and_what_no_source_reads_is_named(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "Downloads"
+    aged(folder / "mail.mbox", an_mbox(range(5)))
+    aged(folder / "photo.bin", bytes(range(256)) * 9)
+    fed = watch(folder)
+    result = settled(fed, monkeypatch)
+    assert (result.seen, result.records_new, result.rejected) == (2, 5, 1)
+    assert fed.held() == {"messages": 5}
+    assert [(e.item, e.reason, e.code) for e in fed.check().differences] == [
+        ("photo.bin", "rejected", "export_not_recognized")
+    ]
+    again = fed.engine.run(fed.feed_id)
+    assert again is not None
+    assert (again.commands, again.new, again.changed) == (0, 0, 0)
+    (folder / "mail.mbox").rename(folder / "letters.mbox")
+    (folder / "photo.bin").unlink()
+    renamed = fed.engine.run(fed.feed_id)
+    assert renamed is not None
+    assert (renamed.commands, renamed.gone) == (0, 1)
+    assert [each.reason for each in fed.check().differences] == ["gone"]
+    assert not fed.check().is_short
+    folder.rename(tmp_path / "elsewhere")
+    assert fed.run().code == "folder_gone"
+    folder.mkdir()  # as the place of a drive that is not mounted
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, state="waiting"))
+    assert fed.run().code == "folder_gone"
+    assert fed.held() == {"messages": 5}
+
+
+def test_a_maildir_is_read_on_from_where_it_was_and_renames_are_renames(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one whose mails were imported from an mbox before: none of them is new."""
+    exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(20)))
+    box = mailbox.Maildir(tmp_path / "Maildir")
+    for number in range(20):
+        box.add(a_mail(number))
+    fed = watch(tmp_path / "Maildir")
+    assert fed.feed.layout == FolderLayout.MAILDIR
+    importer = ImportCommand.of(settings)
+    importer("fee_other", [exported], exported.parent, None)
+    first = settled(fed, monkeypatch)
+    assert (first.commands, first.records_new) == (1, 0)
+    assert fed.held() == {"messages": 20}
+    for name in os.listdir(tmp_path / "Maildir" / "new"):
+        (tmp_path / "Maildir" / "new" / name).rename(tmp_path / "Maildir" / "cur" / f"{name}:2,S")
+    box.add(a_mail(20, to="list@example.com"))
+    # the clock of the place moves on, so that what came before is not read again
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
+    )
+    result = settled(fed, monkeypatch)
+    assert (result.code, result.records_new, result.commands) == (None, 1, 1)
+    assert fed.held() == {"messages": 21}
+    assert len(fed.feed.connection_ids) == 1
+    assert fed.check().differences == []
+
+
+def test_a_database_in_use_is_read_consistently(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "profile"
+    folder.mkdir()
+    ended = threading.Event()
+    database = folder / "places.sqlite"
+    with closing(sqlite3.connect(database)) as places:
+        places.execute("PRAGMA journal_mode=WAL")
+        places.executescript(
+            "CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT, guid TEXT,"
+            " visit_count INTEGER, last_visit_date INTEGER, description TEXT);"
+            "CREATE TABLE moz_historyvisits (id INTEGER PRIMARY KEY, from_visit INTEGER,"
+            " place_id INTEGER, visit_date INTEGER, visit_type INTEGER, session INTEGER);"
+            "CREATE TABLE moz_bookmarks (id INTEGER PRIMARY KEY, type INTEGER, fk INTEGER,"
+            " parent INTEGER, position INTEGER, title TEXT, dateAdded INTEGER,"
+            " lastModified INTEGER, guid TEXT);"
+        )
+
+    def browse() -> None:
+        with closing(sqlite3.connect(database)) as places:
+            number = 0
+            while not ended.is_set() and number < 400:
+                number += 1
+                at = 1_700_000_000_000_000 + number
+                url = f"https://example.org/{number}"
+                with places:
+                    places.execute(
+                        "INSERT INTO moz_places VALUES (?, ?, ?, ?, 1, ?, NULL)",
+                        (number, url, f"Page {number}", f"guid{number}", at),
+                    )
+                    places.execute(
+                        "INSERT INTO moz_historyvisits VALUES (?, 0, ?, ?, 1, 0)",
+                        (number, number, at),
+                    )
+                ended.wait(0.02)
+            ended.wait(60)
+
+    browsing = threading.Thread(target=browse)
+    browsing.start()
+    try:
+        fed = watch(folder)
+        assert fed.feed.layout == FolderLayout.PROFILE
+        during = fed.run()
+    finally:
+        ended.set()
+        browsing.join()
+    assert during.code is None
+    assert fed.held()["visits"] > 0
+    fed.run()
+    assert fed.check().differences == []
+
+
+def test_files_that_are_still_written_are_imported_whole(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is appended to in pieces, some under a temporary name, while the engine looks."""
+    monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", SECOND)
+    monkeypatch.setattr(engine_module, "SETTLED_AFTER_NS", SECOND)
+    folder, per_file, files = tmp_path / "Downloads", 40, 6
+    folder.mkdir()
+    aged(folder / "0.mbox", an_mbox(range(per_file)))
+    fed = watch(folder)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, every_seconds=0))
+
+    def falls(number: int) -> None:
+        chance = random.Random(number)
+        content = an_mbox(range(number * per_file, (number + 1) * per_file))
+        name = folder / f"{number}.mbox"
+        path = name.with_name(f"{name.name}.part") if number % 2 else name
+        with path.open("wb", buffering=0) as out:
+            for begin in range(0, len(content), 2_000):
+                out.write(content[begin : begin + 2_000])
+                time.sleep(chance.random() * 0.8)
+        if path != name:
+            path.rename(name)
+
+    writers = [threading.Thread(target=falls, args=(number,)) for number in range(1, files)]
+    for each in writers:
+        each.start()
+    while any(each.is_alive() for each in writers):
+        fed.engine.work()
+        assert fed.held().get("messages", 0) % per_file == 0
+        time.sleep(0.2)
+    fed.engine.stop()
+    deadline = time.monotonic() + 120
+    while fed.held().get("messages") != per_file * files and time.monotonic() < deadline:
+        fed.engine.work()
+        time.sleep(0.2)
+    fed.engine.stop()
+    for thread in threading.enumerate():
+        if thread.name == fed.feed_id:
+            thread.join()
+    assert fed.held() == {"messages": per_file * files}
+    assert fed.check().differences == []
+
+
+def test_a_run_that_is_killed_costs_nothing(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At random points; the import it began may outlive it, and none runs beside that."""
+    folder, chance = tmp_path / "Downloads", random.Random(4)
+    for number in range(4):
+        aged(folder / f"{number}.mbox", an_mbox(range(number * 300, (number + 1) * 300)))
+    fed = watch(folder)
+    environ = command_environment(settings)
+    for _ in range(4):
+        feed_store(fed.stores).change_feed(
+            fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
+        )
+        process = subprocess.Popen(
+            [PDPP, "feed", "run", fed.feed_id],
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(chance.uniform(1.0, 9.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
+    )
+    monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", 0)
+    deadline = time.monotonic() + 120
+    while fed.engine.run(fed.feed_id) is None and time.monotonic() < deadline:
+        time.sleep(0.5)
+    fed.run()
+    assert fed.held() == {"messages": 1_200}
+    assert fed.check().differences == []

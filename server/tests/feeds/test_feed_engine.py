@@ -1,0 +1,227 @@
+"""The engine with runs of the test: what each end of a run leaves, and that none costs another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.errors import InvalidState, StorageUnavailable
+from personal_server.feeds import feed_engine, feed_states
+from personal_server.feeds.feed_engine import FeedEngine
+from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.feed_states import FeedState
+from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.sql.care.feeds import SqlFeeds
+from server.tests.console.browsing import SECOND, Clock
+from server.tests.feeds.test_feed_states import a_feed
+from tests.new_files import new_file
+
+Ends = Callable[[FeedRow], RunResult]
+
+
+@dataclass
+class Bench:
+    """An engine, its store and what it was told."""
+
+    store: SqlFeeds
+    clock: Clock = field(default_factory=Clock)
+    accounts: set[str] = field(default_factory=set[str])
+    succeeded: list[str] = field(default_factory=list[str])
+    ran: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    ends: Ends = lambda _: RunResult(seen=1)
+
+    def __post_init__(self) -> None:
+        self.engine = self.an_engine("one")
+
+    def an_engine(self, holder: str) -> FeedEngine:
+        return FeedEngine(
+            self.store, {"folder": self}, self, self.clock, lambda size: b"\x80" * size, holder
+        )
+
+    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
+        self.ran.append((feed.feed_id, retries))
+        return self.ends(feed)
+
+    def usable(self) -> frozenset[str]:
+        return frozenset(self.accounts)
+
+    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
+        self.succeeded += connection_ids
+
+    def feed(self, feed_id: str = "fee_1") -> FeedRow:
+        return next(each for each in self.store.feeds() if each.feed_id == feed_id)
+
+    def work(self) -> None:
+        """One turn, and the end of all that it began."""
+        self.engine.work()
+        self.engine.stop()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with closing(new_file(tmp_path / "records.db")) as database:
+        found = Bench(SqlFeeds(database, "owner"))
+        found.store.add_feed(a_feed(due_at_ns=found.clock()))
+        yield found
+
+
+def failing(code: str, *, needs_owner: bool = False) -> Ends:
+    return lambda _: RunResult(code=code, needs_owner=needs_owner)
+
+
+def raising(error: Exception) -> Ends:
+    def ends(feed: FeedRow) -> RunResult:
+        raise error
+
+    return ends
+
+
+def test_a_feed_runs_when_it_is_due_and_then_waits(bench: Bench) -> None:
+    bench.accounts = {"cin_a"}
+    bench.ends = lambda _: RunResult(seen=2, commands=1, connection_ids={"cin_a"}, reached_ns=7)
+    bench.work()
+    bench.work()
+    assert bench.ran == [("fee_1", False)]
+    feed = bench.feed()
+    assert (feed.state, feed.connection_ids, feed.reached) == ("waiting", ("cin_a",), 7)
+    assert (feed.holder, feed.succeeded_at_ns) == (None, bench.clock())
+    assert bench.succeeded == ["cin_a"]
+    bench.clock.now_ns = feed.due_at_ns
+    bench.work()
+    assert len(bench.ran) == 2
+
+
+def test_failures_rest_longer_each_time_and_a_success_ends_them(bench: Bench) -> None:
+    bench.ends, pauses, began = failing("folder_gone"), list[int](), bench.clock()
+    feed = bench.feed()
+    for _ in range(12):
+        bench.work()
+        feed = bench.feed()
+        pauses.append((feed.due_at_ns - bench.clock()) // SECOND)
+        bench.clock.now_ns = feed.due_at_ns
+    assert pauses[:3] == [63, 126, 252]
+    assert pauses[-1] == pauses[-2] <= 6 * 3600 * 1.1
+    assert (feed.state, feed.code, feed.failures) == ("resting", "folder_gone", 12)
+    assert feed.failing_since_ns == began
+    bench.ends = lambda _: RunResult(seen=1)
+    bench.work()
+    feed = bench.feed()
+    assert (feed.state, feed.code, feed.failures, feed.failing_since_ns) == (
+        "waiting",
+        None,
+        0,
+        None,
+    )
+
+
+def test_one_that_needs_its_owner_waits_for_a_word(bench: Bench) -> None:
+    bench.ends = failing("folder_unreadable", needs_owner=True)
+    bench.work()
+    assert bench.feed().state == FeedState.NEEDS_YOU
+    bench.clock.now_ns += 10**18
+    bench.work()
+    assert len(bench.ran) == 1
+    bench.engine.resume("fee_1")
+    bench.work()
+    assert len(bench.ran) == 2
+
+
+def test_what_was_erased_does_not_come_back_by_itself(bench: Bench) -> None:
+    bench.store.change_feed("fee_1", lambda feed: replace(feed, connection_ids=("cin_gone",)))
+    bench.work()
+    assert (bench.feed().state, bench.feed().code) == ("needs_you", "account_gone")
+    assert bench.ran == []
+    assert bench.engine.resume("fee_1").connection_ids == ()
+    bench.work()
+    assert len(bench.ran) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "code"),
+    [
+        (PutOff(), "waiting", None),
+        (StorageUnavailable("no"), "resting", "storage_unavailable"),
+        (ZeroDivisionError(), "resting", "internal_error"),
+    ],
+)
+def test_whatever_a_run_raises_it_gives_the_lease_back(
+    bench: Bench, error: Exception, state: str, code: str | None
+) -> None:
+    bench.ends = raising(error)
+    bench.work()
+    assert (bench.feed().state, bench.feed().code, bench.feed().holder) == (state, code, None)
+
+
+def test_a_slow_feed_delays_no_other_and_few_run_at_once(bench: Bench) -> None:
+    go_on = threading.Event()
+
+    def slow(feed: FeedRow) -> RunResult:
+        if feed.feed_id == "fee_1":
+            go_on.wait(60)
+        return RunResult(seen=1)
+
+    bench.ends = slow
+    for number in range(2, 9):
+        name = f"feed {number}"
+        bench.store.add_feed(
+            a_feed(feed_id=f"fee_{number}", name=name, place=name, due_at_ns=bench.clock())
+        )
+    for _ in range(3):
+        bench.engine.work()
+        assert sum(each.state == "running" for each in bench.store.feeds()) <= 4
+        for thread in threading.enumerate():
+            if thread.name.startswith("fee_") and thread.name != "fee_1":
+                thread.join()
+    assert {each for each, _ in bench.ran} == {f"fee_{number}" for number in range(1, 9)}
+    go_on.set()
+    bench.engine.stop()
+
+
+def test_another_process_leaves_a_running_feed_alone_until_its_lease_ends(bench: Bench) -> None:
+    bench.store.change_feed("fee_1", lambda feed: feed_states.begin(feed, "killed", bench.clock()))
+    bench.work()
+    with pytest.raises(InvalidState):
+        bench.engine.run("fee_1")
+    bench.clock.now_ns += feed_states.LEASE_NS
+    bench.work()
+    assert bench.ran == [("fee_1", False)]
+
+
+def test_a_pause_while_it_runs_stays(bench: Bench) -> None:
+    def paused(feed: FeedRow) -> RunResult:
+        bench.store.change_feed("fee_1", feed_states.pause)
+        return RunResult(seen=1)
+
+    bench.ends = paused
+    bench.work()
+    assert bench.feed().state == FeedState.PAUSED
+    assert bench.store.feed_runs("fee_1", 1)[0].outcome == "succeeded"
+
+
+def test_a_lease_is_renewed_while_a_run_lasts(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_engine, "RENEW_SECONDS", 0.01)
+    begun, renewed = bench.clock(), threading.Event()
+
+    def lasting(feed: FeedRow) -> RunResult:
+        bench.clock.now_ns += feed_states.LEASE_NS
+        while not renewed.is_set():
+            if (bench.feed().held_until_ns or 0) >= begun + 2 * feed_states.LEASE_NS:
+                renewed.set()
+        return RunResult(seen=1)
+
+    bench.ends = lasting
+    bench.work()
+    assert renewed.is_set()
+
+
+def test_what_still_settles_is_looked_at_soon(bench: Bench) -> None:
+    bench.ends = lambda _: RunResult(seen=1, settling=1)
+    bench.work()
+    assert bench.feed().due_at_ns - bench.clock() == 5 * SECOND

@@ -1,0 +1,112 @@
+"""Feeds in both databases: the lease is one process's, and receipts are bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from pdpp_kernel.errors import InvalidState, NotFound
+from personal_server.feeds import feed_states
+from personal_server.feeds.feed_states import LEASE_NS
+from personal_server.storage.feed_rows import FeedItemRow, FeedRow, FeedRunRow
+from personal_server.storage.sql.care import feeds as stored_feeds
+from personal_server.storage.sql.care.feeds import SqlFeeds
+from server.tests.feeds.test_feed_states import NOW, a_feed
+from server.tests.storage.conftest import BY_DATABASE, Opened
+
+
+@pytest.fixture
+def feeds(opened: Opened, tmp_path: Path) -> Iterator[SqlFeeds]:
+    with opened(tmp_path) as store:
+        yield SqlFeeds(cast(Any, store)._database, "owner")
+
+
+def an_item(name: str, **over: Any) -> FeedItemRow:
+    row = FeedItemRow(
+        feed_id="fee_1", item=name, mark="1", state="stored", reader="1", at_ns=NOW, since_ns=NOW
+    )
+    return replace(row, **over)
+
+
+def a_run(began: int, **over: Any) -> FeedRunRow:
+    row = FeedRunRow(
+        feed_id="fee_1", began_at_ns=began, ended_at_ns=began + 1, outcome="succeeded", seen=3
+    )
+    return replace(row, **over)
+
+
+@BY_DATABASE
+def test_what_is_kept_is_found_again(feeds: SqlFeeds) -> None:
+    feed = a_feed(connection_ids=("cin_a",), account="Mail", reached=2**62)
+    feeds.add_feed(feed)
+    assert feeds.feeds() == [feed]
+    assert feeds.change_feed("fee_1", feed_states.pause).state == "paused"
+    feeds.keep_feed_items("fee_1", [an_item("b"), an_item("a", code="x")])
+    feeds.keep_feed_items("fee_1", [an_item("a")], ["b"])
+    assert feeds.feed_items("fee_1") == [an_item("a")]
+    feeds.remove_feed("fee_1")
+    assert (feeds.feeds(), feeds.feed_items("fee_1"), feeds.feed_runs("fee_1", 9)) == ([], [], [])
+
+
+@BY_DATABASE
+def test_a_name_and_a_folder_are_of_one_feed(feeds: SqlFeeds) -> None:
+    feeds.add_feed(a_feed())
+    for same in ({"name": "Other"}, {"place": "/other"}):
+        with pytest.raises(InvalidState):
+            feeds.add_feed(a_feed(feed_id="fee_2", **same))
+    feeds.add_feed(a_feed(feed_id="fee_2", name="Other", place="/other"))
+
+
+@BY_DATABASE
+def test_of_many_that_want_the_lease_one_has_it(feeds: SqlFeeds) -> None:
+    feeds.add_feed(a_feed())
+
+    def takes(holder: str) -> bool:
+        try:
+            feeds.change_feed("fee_1", lambda feed: feed_states.begin(feed, holder, NOW))
+        except InvalidState:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(takes, map(str, range(16)))) == 1
+    holder = str(feeds.feeds()[0].holder)
+    later = NOW + LEASE_NS
+    taken = feeds.change_feed("fee_1", lambda feed: feed_states.begin(feed, "next", later))
+    assert taken.holder == "next"
+
+    def ends(feed: FeedRow) -> FeedRow:
+        return feed_states.succeed(feed, holder, later, later)
+
+    assert feeds.change_feed("fee_1", ends) == taken
+
+
+@BY_DATABASE
+def test_runs_that_found_nothing_are_one_receipt(
+    feeds: SqlFeeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_feeds, "RECEIPTS_KEPT", 3)
+    feeds.add_feed(a_feed())
+    for began in (1, 2, 3):
+        feeds.keep_feed_run(a_run(began))
+    assert feeds.feed_runs("fee_1", 9) == [a_run(1, ended_at_ns=4, runs=3)]
+    feeds.keep_feed_run(a_run(5, new=1, commands=1))
+    feeds.keep_feed_run(a_run(6))
+    assert [each.began_at_ns for each in feeds.feed_runs("fee_1", 9)] == [6, 5, 1]
+    for began in (7, 8, 9):
+        feeds.keep_feed_run(a_run(began, outcome="failed", code="folder_gone"))
+    assert [each.began_at_ns for each in feeds.feed_runs("fee_1", 9)] == [9, 8, 7]
+
+
+@BY_DATABASE
+def test_a_feed_that_was_removed_stays_removed(feeds: SqlFeeds) -> None:
+    with pytest.raises(NotFound):
+        feeds.change_feed("fee_1", feed_states.pause)
+    feeds.keep_feed_items("fee_1", [an_item("a")])
+    feeds.keep_feed_run(a_run(1))
+    assert (feeds.feed_items("fee_1"), feeds.feed_runs("fee_1", 9)) == ([], [])

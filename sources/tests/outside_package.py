@@ -17,6 +17,17 @@ except PermissionError:
 else:
     raise RuntimeError("loaded in a process that is not confined")
 """
+# Fails to load wherever a file beside the export, or the process that stores, can be read.
+CURIOUS = f"""{TEMPLATE}
+
+import os
+for path in (BESIDE, f"/proc/{{os.getppid()}}/mem", f"/proc/{{os.getppid()}}/environ"):
+    try:
+        open(path, "rb").read(1)
+    except PermissionError:
+        continue
+    raise RuntimeError("reads more than the export")
+"""
 VIEWINGS = b'Title,Date\n"Dark: Season 1: Secrets",2024-02-01\nHeat,2024-02-03\n'
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.landlock import version
 from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTooCostly
 from pdpp_sources.common.export import open_export
 from pdpp_sources.outside_readers import outside_readers
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from pdpp_sources.registry import SOURCES, readings, with_outside
-from sources.tests.outside_package import CONFINED, TEMPLATE, VIEWINGS, install
+from sources.tests.outside_package import CONFINED, CURIOUS, TEMPLATE, VIEWINGS, install
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux refuses the network")
 
@@ -57,6 +58,24 @@ def test_a_file_is_read_in_the_confined_process_by_a_reader_of_another_package(
     titles = [item.data["title"] for item in items if isinstance(item, SourceRecord)]
     assert titles == ["Dark: Season 1: Secrets", "Heat"]
     assert "viewings_reader" not in sys.modules
+
+
+@pytest.mark.skipif(not version(), reason="this kernel has no Landlock")
+def test_the_process_reads_one_export_and_then_another_by_a_new_process(
+    packages: Path, viewings: Path, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside.txt"
+    beside.write_text("x")
+    install(packages, CURIOUS.replace("BESIDE", repr(str(beside))))
+    other = tmp_path / "other" / "ViewingActivity.csv"
+    other.parent.mkdir()
+    other.write_bytes(VIEWINGS)
+    with ReaderProcess(CostlyPlaces()) as process:
+        for path in (viewings, viewings, other, other.parent):
+            (reading,) = process.look(path, Wanted()).readings
+            assert reading.connector_key == "viewings"
+            assert len(list(reading.items())) == 2
+        assert process.faults == []
 
 
 @linux_only

@@ -55,7 +55,7 @@ class Look(Message):
     `costly` are the places not to be tried again; `copies` the files read in place of others;
     `further_parts` of an export that was cut into archives; `within` the folder to stay in;
     `kinds` what the owner says of the columns of a table, by their names; `known` is what is
-    stored of that table.
+    stored of that table; `beneath` the folder to which reading is restricted instead of the path.
     """
 
     path: str
@@ -68,6 +68,7 @@ class Look(Message):
     within: str | None = None
     kinds: dict[str, str] = {}
     known: KnownTable | None = None
+    beneath: str | None = None
 
 
 class Read(Message):

@@ -164,11 +164,18 @@ class PathContents:
 
 
 class ReaderProcess:
-    """Reads one path after the other, each in as many processes as it takes."""
+    """Reads one path after the other, each in as many processes as it takes.
 
-    def __init__(self, costly: CostlyPlaces, limits: Limits = LIMITS) -> None:
+    A process can open no file but those of its export, where the kernel has Landlock; with
+    `beneath` it is one process for all exports in that folder, which only looks at what they are.
+    """
+
+    def __init__(
+        self, costly: CostlyPlaces, limits: Limits = LIMITS, beneath: Path | None = None
+    ) -> None:
         self._costly = costly
         self._limits = limits
+        self._beneath = beneath
         self._opened = ExitStack()
         self._child: _Child | None = None
         self._opened_for_texts = ExitStack()
@@ -205,9 +212,10 @@ class ReaderProcess:
                 None if instructions.within is None else str(instructions.within),
                 dict(instructions.kinds),
                 instructions.known,
+                None if self._beneath is None else str(self._beneath),
             )
             try:
-                reply = self._running().ask(request)
+                reply = self._running_for(request).ask(request)
             except _Ended as ended:
                 self._learn(ended)
                 continue
@@ -328,6 +336,16 @@ class ReaderProcess:
             self._child = self._started()
         return self._child
 
+    def _running_for(self, request: Look) -> _Child:
+        """The process, if it reads nothing yet or this very export: it can open no other file."""
+        places = (request.path, *request.further_parts, request.within)
+        places = places if request.beneath is None else (request.beneath,)
+        child = self._running()
+        if child.places not in (None, places):
+            child = self._child = self._started()
+        child.places = places
+        return child
+
     def _started_for_texts(self) -> _Child:
         self._opened_for_texts.close()
         child = self._opened_for_texts.enter_context(_Child(self._limits))
@@ -425,6 +443,7 @@ class _Child:
         self._ready: Ready | None = None
         self.is_idle = True
         self.used_zone = False
+        self.places: tuple[str | None, ...] | None = None
 
     def __enter__(self) -> Self:
         return self

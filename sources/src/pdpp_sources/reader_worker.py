@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from pdpp_kernel.confinement import Limits, confine
+from pdpp_kernel.landlock import read_only
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
@@ -23,6 +24,7 @@ from pdpp_sources.common.export import Export, open_export, open_parts
 from pdpp_sources.common.resume_point import BOOKMARK, parse_place
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.common.times import NotedZone
+from pdpp_sources.export_files import BESIDE
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.outside_readers import OutsideReader, outside_readers
 from pdpp_sources.reader_channel import (
@@ -81,6 +83,7 @@ class ReaderWorker:
         self._readings: tuple[Reading, ...] = ()
         self._faults: list[str] = []
         self._zone = NotedZone("UTC")
+        self._places: tuple[Path, ...] | None = None
 
     @cached_property
     def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
@@ -110,7 +113,17 @@ class ReaderWorker:
             self._slate.clear()
             self._replies.flush()
 
+    def _read_only(self, places: tuple[Path, ...]) -> None:
+        """Read these files and no others from now on, where the kernel has Landlock.
+
+        Whoever asks starts another process for another export: what is given up is given up.
+        """
+        if self._places is None:
+            self._places = places
+            read_only(places)
+
     def _look(self, request: Look) -> Message:
+        self._read_only(tuple(_places(request)))
         BOOKMARK.watch(self._slate, map(parse_place, request.costly))
         self._opened.close()
         try:
@@ -166,6 +179,7 @@ class ReaderWorker:
         return KnownSources(sources, self._outside[1])
 
     def _said(self, request: ReadFile) -> Message:
+        self._read_only(())
         BOOKMARK.watch(self._slate, ())
         content = self._requests.read(request.size_bytes)
         text = read_text(content, request.mime_type, request.filename)
@@ -200,6 +214,20 @@ class ReaderWorker:
                 bytes_left -= len(chunk)
         if bytes_left:
             raise MemberDamaged  # it was longer when its digest was taken
+
+
+def _places(request: Look) -> Iterator[Path]:
+    """The files and folders of an export, as far as they lie where they must."""
+    if request.beneath is not None:
+        yield Path(request.beneath)
+        return
+    within = None if request.within is None else Path(request.within)
+    for part in (request.path, *request.further_parts):
+        for place in (part, *(f"{part}{ending}" for ending in BESIDE)):
+            real = Path(place).resolve()
+            if within is None or real.is_relative_to(within):
+                yield real
+    yield from map(Path, request.copies.values())
 
 
 def _export(request: Look) -> Export:
@@ -247,7 +275,9 @@ def main() -> NoReturn:
     slate_file, seconds, memory_bytes = sys.argv[1:]
     limits = Limits(float(seconds), int(memory_bytes))
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", BUFFER_BYTES)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries may print, and a terminal obeys letters
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
     worker = ReaderWorker(sys.stdin.buffer, replies, Slate(int(slate_file), limits.seconds))
     try:
         send(replies, Ready([source.connector_key for source in SOURCES], confine(limits)))

@@ -99,7 +99,7 @@ class RecognizedFiles:
             unknown = [file for file in files.values() if file not in self._known]
             ends_at = time.monotonic() + LOOK_SECONDS
             if unknown:
-                with ReaderProcess(CostlyPlaces()) as reader:
+                with ReaderProcess(CostlyPlaces(), beneath=within) as reader:
                     for file in unknown:
                         if time.monotonic() > ends_at:
                             break

@@ -7,6 +7,7 @@ import pwd
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
+from pdpp_kernel.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands.tables import tell_nothing_kept
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
@@ -61,5 +62,6 @@ def open_logs() -> Generator[ChainedLogs, None, None]:
 
 
 def open_reader() -> ReaderProcess:
-    """The process that reads the owner's exports."""
+    """The process that reads the owner's exports; it cannot look into this one."""
+    forbid_core_dumps()
     return ReaderProcess(CostlyPlaces(settings_or_exit().data_dir / "costly-places.json"))

@@ -2,7 +2,7 @@
 
 `python -m personal_server.semantics.worker FOLDER NICE BYTES`: a line of JSON for each request on
 standard input, a line and the vectors on standard output.  It has no network, starts no process,
-writes no file, and what it was asked is nowhere when it ends.
+reads no file any more and writes none, and what it was asked is nowhere when it ends.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from pdpp_kernel.confinement import Limits, confine
+from pdpp_kernel.landlock import read_only
 from personal_server.semantics.model import FolderModel
 
 UNUSABLE, OUT_OF_MEMORY = 2, 3  # exit codes
@@ -23,7 +24,9 @@ def main() -> NoReturn:
     """Serve whoever started this process, until it asks no more."""
     folder, niceness, memory_bytes = sys.argv[1:]
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries may print, and a terminal obeys letters
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
     os.nice(int(niceness))
     try:
         model = FolderModel(Path(folder))
@@ -34,6 +37,7 @@ def main() -> NoReturn:
     except Exception:  # noqa: BLE001 (the boundary of the process; libraries raise what they like)
         os._exit(UNUSABLE)
     missing = confine(Limits(memory_bytes=int(memory_bytes)))
+    read_only(())
     _reply(replies, {"dimensions": size, "unconfined": missing})
     for line in sys.stdin.buffer:
         asked = json.loads(line)

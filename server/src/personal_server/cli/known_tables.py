@@ -14,7 +14,7 @@ import orjson
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data
-from pdpp_sources.export_files import family_name, table_key
+from pdpp_sources.file_names import family_name, table_key
 from pdpp_sources.reader_messages import KnownColumn, KnownTable, SeenColumn, SeenReading
 from personal_server.collecting.receipts import receipts_of
 from personal_server.storage.ports.whole_store import RecordStore

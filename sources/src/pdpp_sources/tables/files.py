@@ -22,7 +22,7 @@ from pdpp_sources.common.database import (
 from pdpp_sources.common.errors import ExportUnreadable
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.text import printable
-from pdpp_sources.export_files import slug
+from pdpp_sources.file_names import slug
 from pdpp_sources.tables.csv_file import CsvForm, charset_of, form_of, rows_of_csv
 from pdpp_sources.tables.json_file import (
     JsonForm,

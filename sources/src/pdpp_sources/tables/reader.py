@@ -43,7 +43,7 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.unit_fields import in_unit
-from pdpp_sources.export_files import family_name, table_key
+from pdpp_sources.file_names import family_name, table_key
 from pdpp_sources.tables.columns import TableColumn
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import (

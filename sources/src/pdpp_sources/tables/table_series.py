@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pdpp_kernel.source_item import Data
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
-from pdpp_sources.export_files import family_name, slug
+from pdpp_sources.file_names import family_name, slug
 from pdpp_sources.tables.files import Table, TableRow
 
 FILE_FIELD = "file"

@@ -1,6 +1,6 @@
 import pytest
 
-from pdpp_sources.export_files import family_name
+from pdpp_sources.file_names import family_name
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,7 @@ from pdpp_kernel.source_item import (
     TextState,
 )
 from pdpp_kernel.texts import parse_text
-from pdpp_sources.common.errors import (
-    BadRecord,
-    ExportError,
-    ExportNotFound,
-    ExportNotRecognized,
-    ExportTooCostly,
-    ExportTruncated,
-    ExportUnreadable,
-    ExportUnsafe,
-)
+from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
@@ -76,22 +67,12 @@ from pdpp_sources.reader_messages import (
     SeenReading,
     SkippedItem,
 )
+from pdpp_sources.reader_refusals import refusal, too_costly
 
 WORKER = "pdpp_sources.reader_worker"
 MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024
-_REFUSALS: Mapping[str, type[ExportError]] = {
-    name.code: name
-    for name in (
-        ExportNotFound,
-        ExportUnreadable,
-        ExportTruncated,
-        ExportUnsafe,
-        ExportTooCostly,
-        ExportNotRecognized,
-    )
-}
 
 
 class CostlyPlaces:
@@ -225,13 +206,11 @@ class ReaderProcess:
                     return self._contents(path, instructions, reply)
                 case Refused():
                     self.faults += reply.faults
-                    raise _REFUSALS[reply.code](
-                        parse_text(reply.sentence), parse_text(reply.next_step)
-                    )
+                    raise refusal(reply)
                 case Misguided():
                     raise BadRecord(reply.code, parse_text(reply.reason))
                 case _:
-                    raise _too_costly()
+                    raise too_costly()
 
     def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
         """The items of a reading from a place on, read again behind what ended the process."""
@@ -246,7 +225,7 @@ class ReaderProcess:
                 ends += 1
                 self._learn(ended)
                 if ends > MOST_ENDS:
-                    raise _too_costly() from None
+                    raise too_costly() from None
                 self._find_again(reading)
             else:
                 self.used_zone = self._running().used_zone
@@ -291,9 +270,9 @@ class ReaderProcess:
             reply = self._running().ask(ListSources())
         except _Ended as ended:
             self._learn(ended)
-            raise _too_costly() from None
+            raise too_costly() from None
         if not isinstance(reply, KnownSources):
-            raise _too_costly()
+            raise too_costly()
         return reply
 
     def _copies_under(self, path: Path, within: Path | None) -> dict[str, str]:
@@ -319,7 +298,7 @@ class ReaderProcess:
         """Have a new process open the same path. Raises: ExportTooCostly."""
         readings = self.look(reading.path, reading.wanted).readings[reading.number :][:1]
         if [reading.connector_key for reading in readings] != [reading.connector_key]:
-            raise _too_costly()
+            raise too_costly()
 
     def _learn(self, ended: _Ended) -> None:
         """Keep the place. Raises: ExportTooCostly, where there is none, or it is no news."""
@@ -327,7 +306,7 @@ class ReaderProcess:
         if ended.fault is not None:
             self.faults.append(ended.fault)
         if ended.place is None or ended.place in self._costly.known():
-            raise _too_costly() from None
+            raise too_costly() from None
         self._costly.add(ended.place)
 
     def _running(self) -> _Child:
@@ -396,16 +375,6 @@ def _skipped(skipped: SkippedItem) -> Skipped:
     return Skipped(skipped.where, skipped.code, parse_text(skipped.reason), skipped.position)
 
 
-def _too_costly() -> ExportTooCostly:
-    return ExportTooCostly(
-        "Reading the rest would take more time or memory than any export should.",
-        (
-            "The records read so far are stored. Import the other files of the export "
-            "one by one, or download the export again."
-        ),
-    )
-
-
 class _Ended(Exception):
     """The process ended while it read; `place` is where it stood.
 
@@ -466,7 +435,7 @@ class _Child:
         if self._ready is None:
             ready = receive_reply(self._replies)
             if not isinstance(ready, Ready):
-                raise _too_costly()
+                raise too_costly()
             self._ready = ready
         return self._ready
 

@@ -10,9 +10,12 @@ from rich.console import Console
 
 from pdpp_mcp_server.rs_client.credentials import ProviderUnavailable
 from pdpp_mcp_server.rs_client.discovery import JsonResponse
+from personal_server.app.feeding import feed_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.server_status import keeps_records, print_server
+from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.settings import Settings
+from server.tests.feeds.test_feed_states import NOW, a_feed
 
 
 class Answering:
@@ -46,6 +49,19 @@ def test_it_names_what_is_kept_and_whether_it_runs(settings: Settings, *, runs: 
     assert "no app" in facts["access"]
     assert "pdpp backup" in facts["backup"]
     assert ("server" in facts, "attention" in facts) == (runs, not runs)
+
+
+def test_it_names_the_feeds_that_need_their_owner(settings: Settings) -> None:
+    with open_stores(settings, serving=False) as stores:
+        feeds = feed_store(stores)
+        feeds.add_feed(a_feed(state="needs_you", code="account_gone", failures=1))
+        feeds.add_feed(a_feed(feed_id="fee_2", name="Notes", place="/notes", succeeded_at_ns=NOW))
+    out = Console(width=200, record=True, file=io.StringIO())
+    print_server(Answering(runs=True), settings, out)  # type: ignore[arg-type]
+    shown = out.export_text()
+    assert "2 feeds" in shown
+    assert "Downloads: " + what_to_do("account_gone") in shown
+    assert "Notes:" not in shown
 
 
 def test_without_a_data_directory_there_is_no_server_to_show(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.feed_rows import FeedRow
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
@@ -92,6 +93,7 @@ class Household:
     languages: Callable[[], Mapping[str, Language]] = languages
     folders: ImportFolders = field(default_factory=ImportFolders)
     recognized: Recognized = lambda _: {}
+    feeds: list[FeedRow] = field(default_factory=list[FeedRow])
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -142,6 +144,7 @@ class Household:
                 languages=self.languages,
                 uploads=self.uploads
                 and UploadParts(self.uploads, lambda: HOW_TO_EXPORT, self.folders, self.recognized),
+                feeds=lambda: self.feeds,
             )
         )
 

@@ -24,7 +24,7 @@ from personal_server.app.background_work import (
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
-from personal_server.app.feeding import FEEDING_SECONDS, ImportCommand, feed_engine
+from personal_server.app.feeding import FEEDING_SECONDS, ImportCommand, feed_engine, feed_store
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
@@ -315,6 +315,7 @@ def _console_parts(
         ),
         stores.locale,
         sample_declarations=sample_declarations,
+        feeds=feed_store(stores).feeds,
     )
 
 

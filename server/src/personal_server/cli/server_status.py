@@ -16,10 +16,12 @@ from pdpp_mcp_server.commands.status import show_access
 from pdpp_mcp_server.commands.tables import console, minute, print_facts
 from pdpp_mcp_server.rs_client.discovery import ProviderExchange
 from personal_server.app.backup_schedule import schedule_of
+from personal_server.app.feeding import feed_store
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.cli.findings import GOOD, WRONG
 from personal_server.cli.health_findings import REACHABLE, server_findings
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.feeds.feed_sentences import is_in_trouble, what_to_do
 from personal_server.settings import Settings
 from personal_server.storage.authorization import HeldQuery
 
@@ -83,6 +85,13 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "access", f"{counted(lasting, 'app')} may read some of them: pdpp grant list"
     else:
         yield "access", "no app may read any of them: pdpp serve says how to connect one"
+    feeds = feed_store(stores).feeds()
+    if feeds:
+        last = max((each.succeeded_at_ns or 0 for each in feeds), default=0)
+        when = f", the last success was {minute(last)}" if last else ", none ran yet"
+        yield "feeds", f"{counted(len(feeds), 'feed')}{when}: pdpp feed list"
+    for each in filter(is_in_trouble, feeds):
+        yield "stale feed", f"{each.name}: {what_to_do(each.code or '')}"
     made = [row.made_at for row in stores.upkeep.backups()]
     if made:
         yield "backup", f"the newest is of {minute(made[0])}"

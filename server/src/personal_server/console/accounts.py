@@ -22,6 +22,7 @@ from personal_server.collecting.connections import (
 from personal_server.collecting.imports import DAMAGE
 from personal_server.collecting.receipts import receipts_of
 from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
+from personal_server.console.feed_views import FeedList, feeds_of_account
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
@@ -83,6 +84,7 @@ class AccountPages:
     clock: Callable[[], int]
     receipts: ReceiptPages
     has_uploads: bool = False
+    feeds: FeedList = tuple
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
@@ -110,6 +112,7 @@ class AccountPages:
                 and each.status is not ConnectionStatus.REVOKED
             ],
             "uploads": self.has_uploads,
+            "feeds": list(feeds_of_account(self.feeds(), connection_id)),
             "refused": [rejection for _, rejection in refused],
             "actions": [(a, *BUTTONS[a]) for a in possible_actions(view.connection.status)],
             "csrf": visit.owner().csrf,

@@ -17,6 +17,7 @@ from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import DisclosurePages
+from personal_server.console.feed_views import FeedList
 from personal_server.console.home import BackupStandings, HomePage, SampleDeclarations
 from personal_server.console.languages import Language, languages
 from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLocale
@@ -64,6 +65,7 @@ class ConsoleParts:
     locale: OwnerLocales = field(default_factory=UnsetLocale)
     languages: Callable[[], Mapping[str, Language]] = languages
     sample_declarations: SampleDeclarations = tuple
+    feeds: FeedList = tuple
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -101,6 +103,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
             parts.backups,
             parts.sample_declarations,
             has_uploads,
+            parts.feeds,
         ).routes(),
         *LocalePages(parts.locale, pages).routes(),
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
@@ -108,7 +111,9 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
-        *AccountPages(store, reads, catalogs, pages, clock, receipts, has_uploads).routes(),
+        *AccountPages(
+            store, reads, catalogs, pages, clock, receipts, has_uploads, parts.feeds
+        ).routes(),
         *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
         *receipts.routes(),
         *RecordsPages(store, reads, catalogs, pages, clock, has_uploads).routes(),

@@ -13,6 +13,7 @@ from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.collecting.sample import bring_sample
 from personal_server.consent.selections import parse_stored
 from personal_server.console.access_views import alarm_view
+from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import first_question, host_connections
@@ -73,6 +74,7 @@ class HomePage:
     backups: BackupStandings = lambda: None
     sample_declarations: SampleDeclarations = tuple
     has_uploads: bool = False
+    feeds: FeedList = tuple
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where it stands."""
@@ -117,6 +119,7 @@ class HomePage:
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),
                 "uploads": self.has_uploads,
+                "feeds": list(feeds_in_trouble(self.feeds())),
                 "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,

@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pdpp_kernel.texts import message
+from personal_server.feeds.feed_states import FeedState
+from personal_server.storage.feed_rows import FeedRow
+
+FAILURES_TOLD = 3
 
 _BY_CODE: Mapping[str, str] = MappingProxyType(
     {
@@ -37,3 +41,9 @@ _OTHERWISE = message("Run `pdpp import` with this file to see why.")
 def what_to_do(code: str) -> str:
     """A sentence that says what to do next."""
     return _BY_CODE.get(code, _OTHERWISE)
+
+
+def is_in_trouble(feed: FeedRow) -> bool:
+    """Whether its owner has to be told: it waits for them, or failed several times in a row."""
+    failed = feed.state == FeedState.RESTING and feed.failures >= FAILURES_TOLD
+    return failed or feed.state == FeedState.NEEDS_YOU

@@ -1,0 +1,63 @@
+"""Feeds on the owner's pages: how fresh an account is, and what needs its owner.
+
+Source: docs/contract/feeds.md 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pdpp_kernel.texts import Text, message
+from personal_server.feeds.feed_sentences import is_in_trouble, what_to_do
+from personal_server.feeds.feed_states import FeedState
+from personal_server.storage.feed_rows import FeedRow
+
+FeedList = Callable[[], Sequence[FeedRow]]
+STATES: dict[str, Text] = {
+    FeedState.WAITING: message("waiting for the next run"),
+    FeedState.RUNNING: message("running now"),
+    FeedState.RESTING: message("trying again later"),
+    FeedState.NEEDS_YOU: message("waiting for you"),
+    FeedState.PAUSED: message("paused"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedView:
+    """A feed as a page shows it.
+
+    Shapes: `trouble` says what to do, where the last run failed; `next_ns` is there where it runs
+        again by itself.
+    """
+
+    name: str
+    place: str
+    state: Text
+    succeeded_at_ns: int | None
+    next_ns: int | None
+    trouble: Text | None
+    failing_since_ns: int | None
+
+
+def feeds_of_account(feeds: Iterable[FeedRow], connection_id: str) -> Iterator[FeedView]:
+    """Those that filled an account."""
+    return (_view(each) for each in feeds if connection_id in each.connection_ids)
+
+
+def feeds_in_trouble(feeds: Iterable[FeedRow]) -> Iterator[FeedView]:
+    """Those that need their owner or failed several times in a row."""
+    return (_view(each) for each in feeds if is_in_trouble(each))
+
+
+def _view(feed: FeedRow) -> FeedView:
+    runs_again = feed.state in (FeedState.WAITING, FeedState.RESTING)
+    return FeedView(
+        feed.name,
+        feed.place,
+        STATES[feed.state],
+        feed.succeeded_at_ns,
+        feed.due_at_ns if runs_again else None,
+        what_to_do(feed.code) if feed.code else None,
+        feed.failing_since_ns,
+    )

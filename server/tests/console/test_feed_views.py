@@ -1,0 +1,30 @@
+"""What pages say of feeds: on the account they fill, and on the overview where one is stale."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.tests.console.browsing import Browser, marked
+from server.tests.console.household import HOME, WORK, Household
+from server.tests.feeds.test_feed_states import NOW, a_feed
+
+
+def test_an_account_shows_the_feeds_that_fill_it(house: Household, browser: Browser) -> None:
+    house.feeds.append(a_feed(connection_ids=(HOME,), succeeded_at_ns=NOW))
+    (shown,) = marked(browser.get(f"/owner/sources/{HOME}"), "feed")
+    assert "Downloads" in shown
+    assert "/home/ada/Downloads" in shown
+    assert marked(browser.get(f"/owner/sources/{WORK}"), "feed") == []
+    assert marked(browser.get("/owner/"), "stale-feed") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "failures", "told"), [("needs_you", 1, 1), ("resting", 3, 1), ("resting", 2, 0)]
+)
+def test_the_overview_names_what_is_stale(
+    house: Household, browser: Browser, state: str, failures: int, told: int
+) -> None:
+    house.feeds.append(
+        a_feed(state=state, failures=failures, code="folder_gone", failing_since_ns=NOW)
+    )
+    assert len(marked(browser.get("/owner/"), "stale-feed")) == told

@@ -196,7 +196,7 @@ def import_command(
         if json:
             report = done.as_json()
             print_json(with_texts(report) if ask else report)
-        elif is_first and done.reports:
+        elif is_first and any(report["connection"] for report in done.reports):
             words().print(FIRST_STEPS)
         return done.exit_code
 

@@ -6,8 +6,9 @@ import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
 from pdpp_sources.common.errors import ExportTooCostly
+from personal_server.cli.import_command import FIRST_STEPS
 from personal_server.collecting.imports import ImportRun
-from server.tests.cli.import_machine import Machine
+from server.tests.cli.import_machine import FixedZone, Machine
 
 CHAT = "13/01/2024, 21:05 - Ada: hi\n13/01/2024, 21:06 - Ann: hello\n"
 PAYPAL = (
@@ -41,6 +42,19 @@ def test_an_import_without_a_record_leaves_no_account_and_is_no_success(tmp_path
     code, printed = machine.run("import", tmp_path / "a.csv", "--key", "n")
     assert (code, accounts(machine)) == (65, 0)
     assert printed["imports"][0]["connection"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "is_praised"), [("name,n\nbread,\n", False), ("name,n\nbread,1\n", True)]
+)
+def test_the_first_import_is_called_done_only_where_it_brought_a_record(
+    content: str, is_praised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    machine = Machine(zone=FixedZone(None))
+    run_app(machine.app, ["import", str(tmp_path / "a.csv"), "--key", "n"])
+    printed = capsys.readouterr()
+    assert (FIRST_STEPS.split()[-1] in (printed.out + printed.err).split()) == is_praised
 
 
 def test_an_account_that_holds_records_outlives_a_file_without_any(tmp_path: Path) -> None:

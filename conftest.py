@@ -1,5 +1,6 @@
 """Fixtures that every room shares, and the watch over secrets that the whole suite stands under."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
     pytest_plugins.append("tests.on_postgresql")
+
+# Fourteen thousand tests are collected by each worker, and hardly an object of that is ever freed.
+gc.disable()
 
 LONG_SECONDS = 900
 # These drive a browser, foreign programs or thousands of cases for minutes, beside other tests.
@@ -40,6 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not item.get_closest_marker("timeout") and item.path in long:
             item.add_marker(pytest.mark.timeout(LONG_SECONDS))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, and only of what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

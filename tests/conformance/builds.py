@@ -71,9 +71,9 @@ class Still:
 
     count = 0
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         time.sleep(timeout_seconds)
-        return seen
+        return last_seen
 
 
 @contextmanager

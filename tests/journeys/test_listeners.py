@@ -172,8 +172,8 @@ class Hand:
 
     count: int = 0
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
-        del seen, timeout_seconds
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
+        del last_seen, timeout_seconds
         return self.count
 
 

@@ -226,13 +226,13 @@ class MemoryStore:
 
     # Threads ----------------------------------------------------------------------------------
     def thread_marks(
-        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+        self, connection_id: str, stream: str, marks: Iterable[tuple[str, int, int]]
     ) -> list[ThreadMark]:
         """See the port."""
         left = self._state.thread_marks.get((connection_id, stream), frozenset())
         return [
             each
-            for mark, since, until in wanted
+            for mark, since, until in marks
             for each in left
             if each.mark == mark and since <= each.at <= until
         ]
@@ -382,14 +382,14 @@ class MemoryStore:
         return Unembedded(0, None, 0, tuple(records)) if records else None
 
     def put_passages(
-        self, work: Unembedded, made: Mapping[tuple[int, str], Sequence[Passage]]
+        self, work: Unembedded, passages: Mapping[tuple[int, str], Sequence[Passage]]
     ) -> None:
         """See the port."""
         with self._write() as state:
             for record in work.records:
                 for field, text in record.texts.items():
-                    passages = tuple(made.get((record.id, field), ()))
-                    state.passages[(*self._waiting[record.id], field)] = (text, passages)
+                    of_field = tuple(passages.get((record.id, field), ()))
+                    state.passages[(*self._waiting[record.id], field)] = (text, of_field)
 
     def pack_passages(self) -> bool:
         """They are always compared one by one."""

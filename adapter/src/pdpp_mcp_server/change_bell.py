@@ -32,7 +32,7 @@ class Signal(Protocol):
         """How often something was told."""
         ...
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         """Block this thread until the count is beyond `seen`, or so long; the count then."""
         ...
 

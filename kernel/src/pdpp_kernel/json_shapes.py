@@ -161,10 +161,8 @@ class Members:
 
     def objects(self, name: str, *, required: bool = False) -> list[Members]:
         """The elements of an array of objects."""
-        members = [
-            Members(v, path, self.findings) for path, v in self.items(name, required=required)
-        ]
-        return [part for part in members if part.present]
+        parts = [Members(v, path, self.findings) for path, v in self.items(name, required=required)]
+        return [part for part in parts if part.present]
 
     def names(self, name: str, *, required: bool = False) -> tuple[str, ...]:
         """An array of distinct non-empty strings."""

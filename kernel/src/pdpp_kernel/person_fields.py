@@ -146,12 +146,8 @@ def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
     raw = schema.get(PERSON_MEMBER)
     if not isinstance(raw, Mapping):
         return None
-    person_schema = cast("Mapping[str, object]", raw)
-    form, network, named_by = (
-        person_schema.get("form"),
-        person_schema.get("network"),
-        person_schema.get("named_by"),
-    )
+    spec = cast("Mapping[str, object]", raw)
+    form, network, named_by = spec.get("form"), spec.get("network"), spec.get("named_by")
     if form not in tuple(PersonForm):
         return None
     # what is written for people holds the name itself
@@ -161,7 +157,7 @@ def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
         PersonForm(str(form)),
         network if isinstance(network, str) else None,
         name_field,
-        person_schema.get("card") is True,
+        spec.get("card") is True,
     )
 
 

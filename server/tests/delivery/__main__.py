@@ -95,10 +95,10 @@ class Written:
             self.count += 1
             self._told.notify_all()
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         """As the port has it."""
         with self._told:
-            self._told.wait_for(lambda: self.count > seen, timeout_seconds)
+            self._told.wait_for(lambda: self.count > last_seen, timeout_seconds)
             return self.count
 
 

@@ -76,9 +76,9 @@ class NoSignal:
 
     count = 0
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         del timeout_seconds
-        return seen
+        return last_seen
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ class Calendar:
         """
         since, until = self._offset_period(instant_ns)
         edges = (-_BEYOND_NS, -(2**63), 0, 2**63, _BEYOND_NS)
-        place = next(i for i, edge in enumerate(edges) if instant_ns < edge)
-        return (max(since, edges[place - 1]), min(until, edges[place]))
+        index = next(i for i, edge in enumerate(edges) if instant_ns < edge)
+        return (max(since, edges[index - 1]), min(until, edges[index]))
 
     def _offset_period(self, instant_ns: int) -> tuple[int, int]:
         if self.is_utc:
@@ -137,8 +137,8 @@ class Calendar:
             return (_LAST_NS, _BEYOND_NS)
         year = datetime.fromtimestamp(instant_ns // NANOSECONDS, UTC).year
         edges = _edges(self._zone.key, year)
-        place = next(i for i, edge in enumerate(edges) if instant_ns < edge)
-        return (edges[place - 1], edges[place])
+        index = next(i for i, edge in enumerate(edges) if instant_ns < edge)
+        return (edges[index - 1], edges[index])
 
     def year_edges(self, year: int) -> tuple[int, ...]:
         """The year's ends and every clock change between them."""
@@ -169,16 +169,16 @@ class Calendar:
         return high_s * NANOSECONDS
 
     def _first_day(self, day: int) -> int:
-        found = date.fromordinal(day + _EPOCH_ORDINAL)
+        first_day = date.fromordinal(day + _EPOCH_ORDINAL)
         match self._granularity:
             case Granularity.WEEK:
-                return max(day - found.weekday(), 1 - _EPOCH_ORDINAL)
+                return max(day - first_day.weekday(), 1 - _EPOCH_ORDINAL)
             case Granularity.MONTH:
-                first = found.replace(day=1)
+                first = first_day.replace(day=1)
             case Granularity.QUARTER:
-                first = found.replace(month=(found.month - 1) // 3 * 3 + 1, day=1)
+                first = first_day.replace(month=(first_day.month - 1) // 3 * 3 + 1, day=1)
             case Granularity.YEAR:
-                first = found.replace(month=1, day=1)
+                first = first_day.replace(month=1, day=1)
             case _:
                 return day
         return first.toordinal() - _EPOCH_ORDINAL
@@ -188,8 +188,8 @@ class Calendar:
         midnight = day * DAY_NANOSECONDS
         if self.is_utc or not _FIRST_NS <= midnight < _LAST_NS:
             return midnight
-        found = date.fromordinal(day + _EPOCH_ORDINAL)
-        local = datetime(found.year, found.month, found.day, tzinfo=self._zone)
+        date_of_day = date.fromordinal(day + _EPOCH_ORDINAL)
+        local = datetime(date_of_day.year, date_of_day.month, date_of_day.day, tzinfo=self._zone)
         return int(local.astimezone(UTC).timestamp()) * NANOSECONDS
 
 

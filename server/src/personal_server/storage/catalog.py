@@ -48,11 +48,11 @@ class KnownDeclarations:
 
     def one(self, revision: StoredDeclaration) -> SourceDeclaration:
         """The parsed form of one revision."""
-        known = self._parsed.get(revision.digest)
-        if known is None:
-            known = kept_declaration(revision.raw)
-            self._parsed[revision.digest] = known
-        return known
+        parsed = self._parsed.get(revision.digest)
+        if parsed is None:
+            parsed = kept_declaration(revision.raw)
+            self._parsed[revision.digest] = parsed
+        return parsed
 
 
 def kept_declaration(raw: bytes) -> SourceDeclaration:
@@ -79,4 +79,4 @@ class StoredCatalogs:
         with self._records.snapshot() as snapshot:
             connections = snapshot.connections()
             current = self._declarations.current(snapshot.declarations())
-        return Catalog({found.source_id: found for found in current.values()}, connections)
+        return Catalog({stored.source_id: stored for stored in current.values()}, connections)

@@ -43,16 +43,16 @@ class DamageNotes:
         self._found: dict[Damaged, str] = {}
         self.since_ns: int | None = None
 
-    def note(self, found: Damaged, place: str) -> None:
+    def note(self, damaged: Damaged, where_found: str) -> None:
         """Remember it; the first of a place (a stream and its connection, "blobs") is told."""
         with self._lock:
-            is_told = place in self._found.values()
+            is_told = where_found in self._found.values()
             if len(self._found) < MOST_NOTED:
-                self._found[found] = place
+                self._found[damaged] = where_found
             if self.since_ns is None:
                 self.since_ns = self._clock()
         if not is_told:
-            _log.error("damaged bytes in %s: pdpp doctor --data lists all of them", place)
+            _log.error("damaged bytes in %s: pdpp doctor --data lists all of them", where_found)
 
     def known(self) -> list[Damaged]:
         """What is remembered."""
@@ -62,15 +62,15 @@ class DamageNotes:
     def lines(self, tables: int) -> list[int]:
         """The lines of a source among it."""
         return [
-            each.line
-            for each in self.known()
-            if isinstance(each, DamagedLine) and each.tables == tables and each.line is not None
+            entry.line
+            for entry in self.known()
+            if isinstance(entry, DamagedLine) and entry.tables == tables and entry.line is not None
         ]
 
     def forget(self, healed: Iterable[Damaged]) -> None:
         """What is whole or gone."""
         with self._lock:
-            for each in healed:
-                self._found.pop(each, None)
+            for damaged in healed:
+                self._found.pop(damaged, None)
             if not self._found:
                 self.since_ns = None

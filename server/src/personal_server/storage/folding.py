@@ -14,4 +14,4 @@ def fold(text: str) -> str:
     lower = text.lower()
     if len(lower) == len(text):
         return lower
-    return "".join(low if len(low := each.lower()) == 1 else each for each in text)
+    return "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)

@@ -46,18 +46,18 @@ Tallies = Sequence[GroupTally]
 
 def arrange(plan: AggregatePlan, record_count: int, tallies: Tallies) -> Aggregation:
     """Put all groups in order, keep what is returned, and sum up the rest."""
-    kept = _kept(plan, tallies)
-    groups = tuple(each.group for each in kept)
-    shown = {id(each) for each in kept}
-    rest = [each for each in tallies if id(each) not in shown]
+    listed = _kept(plan, tallies)
+    groups = tuple(tally.group for tally in listed)
+    listed_ids = {id(tally) for tally in listed}
+    others = [tally for tally in tallies if id(tally) not in listed_ids]
     other = None
     if plan.metric is Metric.SUM:
-        other = render_sum(exact_sum(Decimal(each.rank) for each in rest))
+        other = render_sum(exact_sum(Decimal(tally.rank) for tally in others))
     return Aggregation(
         record_count,
         groups=groups,
         group_count=len(tallies),
-        other_count=sum(each.group.count for each in rest),
+        other_count=sum(tally.group.count for tally in others),
         other_value=other,
     )
 
@@ -70,15 +70,15 @@ def labelled(key: object, label: str | None, marks: Collection[object]) -> str |
     (mark,) = marks if len(marks) == 1 else (None,)
     if not isinstance(mark, str) or mark in ("", A_PERSON):
         return label
-    seen = label or (key if isinstance(key, str) else None)
-    return f"{seen} ({mark})" if seen else f"({mark})"
+    text = label or (key if isinstance(key, str) else None)
+    return f"{text} ({mark})" if text else f"({mark})"
 
 
 def newest(plan: AggregatePlan, record_count: int, counts: Mapping[Any, int]) -> Aggregation:
     """The same for counted time buckets, of which there may be very many: key → count."""
     starts = sorted(key for key in counts if key is not None)[-plan.limit :]
-    shown = [*starts, *([None] if None in counts else [])]
-    groups = tuple(Group((key,), counts[key], labels=(None,)) for key in shown)
+    keys = [*starts, *([None] if None in counts else [])]
+    groups = tuple(Group((key,), counts[key], labels=(None,)) for key in keys)
     return Aggregation(
         record_count,
         groups=groups,
@@ -126,24 +126,24 @@ def _kept(plan: AggregatePlan, tallies: Tallies) -> Tallies:
     line = plan.time_line
     leading = _leading(tallies, lambda tally: tally.points[line], plan.limit, descending=True)
     ranked = sorted(leading, key=_place(plan))
-    kept = _by_key(ranked, line, descending=True)[: plan.limit]
-    return _by_key(sorted(kept, key=_place(plan)), line)
+    first = _by_key(ranked, line, descending=True)[: plan.limit]
+    return _by_key(sorted(first, key=_place(plan)), line)
 
 
 def _leading(
     tallies: Tallies, value: Callable[[GroupTally], Any], limit: int, *, descending: bool
 ) -> Tallies:
     """Those that can be among the first, equal ones included: the rest need no order."""
-    known = sorted(
-        (found for each in tallies if (found := value(each)) is not None), reverse=descending
+    best = sorted(
+        (rank for tally in tallies if (rank := value(tally)) is not None), reverse=descending
     )
-    if len(known) < limit:
+    if len(best) < limit:
         return tallies
-    last = known[limit - 1]
+    last = best[limit - 1]
     return [
-        each
-        for each in tallies
-        if (found := value(each)) is not None and (found >= last if descending else found <= last)
+        tally
+        for tally in tallies
+        if (rank := value(tally)) is not None and (rank >= last if descending else rank <= last)
     ]
 
 
@@ -171,8 +171,8 @@ def _nulls_last(
     tallies: Tallies, value: Callable[[GroupTally], Any], *, descending: bool
 ) -> list[GroupTally]:
     """Those of equal value stay as they stand."""
-    present = [each for each in tallies if value(each) is not None]
-    absent = [each for each in tallies if value(each) is None]
+    present = [tally for tally in tallies if value(tally) is not None]
+    absent = [tally for tally in tallies if value(tally) is None]
     return sorted(present, key=value, reverse=descending) + absent
 
 
@@ -193,10 +193,10 @@ def _ties(plan: AggregatePlan) -> Callable[[GroupTally], tuple[Any, ...]]:
     by_value = [grouping.has_natural_order for grouping in plan.groupings]
 
     def ties(tally: GroupTally) -> tuple[Any, ...]:
-        found: list[Any] = []
+        borders: list[Any] = []
         for key, point, natural in zip(tally.group.keys, tally.points, by_value, strict=True):
             text: Any = point if natural else orjson.dumps(key)
-            found += [key is None, text if key is not None else type(text)()]
-        return tuple(found)
+            borders += [key is None, text if key is not None else type(text)()]
+        return tuple(borders)
 
     return ties

@@ -25,10 +25,10 @@ def nearest_packed(
     blocks: Iterable[tuple[bytes, bytes]], signs: bytes, most: int
 ) -> list[tuple[int, int]]:
     """The nearest of blocks as (how many signs differ, id); of those as near the highest ids."""
-    found = [(np.frombuffer(ids, _IDS), _apart(held, signs)) for ids, held in blocks]
-    if not found:
+    packed = [(np.frombuffer(ids, _IDS), _apart(block, signs)) for ids, block in blocks]
+    if not packed:
         return []
-    ids, apart = (np.concatenate(each) for each in zip(*found, strict=True))
+    ids, apart = (np.concatenate(column) for column in zip(*packed, strict=True))
     if len(apart) > most:
         is_near = apart <= np.partition(apart, most - 1)[most - 1]
         ids, apart = ids[is_near], apart[is_near]
@@ -36,9 +36,11 @@ def nearest_packed(
     return list(zip(apart[order].tolist(), ids[order].tolist(), strict=True))
 
 
-def _apart(held: bytes, signs: bytes) -> NDArray[np.uint16]:
+def _apart(block: bytes, signs: bytes) -> NDArray[np.uint16]:
     """In how many dimensions each has another sign; eight bytes at once where they come so."""
     word = np.uint64 if len(signs) % _WORD_BYTES == 0 else np.uint8
-    asked = np.frombuffer(signs, word)
-    differing = np.bitwise_count(np.frombuffer(held, word).reshape(-1, asked.size) ^ asked)
+    wanted_signs = np.frombuffer(signs, word)
+    differing = np.bitwise_count(
+        np.frombuffer(block, word).reshape(-1, wanted_signs.size) ^ wanted_signs
+    )
     return differing.sum(axis=1, dtype=np.uint16)

@@ -42,11 +42,11 @@ def latest_change(
 
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:
     """Blob id by blob field."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for name in blob_fields:
         reference = row_data.get(name)
         if isinstance(reference, dict):
             blob_id: object = reference.get("blob_id")  # type: ignore[union-attr]
             if isinstance(blob_id, str):
-                found[name] = blob_id
-    return found
+                ids[name] = blob_id
+    return ids

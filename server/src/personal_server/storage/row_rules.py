@@ -47,18 +47,18 @@ def in_window(data: JsonObject, scope: Scope) -> bool:
 
 def is_in(data: JsonObject, scope: Scope) -> bool:
     """Source: docs/contract/resource-server.md 4.3, `visible`, by time and content."""
-    return in_window(data, scope) and all(holds(each, data) for each in scope.only)
+    return in_window(data, scope) and all(holds(condition, data) for condition in scope.only)
 
 
 def holds(condition: Condition, data: JsonObject) -> bool:
     """Whether a record satisfies a condition; null values satisfy none but `exists` false."""
     operator, values = condition.operator, condition.values
-    found = comparable(data.get(condition.field), condition.kind)
-    if found is None and operator.takes is not Takes.PRESENCE:
+    value = comparable(data.get(condition.field), condition.kind)
+    if value is None and operator.takes is not Takes.PRESENCE:
         return False
     if condition.caseless or operator.takes is Takes.PART:
-        return operator.holds(fold(str(found)), [fold(str(value)) for value in values])
-    return operator.holds(found, values)
+        return operator.holds(fold(str(value)), [fold(str(value)) for value in values])
+    return operator.holds(value, values)
 
 
 def foreign_value(text: str, kind: ValueKind | None) -> Comparable | None:
@@ -97,8 +97,8 @@ def words_of(
 
 def holds_words(texts: Mapping[str, TextWords], words: WordQuery) -> bool:
     """Whether texts hold enough terms in one of them or another, and none excluded."""
-    held = {place for place, term in enumerate(words.terms) if holds_term(texts, term)}
-    return words.is_met(held) and not any(holds_term(texts, term) for term in words.excluded)
+    met = {index for index, term in enumerate(words.terms) if holds_term(texts, term)}
+    return words.is_met(met) and not any(holds_term(texts, term) for term in words.excluded)
 
 
 def holds_term(texts: Mapping[str, TextWords], term: Term) -> bool:

@@ -218,28 +218,28 @@ class StoredTable:
 
     def column(self, name: str) -> StoredColumn[Any, Any]:
         """The column of that name, where a table of states names it."""
-        (found,) = (each for each in self.columns if each.name == name)
-        return found
+        (column,) = (column for column in self.columns if column.name == name)
+        return column
 
     @cached_property
     def key(self) -> tuple[str, ...]:
         """The columns of the primary key (after the subject)."""
-        return tuple(each.name for each in self.columns if each.key or each.numbered)
+        return tuple(column.name for column in self.columns if column.key or column.numbered)
 
     @cached_property
     def unique(self) -> tuple[tuple[str, ...], ...]:
         """Columns that are unique together (within the subject)."""
         groups: dict[str, list[str]] = {}
-        for each in self.columns:
-            if each.unique:
-                word = each.name if each.unique is True else each.unique
-                groups.setdefault(word, []).append(each.name)
+        for column in self.columns:
+            if column.unique:
+                word = column.name if column.unique is True else column.unique
+                groups.setdefault(word, []).append(column.name)
         return tuple(tuple(group) for group in groups.values())
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all columns, in the order of the fields."""
-        return tuple(each.name for each in self.columns)
+        return tuple(column.name for column in self.columns)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(column,))
@@ -256,10 +256,10 @@ class StoredRow:
         dataclass(frozen=True, kw_only=True)(cls)
         hints = get_type_hints(cls)
         columns = [
-            StoredColumn[Any, Any](each.name, get_args(hints[each.name])[0], each.metadata)
-            for each in dataclasses.fields(cast("Any", cls))
+            StoredColumn[Any, Any](field.name, get_args(hints[field.name])[0], field.metadata)
+            for field in dataclasses.fields(cast("Any", cls))
         ]
-        for each in columns:
-            setattr(cls, each.name, each)
-        is_numbered = any(each.numbered for each in columns)
+        for column in columns:
+            setattr(cls, column.name, column)
+        is_numbered = any(column.numbered for column in columns)
         cls.table = StoredTable(table, tuple(columns), cls.by_subject, rowid or is_numbered)

@@ -44,9 +44,9 @@ class Writability:
     `logs` is for a server; a command says to whoever gave it what was refused.
     """
 
-    def __init__(self, place: Path, *, logs: bool, clock: Callable[[], int] = time.time_ns) -> None:
-        self._place = place
-        self._found = place.stat()
+    def __init__(self, path: Path, *, logs: bool, clock: Callable[[], int] = time.time_ns) -> None:
+        self._place = path
+        self._found = path.stat()
         self._logs = logs
         self._clock = clock
         self._refused: WriteTrouble | None = None
@@ -109,11 +109,11 @@ class Writability:
 
     def _seen_reason(self) -> str | None:
         try:
-            found = os.statvfs(self._place)
+            stats = os.statvfs(self._place)
         except OSError:
             return DATA_MOVED
         if not self._is_in_place():
             return DATA_MOVED
-        if found.f_flag & os.ST_RDONLY:
+        if stats.f_flag & os.ST_RDONLY:
             return READ_ONLY
-        return DISK_LOW if found.f_bavail * found.f_frsize < LOW_BYTES else None
+        return DISK_LOW if stats.f_bavail * stats.f_frsize < LOW_BYTES else None

@@ -27,7 +27,7 @@ class PassageStore(Protocol):
         ...
 
     def put_passages(
-        self, work: Unembedded, made: Mapping[tuple[int, str], Sequence[Passage]]
+        self, work: Unembedded, passages: Mapping[tuple[int, str], Sequence[Passage]]
     ) -> None:
         """Keep what was made of records (by id and field), and that they are done with."""
         ...

@@ -147,7 +147,7 @@ class ThreadStore(Protocol):
     """The marks by which records find their threads (`domain.source_item.ThreadLinks`)."""
 
     def thread_marks(
-        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+        self, connection_id: str, stream: str, marks: Iterable[tuple[str, int, int]]
     ) -> list[ThreadMark]:
         """Those of these marks that were left between two instants each, both inclusive."""
         ...

@@ -71,7 +71,7 @@ class ChangeSignal(Protocol):
         """How often something was told since the store was opened."""
         ...
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         """Block this worker thread until the count is beyond `seen`, or so long; the count then."""
         ...
 

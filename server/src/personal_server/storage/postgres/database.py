@@ -256,8 +256,8 @@ class PostgresDatabase:
     def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
         """(word, id, place) of everything in a word index."""
         for number, words in session.run(f"SELECT rowid, words FROM {index}"):  # noqa: S608
-            for place, word in enumerate(words.split(" ")):
-                yield word.encode(), number, place
+            for position, word in enumerate(words.split(" ")):
+                yield word.encode(), number, position
 
     def close(self) -> None:
         """End every session."""
@@ -312,9 +312,9 @@ class PostgresDatabase:
         connection.prepare_threshold = None
         self._known, self._known_of = {}, None
 
-    def _derived(self, connection: Connection, found: Line) -> MutableMapping[object, Any]:
+    def _derived(self, connection: Connection, line: Line) -> MutableMapping[object, Any]:
         """What was made of the state that a transaction sees."""
-        *state, process = found
+        *state, process = line
         if process == connection.info.backend_pid:
             # no pooler stands between: its sessions have numbers of their own
             connection.prepare_threshold = PREPARED_AFTER
@@ -331,11 +331,11 @@ class PostgresDatabase:
         for tried in range(TRIES):
             connection = self._free_session()
             try:
-                asked = f"{begin} {_FIND_STATE}" if has_state else begin
-                cursor = connection.execute(asked.encode(), prepare=False)
+                statement = f"{begin} {_FIND_STATE}" if has_state else begin
+                cursor = connection.execute(statement.encode(), prepare=False)
                 while cursor.nextset():
                     pass
-                found = cursor.fetchone() if has_state else None
+                state = cursor.fetchone() if has_state else None
             except BaseException as error:
                 if not connection.closed:
                     with suppress(psycopg.Error):
@@ -345,7 +345,7 @@ class PostgresDatabase:
                 if not is_over or tried == TRIES - 1:
                     raise
             else:
-                return connection, None if found is None else self._derived(connection, found)
+                return connection, None if state is None else self._derived(connection, state)
         raise AssertionError
 
     def _free_session(self) -> Connection:
@@ -414,7 +414,7 @@ class PostgresDatabase:
         if missing.is_new:
             return False
         lacking = set(missing.steps)
-        if tables_of([each for each in steps if each not in lacking]) - tables:
+        if tables_of([step for step in steps if step not in lacking]) - tables:
             raise ForeignSchema(
                 f"Tables are missing in the schema {self.schema} of the database. "
                 "Restore the whole schema."

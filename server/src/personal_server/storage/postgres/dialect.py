@@ -112,7 +112,7 @@ class PostgresDialect:
 
     def drop_words(self, name: str) -> list[str]:
         """With what is posted."""
-        return [f"DROP TABLE IF EXISTS {each}" for each in (name, postings(name))]
+        return [f"DROP TABLE IF EXISTS {table}" for table in (name, postings(name))]
 
     def listed(self, array: str) -> str:
         """Elements of the array, in the order of every column."""
@@ -220,28 +220,28 @@ class PostgresDialect:
     ) -> tuple[str, tuple[Value, ...]]:
         """A text with a NUL comes whole."""
         if plan.match is None:
-            matched, asked = "CAST(NULL AS integer)", ()
+            matched, values = "CAST(NULL AS integer)", ()
         else:
-            matched, asked = "regexp_instr(value, ?) - 1", (_pattern(plan.match),)
+            matched, values = "regexp_instr(value, ?) - 1", (_pattern(plan.match),)
         sql = _WINDOW.format(texts=texts, field=plan.field, matched=matched, nul=_NUL)
-        return sql, (*params, plan.offset_chars, plan.before_chars, *asked, plan.limit_chars)
+        return sql, (*params, plan.offset_chars, plan.before_chars, *values, plan.limit_chars)
 
     def matches(
         self,
         index: str,
         words: WordQuery,
-        places: Mapping[str, int],
+        indexes: Mapping[str, int],
         among: Mapping[str, int] | None = None,
-        seen: Conditions = ((), ()),
+        visible: Conditions = ((), ()),
     ) -> Conditions:
         """By what is posted; phrases, and words longer than what is posted, by the words."""
-        terms = [Sought(term, places) for term in words.terms if term.tokens]
-        excluded = [Sought(term, among or places) for term in words.excluded]
+        terms = [Sought(term, indexes) for term in words.terms if term.tokens]
+        excluded = [Sought(term, among or indexes) for term in words.excluded]
         if not terms:
             return ("1 = 0",), ()
         posted, params = list[str](), list[Value]()
         for term in terms:
-            sql, more = term.posted(index, seen)
+            sql, more = term.posted(index, visible)
             posted.append(sql)
             params += more
         inexact = [term for term in terms if not term.is_posted]
@@ -396,7 +396,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   FROM (SELECT pdpp_json(data) -> field AS found) AS at
 $$""",
 )
-_NAMED = [each.split("(")[0].split()[-1] for each in FUNCTIONS]
+_NAMED = [function.split("(")[0].split()[-1] for function in FUNCTIONS]
 # What posted words before the process that writes them did, and posted none again.
 BRING_UP = (
     "DROP FUNCTION IF EXISTS pdpp_post CASCADE",
@@ -436,20 +436,20 @@ def render_double(number: float) -> str:
 @lru_cache(maxsize=1)
 def _upper() -> dict[str, list[str]]:
     """Code points by the one that they are folded to (`storage.folding.fold`)."""
-    found: dict[str, list[str]] = {}
-    for each in map(chr, range(_CASED_BELOW)):
-        low = each.lower()
-        if low != each and len(low) == 1:
-            found.setdefault(low, []).append(each)
-    return found
+    by_lower: dict[str, list[str]] = {}
+    for sign in map(chr, range(_CASED_BELOW)):
+        low = sign.lower()
+        if low != sign and len(low) == 1:
+            by_lower.setdefault(low, []).append(sign)
+    return by_lower
 
 
 def _pattern(sought: str, *, starts: bool = False, ends: bool = False) -> str:
     """What matches every text that is folded to the same."""
     upper, parts = _upper(), list[str]()
-    for each in sought:
-        low = each.lower()
-        low = low if len(low) == 1 else each
+    for entry in sought:
+        low = entry.lower()
+        low = low if len(low) == 1 else entry
         alike = [low, *upper.get(low, ())]
         parts.append(f"[{''.join(map(_escaped, alike))}]" if len(alike) > 1 else _escaped(low))
     return f"{'^' if starts else ''}{''.join(parts)}{'$' if ends else ''}"
@@ -475,17 +475,19 @@ def _posted(lines: Sequence[tuple[int, str]]) -> Iterator[bytes]:
     """
     for _, in_time in groupby(lines, lambda line: line[0] >> _BITS_TOGETHER):
         while together := list(islice(in_time, POSTED_TOGETHER)):
-            found = defaultdict[str, list[bytes]](list)
+            lists = defaultdict[str, list[bytes]](list)
             for number, marked in together:
-                told = _BINARY_ID(8, number)
+                binary_number = _BINARY_ID(8, number)
                 for word in marked.split(" "):
-                    found[word].append(told)
-            for word in sorted(found):
-                ids, again = found[word], _BINARY_NULL
+                    lists[word].append(binary_number)
+            for word in sorted(lists):
+                ids, again = lists[word], _BINARY_NULL
                 # most words stand in one line of a block
                 once = ids if len(ids) == 1 else dict.fromkeys(ids)
                 if len(once) < len(ids):
-                    again = _binary_array([each for last, each in pairwise(ids) if each is last])
+                    again = _binary_array(
+                        [number for last, number in pairwise(ids) if number is last]
+                    )
                 term = word[:LONGEST_POSTED_CHARS].encode()
                 head = _BINARY_LINE(5, len(term)) + term + ids[0] + ids[-1]
                 yield head + _binary_array(once) + again
@@ -515,40 +517,42 @@ class Sought:
     `is_posted`, the words need not be looked at.
     """
 
-    def __init__(self, term: Term, places: Mapping[str, int]) -> None:
-        asked = sought_entries(term, places)
-        short = [all(len(w) < LONGEST_POSTED_CHARS for w in entry.words) for entry in asked]
-        self.is_posted = all(short) and all(len(entry.words) == 1 for entry in asked)
-        alone = [entry for entry in asked if len(entry.words) == 1 and not entry.is_prefix]
-        self.is_plain = self.is_posted and len(alone) == len(asked)
+    def __init__(self, term: Term, indexes: Mapping[str, int]) -> None:
+        entries_sought = sought_entries(term, indexes)
+        short = [
+            all(len(w) < LONGEST_POSTED_CHARS for w in entry.words) for entry in entries_sought
+        ]
+        self.is_posted = all(short) and all(len(entry.words) == 1 for entry in entries_sought)
+        alone = [entry for entry in entries_sought if len(entry.words) == 1 and not entry.is_prefix]
+        self.is_plain = self.is_posted and len(alone) == len(entries_sought)
         self.listed = [entry.words[0] for entry in alone]
         posted = [word[:LONGEST_POSTED_CHARS] for word in self.listed]
         self._listed = orjson.dumps(posted).decode()
-        self._lead = [_leading(entry) for entry in asked if entry not in alone]
-        others = [entry for entry in asked if entry not in alone]
-        parts = ["strpos(' ' || f.words || ' ', ?) > 0"] * len(others)
+        self._lead = [_leading(entry) for entry in entries_sought if entry not in alone]
+        rest_of_entries = [entry for entry in entries_sought if entry not in alone]
+        parts = ["strpos(' ' || f.words || ' ', ?) > 0"] * len(rest_of_entries)
         self.params: list[Value] = [
-            f" {' '.join(entry.words)}{'' if entry.is_prefix else ' '}" for entry in others
+            f" {' '.join(entry.words)}{'' if entry.is_prefix else ' '}" for entry in rest_of_entries
         ]
         if self.listed:
             parts.append(f"string_to_array(f.words, ' ') && ARRAY{texts_in('CAST(? AS json)')}")
             self.params.append(orjson.dumps(self.listed).decode())
         self.exact = f"({' OR '.join(parts)})" if parts else "(1 = 0)"
 
-    def posted(self, index: str, seen: Conditions) -> tuple[str, list[Value]]:
+    def posted(self, index: str, visible: Conditions) -> tuple[str, list[Value]]:
         """The statement that gives the ids of what is posted, in blocks `p` that meet conditions.
 
         An id may come several times.
         """
-        arms = [(of_each("CAST(? AS json)", index, seen[0]), [self._listed])]
+        arms = [(of_each("CAST(? AS json)", index, visible[0]), [self._listed])]
         for lead in self._lead:
-            between = " AND ".join(("p.term >= ?", "p.term <= ?", *seen[0]))
+            between = " AND ".join(("p.term >= ?", "p.term <= ?", *visible[0]))
             arms.append((f"(SELECT p.ids FROM {postings(index)} p WHERE {between}) AS p", [*lead]))  # noqa: S608
-        found = " UNION ALL ".join(
+        union = " UNION ALL ".join(
             f"SELECT id FROM {blocks}, unnest(p.ids) AS id"  # noqa: S608
             for blocks, _ in arms
         )
-        return f"({found})", [each for _, asked in arms for each in (*asked, *seen[1])]
+        return f"({union})", [param for _, params in arms for param in (*params, *visible[1])]
 
 
 def of_each(

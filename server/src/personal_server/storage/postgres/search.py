@@ -40,13 +40,13 @@ class PostedPart(IndexedPart):
 
     def holding_all(self) -> tuple[list[Candidate], bool]:
         """Of the newest; their words are read where what is posted does not tell the hits."""
-        wanted = self._plan.window + 1
-        lines = self._newest_holding(wanted) if self._is_by_id else self._holding(wanted)
-        found = lines[: wanted - 1]
+        limit = self._plan.window + 1
+        lines = self._newest_holding(limit) if self._is_by_id else self._holding(limit)
+        candidates = lines[: limit - 1]
         if not self._tells_hits:
             hits = _Hits(self._words.terms, self._places, self._weighty)
-            found = [(key, hits.of(words), *more) for key, words, *more in found]
-        return self._ranked(found), len(lines) >= wanted
+            candidates = [(key, hits.of(words), *more) for key, words, *more in candidates]
+        return self._ranked(candidates), len(lines) >= limit
 
     def count_each(self) -> list[int]:
         """Plain words in one statement: a spelling has hundreds of neighbours."""
@@ -54,38 +54,39 @@ class PostedPart(IndexedPart):
         if not self._places:
             return [0] * len(terms)
         sought = [Sought(term, self._places) for term in terms]
-        plain = [each.listed for each in sought if each.is_plain]
-        seen, visible = self.place.compiler.seen_blocks(self.place.scope), self._seen_ids
+        plain = [entry.listed for entry in sought if entry.is_plain]
+        blocks, visible = self.place.compiler.seen_blocks(self.place.scope), self._seen_ids
         lines = self._reader.session.rows(
             f"SELECT (SELECT count(*) FROM (SELECT DISTINCT f.id"  # noqa: S608
-            f" FROM {of_each('c.asked', self._index, seen.parts)}, unnest(p.ids) AS f (id)"
+            f" FROM {of_each('c.asked', self._index, blocks.parts)}, unnest(p.ids) AS f (id)"
             f" {self._ids_join}{visible.sql} LIMIT ?) AS met)"
             " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
             " ORDER BY c.place",
-            (*seen.params, *visible.params, limit, orjson.dumps(plain).decode()),
+            (*blocks.params, *visible.params, limit, orjson.dumps(plain).decode()),
         )
         counts = iter(lines)
         return [
-            next(counts)[0] if each.is_plain else self._frequency(term, limit)
-            for term, each in zip(terms, sought, strict=True)
+            next(counts)[0] if entry.is_plain else self._frequency(term, limit)
+            for term, entry in zip(terms, sought, strict=True)
         ]
 
     def counts(self, totals: Sequence[int]) -> list[int]:
         """Of plain terms by their newest blocks, all at once, where these are enough."""
         terms, limit = self._words.terms, self._plan.frequency_limit
         plain = {
-            n: each
+            n: entry
             for n, term in enumerate(terms)
             if term.tokens and self._places and limit > totals[n]
-            if (each := Sought(term, self._places)).is_plain
+            if (entry := Sought(term, self._places)).is_plain
         }
-        found = self._reader.session.several(
-            [self._counted(each, limit - totals[n]) for n, each in plain.items()]
+        answers = self._reader.session.several(
+            [self._counted(entry, limit - totals[n]) for n, entry in plain.items()]
         )
-        known = {n: lines[0] for n, lines in zip(plain, found, strict=True)}
+        plain_counts = {n: lines[0] for n, lines in zip(plain, answers, strict=True)}
         return [
-            known[n][0]
-            if n in known and (known[n][0] >= limit - totals[n] or not known[n][1])
+            plain_counts[n][0]
+            if n in plain_counts
+            and (plain_counts[n][0] >= limit - totals[n] or not plain_counts[n][1])
             else self._frequency(term, limit - totals[n] if self._places else 0)
             for n, term in enumerate(terms)
         ]
@@ -98,9 +99,9 @@ class PostedPart(IndexedPart):
             f"SELECT count(*) FROM (SELECT DISTINCT f.id FROM blocks, unnest(ids) AS f (id)"  # noqa: S608
             f" {self._ids_join}{read.sql} LIMIT ?) AS met"
         )
-        held = "SELECT sum(cardinality(ids)) AS held FROM blocks GROUP BY term"
+        sums = "SELECT sum(cardinality(ids)) AS held FROM blocks GROUP BY term"
         # where nothing is hidden, those of one word may be as many as are counted
-        least = "0" if read.parts[1:] else f"(SELECT max(held) FROM ({held}) AS each)"  # noqa: S608
+        least = "0" if read.parts[1:] else f"(SELECT max(held) FROM ({sums}) AS each)"  # noqa: S608
         return (
             f"{newest.sql} SELECT CASE WHEN {least} >= ? THEN ? ELSE ({counted}) END,"  # noqa: S608
             f" (SELECT at > {-MAX_ID} FROM cut)",
@@ -130,7 +131,7 @@ class PostedPart(IndexedPart):
     def _is_by_id(self) -> bool:
         """Whether the newest records have the highest ids, and all words stand alone."""
         sought = self._asked
-        is_plain = bool(sought) and all(each.is_plain for each in sought)
+        is_plain = bool(sought) and all(entry.is_plain for entry in sought)
         return is_plain and self._newest() == "f.rowid DESC"
 
     @property
@@ -148,45 +149,45 @@ class PostedPart(IndexedPart):
 
     def _blocks(self, sought: Sought, limit: int) -> Statement:
         """The newest blocks of each word, and the id behind which (`cut`) they are all."""
-        seen = self.place.compiler.seen_blocks(self.place.scope)
+        visible = self.place.compiler.seen_blocks(self.place.scope)
         blocks = of_each(
-            "CAST(? AS json)", self._index, seen.parts, limit + 1, " ORDER BY p.last DESC"
+            "CAST(? AS json)", self._index, visible.parts, limit + 1, " ORDER BY p.last DESC"
         )
         return Statement(
             f"WITH blocks AS MATERIALIZED (SELECT a.term, p.last, p.ids, p.again FROM {blocks}),"  # noqa: S608
             f" cut AS MATERIALIZED (SELECT coalesce(max(oldest), {-MAX_ID}) AS at FROM"
             f" (SELECT min(last) AS oldest FROM blocks GROUP BY term HAVING count(*) > {limit})"
             " AS each)",
-            (orjson.dumps(sought.listed).decode(), *seen.params),
+            (orjson.dumps(sought.listed).decode(), *visible.params),
         )
 
-    def _holding(self, wanted: int) -> list[Line]:
+    def _holding(self, limit: int) -> list[Line]:
         """All that is posted of each term, put together."""
         where = self._matching(self._words, self.place.matching(self._conditions))
         return self._reader.session.rows(
             f"SELECT {self._told(self._hits)} FROM {self._index} f {self._join}{where.sql}"  # noqa: S608
             f" ORDER BY {self._newest()} LIMIT ?",
-            (*where.params, wanted),
+            (*where.params, limit),
         )
 
-    def _newest_holding(self, wanted: int) -> list[Line]:
+    def _newest_holding(self, most: int) -> list[Line]:
         """By the newest blocks of the rarest term, further back where these are too few.
 
         The words of what it finds are looked at for the other terms.
         """
         session, sought = self._reader.session, self._asked
-        asked = self._sizes(sought)
+        asked_sizes = self._sizes(sought)
         if len(sought) == 1:
-            first = self._newest_of(sought, 0, FIRST_BLOCKS, wanted)
-            sizes, lines = session.several([asked, first])
+            first = self._newest_of(sought, 0, FIRST_BLOCKS, most)
+            sizes, lines = session.several([asked_sizes, first])
             lead = 0
         else:
-            [sizes] = session.several([asked])
+            [sizes] = session.several([asked_sizes])
             lead = min(range(len(sought)), key=lambda n: sizes[n][0])
-            lines = session.rows(*self._newest_of(sought, lead, FIRST_BLOCKS, wanted))
+            lines = session.rows(*self._newest_of(sought, lead, FIRST_BLOCKS, most))
         for read, limit in pairwise(READ_BLOCKS):
-            if len(lines) < wanted and sizes[lead][0] > read:
-                lines = session.rows(*self._newest_of(sought, lead, limit, wanted))
+            if len(lines) < most and sizes[lead][0] > read:
+                lines = session.rows(*self._newest_of(sought, lead, limit, most))
         return lines
 
     @property
@@ -195,29 +196,32 @@ class PostedPart(IndexedPart):
 
     def _sizes(self, sought: Sequence[Sought]) -> Asked:
         """How many blocks terms have, counted up to a number for each word."""
-        seen = self.place.compiler.seen_blocks(self.place.scope)
-        held = of_each("c.asked", self._index, seen.parts, MORE_BLOCKS + 1)
+        visible = self.place.compiler.seen_blocks(self.place.scope)
+        blocks = of_each("c.asked", self._index, visible.parts, MORE_BLOCKS + 1)
         return (
-            f"SELECT (SELECT count(*) FROM {held})"  # noqa: S608
+            f"SELECT (SELECT count(*) FROM {blocks})"  # noqa: S608
             " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
             " ORDER BY c.place",
-            (*seen.params, orjson.dumps([each.listed for each in sought]).decode()),
+            (*visible.params, orjson.dumps([entry.listed for entry in sought]).decode()),
         )
 
-    def _newest_of(self, sought: Sequence[Sought], lead: int, limit: int, wanted: int) -> Asked:
+    def _newest_of(self, sought: Sequence[Sought], lead: int, limit: int, window: int) -> Asked:
         """The newest that are found by the newest blocks of one term, and hold all."""
-        others = [each for n, each in enumerate(sought) if n != lead]
+        other_entries = [entry for n, entry in enumerate(sought) if n != lead]
         excluded = [Sought(term, self._places) for term in self._words.excluded]
         where = Where(
-            (*(each.exact for each in others), *(f"NOT {each.exact}" for each in excluded)),
-            tuple(param for each in (*others, *excluded) for param in each.params),
+            (
+                *(entry.exact for entry in other_entries),
+                *(f"NOT {entry.exact}" for entry in excluded),
+            ),
+            tuple(param for entry in (*other_entries, *excluded) for param in entry.params),
         )
         where &= self._stretch & self.place.matching(self._conditions)
         blocks = self._blocks(sought[lead], limit)
         # where nothing else is asked, only those that are wanted are looked up
-        first = "" if where.parts else f" ORDER BY id DESC LIMIT {wanted}"
+        first = "" if where.parts else f" ORDER BY id DESC LIMIT {window}"
         weighty = orjson.dumps([word for word in sought[lead].listed if self._is_weighty(word)])
-        found = "f" if self._tells_hits else f"found JOIN {self._index} f USING (rowid)"
+        from_part = "f" if self._tells_hits else f"found JOIN {self._index} f USING (rowid)"
         weight = f"CASE WHEN term IN {texts_in('CAST(? AS json)')} THEN 2 ELSE 1 END"
         return (
             f"{blocks.sql} SELECT {self._told(self._hits)}"  # noqa: S608
@@ -225,15 +229,15 @@ class PostedPart(IndexedPart):
             f" FROM (SELECT {weight} AS weight, ids || again AS ids FROM blocks) AS weighed,"
             " unnest(ids) AS id"
             f" WHERE id > (SELECT at FROM cut) GROUP BY id{first}) AS"
-            f" {found} {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?",
-            (*blocks.params, weighty.decode(), *where.params, wanted),
+            f" {from_part} {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?",
+            (*blocks.params, weighty.decode(), *where.params, window),
         )
 
     def _is_weighty(self, word: str) -> bool:
         """Of a word behind the mark of its field."""
         return any(
-            word.startswith((f"{place}{MARK}", f"{place}{STEM_MARK}"))
-            for field, place in self._places.items()
+            word.startswith((f"{index}{MARK}", f"{index}{STEM_MARK}"))
+            for field, index in self._places.items()
             if field in self._weighty
         )
 
@@ -242,13 +246,13 @@ class _Hits:
     """How often each term stands among words; in weighty fields each counts twice."""
 
     def __init__(
-        self, terms: Sequence[Term], places: Mapping[str, int], weighty: Collection[str]
+        self, terms: Sequence[Term], indexes: Mapping[str, int], weighty: Collection[str]
     ) -> None:
         self._everywhere = [
             [
                 (2 if field in weighty else 1, _sought_text(entry))
-                for field, place in places.items()
-                for entry in entries(field, place, term)
+                for field, index in indexes.items()
+                for entry in entries(field, index, term)
             ]
             for term in terms
         ]
@@ -260,10 +264,10 @@ class _Hits:
     def of(self, words: str) -> str:
         """The hits of each term, with blanks between."""
         spread = f" {words} "
-        asked = self._everywhere if FAMILY_MARK in words else self._usual
+        matcher = self._everywhere if FAMILY_MARK in words else self._usual
         return " ".join(
             str(sum(weight * _occurrences(text, spread) for weight, text in sought))
-            for sought in asked
+            for sought in matcher
         )
 
 

@@ -87,13 +87,13 @@ class _TextDumper(StrDumper):
 
 
 def _adapters() -> AdaptersMap:
-    found = AdaptersMap(psycopg.adapters)
-    found.register_dumper(str, _TextDumper)
-    found.register_dumper(float, _DoubleDumper)
-    found.register_dumper(bool, _FlagDumper)
-    found.register_loader("numeric", _NumberLoader)
-    found.register_loader("varchar", _BytesLoader)
-    return found
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(float, _DoubleDumper)
+    adapters.register_dumper(bool, _FlagDumper)
+    adapters.register_loader("numeric", _NumberLoader)
+    adapters.register_loader("varchar", _BytesLoader)
+    return adapters
 
 
 def _rendered(lines: Sequence[Sequence[Value]]) -> bytes | str:
@@ -114,7 +114,7 @@ class _Rendered(dict[type, Callable[[Any], str]]):
     """How values are written; those of a type's own children like the type's."""
 
     def __missing__(self, kind: type) -> Callable[[Any], str]:
-        self[kind] = next(self[each] for each in kind.__mro__[1:] if each in self)
+        self[kind] = next(self[ancestor] for ancestor in kind.__mro__[1:] if ancestor in self)
         return self[kind]
 
 
@@ -155,17 +155,17 @@ def translated_sql(sql: str) -> bytes:
     """A statement with parameters as PostgreSQL names them."""
     count = 0
 
-    def token(match: re.Match[str]) -> str:
+    def numbered(match: re.Match[str]) -> str:
         nonlocal count
-        found = match.group()
-        if found[0] == "'":
-            return found
-        if found == "grant":
+        sign = match.group()
+        if sign[0] == "'":
+            return sign
+        if sign == "grant":
             return '"grant"'
         count += 1
         return f"${match.group(1) or count}"
 
-    return _TOKEN.sub(token, sql).encode()
+    return _TOKEN.sub(numbered, sql).encode()
 
 
 class WriteListener:
@@ -255,18 +255,18 @@ class PostgresSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
-    def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+    def several(self, statements: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """Execute all, and wait once."""
-        if len(asked) < 2:
-            return [self.rows(*each) for each in asked]
+        if len(statements) < 2:
+            return [self.rows(*statement) for statement in statements]
         self._limit_statement()
         before, self._before = self._before, b""
         with self._connection.pipeline():
-            for each in filter(None, before.split(b";")):
-                self._connection.execute(each, prepare=False)
+            for part in filter(None, before.split(b";")):
+                self._connection.execute(part, prepare=False)
             cursors = [
                 RawCursor(self._connection).execute(translated_sql(sql), params or None)
-                for sql, params in asked
+                for sql, params in statements
             ]
         return [cursor.fetchall() for cursor in cursors]
 
@@ -320,7 +320,7 @@ class PostgresSession:
         # what is only to be known before the next statement is said with it
         self._before = begun = before + b"SAVEPOINT attempt;"
         try:
-            found = read()
+            answer = read()
         except errors.QueryCanceled:
             if self._monotonic() > end:
                 raise
@@ -333,9 +333,9 @@ class PostgresSession:
         else:
             if self._before == begun:
                 self._before = before
-                return found
+                return answer
             self._before += b"RELEASE SAVEPOINT attempt;"
-            return found
+            return answer
         finally:
             self._end = end
 
@@ -376,8 +376,8 @@ class PostgresSession:
         if self._before:
             before, self._before = self._before, b""
             with self._connection.pipeline():
-                for each in filter(None, before.split(b";")):
-                    self._connection.execute(each, prepare=False)
+                for part in filter(None, before.split(b";")):
+                    self._connection.execute(part, prepare=False)
                 cursor = self._cursor.execute(translated_sql(sql), params or None)
         else:
             cursor = self._cursor.execute(translated_sql(sql), params or None)
@@ -401,12 +401,12 @@ class PostgresSession:
         """
         if self._end == math.inf:
             return
-        left = self._end - self._monotonic()
-        if left <= 0:
+        seconds_left = self._end - self._monotonic()
+        if seconds_left <= 0:
             raise errors.QueryCanceled
-        if not left <= self._limit <= 2 * left:
-            self._before += b"%b;" % _limit(left)
-            self._limit = left
+        if not seconds_left <= self._limit <= 2 * seconds_left:
+            self._before += b"%b;" % _limit(seconds_left)
+            self._limit = seconds_left
 
     def _say(self, sql: bytes) -> None:
         self._connection.execute(sql, prepare=False)

@@ -36,12 +36,12 @@ class DatabaseSignal:
         self._watch()
         return self._count
 
-    def wait(self, seen: int, timeout_seconds: float) -> int:
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
         """As the port has it."""
         self._watch()
         with self._told:
             self._told.wait_for(
-                lambda: self._count > seen or self._closing.is_set(), timeout_seconds
+                lambda: self._count > last_seen or self._closing.is_set(), timeout_seconds
             )
             return self._count
 

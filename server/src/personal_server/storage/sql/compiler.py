@@ -149,21 +149,21 @@ class Compiler:
     # Which lines ------------------------------------------------------------------------------
     def visible(self, scope: Scope) -> Where:
         """Source: docs/contract/resource-server.md 4.3."""
-        found = Where()
+        met = Where()
         if scope.resources is not None:
-            found &= self.with_keys(sorted(scope.resources))
+            met &= self.with_keys(sorted(scope.resources))
         for condition in scope.only:
-            found &= self._only(condition)
+            met &= self._only(condition)
         if scope.window is None:
-            return found
+            return met
         column = self.layout.column(scope.window.field)
         declared = scope.stream.properties.get(scope.window.field)
         if column is None or declared is None or column.kind not in TIME_KINDS:
             return NOTHING
         for sign, bound in ((">=", scope.window.since_ns), ("<", scope.window.until_ns)):
             if bound is not None:
-                found &= Where((f"r.{column.name} {sign} ?",), (self._instant(bound, column),))
-        return found
+                met &= Where((f"r.{column.name} {sign} ?",), (self._instant(bound, column),))
+        return met
 
     def _only(self, condition: Condition) -> Where:
         """A limit of a grant, read by its own index: there what is left out stands apart."""
@@ -174,20 +174,20 @@ class Compiler:
 
     def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Visible lines that satisfy all conditions."""
-        found, asked = self.visible(scope), self.asked(scope, conditions)
-        if found.index not in (None, KEYS):
+        visible, where = self.visible(scope), self.asked(scope, conditions)
+        if visible.index not in (None, KEYS):
             # asked of the limit's own column, a value would lead through its index past the limit
-            asked = asked.yielding(self.dialect, f"r.{found.index}", "=<>I")
-        if found.index is not None:
-            asked = replace(asked, parts=tuple(map(self.dialect.behind_index, asked.parts)))
-        return found & asked
+            where = where.yielding(self.dialect, f"r.{visible.index}", "=<>I")
+        if visible.index is not None:
+            where = replace(where, parts=tuple(map(self.dialect.behind_index, where.parts)))
+        return visible & where
 
     def asked(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
         """Lines that satisfy all conditions, seen or not."""
-        found = Where()
+        met = Where()
         for condition in conditions:
-            found &= self._worded(condition, scope) & self._condition(condition)
-        return found
+            met &= self._worded(condition, scope) & self._condition(condition)
+        return met
 
     # A stretch of the word index.  Ids of lines stand in the order of time (`place_in_time`: the
     # instant in microseconds, shifted by `SLOT_BITS`; where several lines have one instant, later
@@ -212,14 +212,14 @@ class Compiler:
         window = scope.window
         if window is None or window.field != self.layout.placed:
             return Where()
-        seen = self.visible(scope.unpicked)
-        unsteered = Where(tuple(self.dialect.unsteering(p) for p in seen.parts), seen.params)
+        visible = self.visible(scope.unpicked)
+        unsteered = Where(tuple(self.dialect.unsteering(p) for p in visible.parts), visible.params)
         first = FIRST_IN_TIME if window.since_ns is None else self._place(window.since_ns)
-        found = self._outermost(name, ">=", first, unsteered)
+        bound_part = self._outermost(name, ">=", first, unsteered)
         if window.until_ns is not None:
             last = min(self._place(window.until_ns) + WIDEST_PROBE, MAX_ID)
-            found &= self._outermost(begins or name, "<=", last, unsteered)
-        return found
+            bound_part &= self._outermost(begins or name, "<=", last, unsteered)
+        return bound_part
 
     def seen_stretch(self, scope: Scope, name: str) -> Where | None:
         """Of ids of this source those of visible records, by their stretch alone but at its ends.
@@ -228,16 +228,16 @@ class Compiler:
         """
         if scope.window is None or not self.is_stretch(scope):
             return None
-        seen = self.visible(scope)
-        if seen == NOTHING:
-            return seen
-        found = self.stretch(scope, name)
+        visible = self.visible(scope)
+        if visible == NOTHING:
+            return visible
+        stretch = self.stretch(scope, name)
         surely = Where((f"{name} > ?", f"{name} < ?"), self.sure(scope))
-        one = Where((f"r.id = {name}",)) & seen
+        first_row = Where((f"r.id = {name}",)) & visible
         # as a value it is looked up for each id, never for all that may be hidden
-        looked_up = f"(SELECT 1 FROM {self.lines()}{one.sql}) = 1"  # noqa: S608
+        looked_up = f"(SELECT 1 FROM {self.lines()}{first_row.sql}) = 1"  # noqa: S608
         either = f"({' AND '.join(surely.parts)} OR {looked_up})"
-        return found & Where((either,), surely.params + one.params)
+        return stretch & Where((either,), surely.params + first_row.params)
 
     def is_stretch(self, scope: Scope) -> bool:
         """Whether what is visible is a stretch of time, or everything."""
@@ -258,27 +258,27 @@ class Compiler:
     def _place(self, instant_ns: int) -> int:
         return place_in_time(instant_ns, 0, self.layout)
 
-    def _outermost(self, name: str, sign: str, bound: int, seen: Where) -> Where:
+    def _outermost(self, name: str, sign: str, bound: int, visible: Where) -> Where:
         """Ids that do not lie beyond the first visible one (`>=`) or the last (`<=`)."""
         way, nothing = (" DESC", -MAX_ID) if sign == "<=" else ("", MAX_ID)
-        where = Where((f"r.id {sign} ?",), (bound,)) & seen
+        where = Where((f"r.id {sign} ?",), (bound,)) & visible
         end = f"SELECT r.id FROM {self.lines()}{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
         return Where((f"{name} {sign} coalesce(({end}), {nothing})",), where.params)
 
     def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
         """What is asked of each indexed column, the scope's window included."""
-        found: dict[Column, Where] = {}
+        by_column: dict[Column, Where] = {}
         for condition in conditions:
             column = self._compared_column(condition)
             if column is None or not self._lies_together(condition):
                 continue
             if column.indexed and column.field != self.layout.key:
-                found[column] = found.get(column, Where()) & self._condition(condition)
+                by_column[column] = by_column.get(column, Where()) & self._condition(condition)
         window = None if scope.window is None else self.layout.column(scope.window.field)
-        asked = self.visible(scope.unpicked)
-        if window is not None and window.indexed and asked != NOTHING:
-            found[window] = found.get(window, Where()) & asked
-        return found
+        visible = self.visible(scope.unpicked)
+        if window is not None and window.indexed and visible != NOTHING:
+            by_column[window] = by_column.get(window, Where()) & visible
+        return by_column
 
     def probe(self, column: Column, where: Where, limit: int) -> Statement:
         """How many lines an index narrows to, counted up to a limit."""
@@ -289,8 +289,8 @@ class Compiler:
         """Whether lines with one value of a column lie in that order in its index."""
         columns = self.layout.indexes.get(column.name, ())
         sorted_by = self.layout.column(order.field, order.kind)
-        wanted = (sorted_by.name, "k") if sorted_by else ("k",)
-        return columns[1 : 1 + len(wanted)] == wanted
+        names = (sorted_by.name, "k") if sorted_by else ("k",)
+        return columns[1 : 1 + len(names)] == names
 
     def _lines(self, where: Where, driver: Column | None = None) -> str:
         """The lines, read by their keys or by the index of a column where that is settled."""
@@ -331,8 +331,8 @@ class Compiler:
         equal = self._alike(condition, value, starts=True, ends=True)
         folded = self._compared_column(condition)
         if folded is not None:
-            found = Where((f"r.{folded.name} = ?",), (value[:COMPARED_CODE_POINTS],))
-            return found & equal if self._is_cut(value) else found
+            folded_value = Where((f"r.{folded.name} = ?",), (value[:COMPARED_CODE_POINTS],))
+            return folded_value & equal if self._is_cut(value) else folded_value
         column = self.layout.column(condition.field, condition.kind)
         if column is None or condition.field == self.layout.key:
             return equal
@@ -341,16 +341,16 @@ class Compiler:
         return Where((f"length(r.{column.name}) = ?",), (length,)) & equal
 
     def _one_of(self, condition: Condition) -> Where:
-        each = [
+        ways = [
             self._condition(replace(condition, operator=Operator.EQ, value=value, further=()))
             for value in condition.values
         ]
-        params = tuple(param for one in each for param in one.params)
+        params = tuple(param for way in ways for param in way.params)
         column = self._compared_column(condition)
         if column is not None and self._lies_together(condition):
             # in this form, and no other, an index may be named for it
-            return Where((f"r.{column.name} IN ({', '.join('?' for _ in each)})",), params)
-        return Where((f"({' OR '.join(' AND '.join(one.parts) for one in each)})",), params)
+            return Where((f"r.{column.name} IN ({', '.join('?' for _ in ways)})",), params)
+        return Where((f"({' OR '.join(' AND '.join(way.parts) for way in ways)})",), params)
 
     def _other_than(self, condition: Condition) -> Where:
         equal = self._condition(replace(condition, operator=Operator.EQ))
@@ -360,12 +360,12 @@ class Compiler:
     def _existing(self, condition: Condition) -> Where:
         column = self.layout.column(condition.field, condition.kind)
         if condition.field == self.layout.key:
-            found = "r.k"
+            key_column = "r.k"
         elif column is not None:
-            found = f"r.{column.name}"
+            key_column = f"r.{column.name}"
         else:
-            found = self._in_text(condition)
-        return Where((f"{found} IS {'NOT ' if condition.value else ''}NULL",))
+            key_column = self._in_text(condition)
+        return Where((f"{key_column} IS {'NOT ' if condition.value else ''}NULL",))
 
     def _with_part(self, condition: Condition) -> Where:
         starts = condition.operator is Operator.STARTS_WITH
@@ -408,9 +408,9 @@ class Compiler:
         if column is None:
             return self._condition_on_text(condition)
         sign, value = _SIGNS[condition.operator], condition.value
-        found = Where((f"r.{column.name} {sign} ?",), (self._bound(order_key(value)),))
+        comparison = Where((f"r.{column.name} {sign} ?",), (self._bound(order_key(value)),))
         is_cut = condition.operator is Operator.EQ and self._is_cut(value)
-        return found & self._condition_on_text(condition) if is_cut else found
+        return comparison & self._condition_on_text(condition) if is_cut else comparison
 
     def _is_cut(self, value: Comparable) -> bool:
         """Whether a column holds only the beginning of what is asked for."""
@@ -427,8 +427,8 @@ class Compiler:
 
     def _condition_on_text(self, condition: Condition) -> Where:
         """For fields without a column: the JSON text is looked at."""
-        found = self._in_text(condition)
-        return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
+        text = self._in_text(condition)
+        return Where((f"{text} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
 
     def _in_text(self, condition: Condition) -> str:
         if condition.operator in RANGES:
@@ -448,34 +448,34 @@ class Compiler:
         if not words or not is_whole or not self.is_indexed:
             return Where()
         phrase = WordQuery((Term(tuple(words)),))
-        asked = self.words(phrase, {condition.field: lexical.index(condition.field)})
+        worded = self.words(phrase, {condition.field: lexical.index(condition.field)})
         index = f"w{self.number} f"
-        return Where((f"r.id IN (SELECT f.rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
+        return Where((f"r.id IN (SELECT f.rowid FROM {index}{worded.sql})",), worded.params)  # noqa: S608
 
     def words(
         self,
         words: WordQuery,
-        places: Mapping[str, int],
+        indexes: Mapping[str, int],
         among: Mapping[str, int] | None = None,
         scope: Scope | None = None,
     ) -> Where:
         """Lines `f` of the word index that hold words (`Dialect.matches`), in what is visible."""
-        seen = Where() if scope is None else self.seen_blocks(scope)
-        asked = (f"w{self.number}", words, places, among, (seen.parts, seen.params))
-        return Where(*self.dialect.matches(*asked))
+        visible = Where() if scope is None else self.seen_blocks(scope)
+        word_arguments = (f"w{self.number}", words, indexes, among, (visible.parts, visible.params))
+        return Where(*self.dialect.matches(*word_arguments))
 
     def seen_blocks(self, scope: Scope) -> Where:
         """The stretches of lines, from `p.first` to `p.last`, in which visible ones stand."""
         return self.stretch(scope, "p.last", "p.first")
 
-    def with_words(self, scope: Scope, words: WordQuery, places: Mapping[str, int]) -> Where:
+    def with_words(self, scope: Scope, words: WordQuery, indexes: Mapping[str, int]) -> Where:
         """Lines that the word index finds by what its fields, at these places, hold.
 
         It is walked where visible records stand, and nowhere else.
         """
         index = f"w{self.number}"
-        found = self.words(words, places, scope=scope) & self.stretch(scope)
-        return Where((f"r.id IN (SELECT f.rowid FROM {index} f{found.sql})",), found.params)  # noqa: S608
+        met = self.words(words, indexes, scope=scope) & self.stretch(scope)
+        return Where((f"r.id IN (SELECT f.rowid FROM {index} f{met.sql})",), met.params)  # noqa: S608
 
     def in_text(self, field: str, kind: ValueKind) -> str:
         """The comparable of a field, from the JSON text."""
@@ -496,7 +496,7 @@ class Compiler:
         where: Where,
         order: Order,
         after: Position | None,
-        place: tuple[str, str],
+        place_names: tuple[str, str],
         limit: int,
         driver: Column | None = None,
         more: str = "",
@@ -509,24 +509,24 @@ class Compiler:
         lines = self._lines(where, driver)
         if more:
             lines += f" LEFT JOIN h{self.number} h ON h.id = r.id"
-        named = f"r.k, r.id{more}"
+        columns = f"r.k, r.id{more}"
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
-            follows = _keys_after(order, after, place)
-            return [_walk(lines, f"NULL, {named}", where & follows, "r.k", order, limit)]
+            follows = _keys_after(order, after, place_names)
+            return [_walk(lines, f"NULL, {columns}", where & follows, "r.k", order, limit)]
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
             begun = "<" if order.descending else ">"
             bounded = where if after is None else where.yielding(self.dialect, value, begun)
-            present = bounded & self._follows(value, order, after, place)
+            present = bounded & self._follows(value, order, after, place_names)
             by = f"{value}{_way(order)}, r.k"
-            parts.append(_walk(lines, f"{value}, {named}", present, by, order, limit))
+            parts.append(_walk(lines, f"{value}, {columns}", present, by, order, limit))
         absent = where & Where((f"{value} IS NULL",))
         if after is not None and after.value is None:
-            absent &= _keys_after(order, after, place)
-        parts.append(_walk(lines, f"NULL, {named}", absent, "r.k", order, limit))
+            absent &= _keys_after(order, after, place_names)
+        parts.append(_walk(lines, f"NULL, {columns}", absent, "r.k", order, limit))
         return parts
 
     def page(
@@ -534,18 +534,18 @@ class Compiler:
         where: Where,
         order: Order,
         after: Position | None,
-        place: tuple[str, str],
+        place_names: tuple[str, str],
         limit: int,
         *,
         whole: bool,
     ) -> Statement:
         """The lines of `walk` in one statement; `whole` ones with the rest of `rows`."""
         more = f", r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}" if whole else ""
-        walks = self.walk(where, order, after, place, limit, more=more)
+        walks = self.walk(where, order, after, place_names, limit, more=more)
         if len(walks) == 1:
             return walks[0]
-        listed = " UNION ALL ".join(f"({each.sql})" for each in walks)
-        params = (param for each in walks for param in each.params)
+        listed = " UNION ALL ".join(f"({walk.sql})" for walk in walks)
+        params = (param for walk in walks for param in walk.params)
         return Statement(f"{listed} LIMIT ?", (*params, limit))
 
     def walk_of_words(
@@ -553,26 +553,26 @@ class Compiler:
         where: Where,
         order: Order,
         after: Position | None,
-        place: tuple[str, str],
+        place_names: tuple[str, str],
         limit: int,
     ) -> Statement:
         """Lines (value, key, id) that have a sort value, by the ids of the word index `f`."""
         column = self.layout.column(order.field, order.kind)
         value = "NULL" if column is None else f"r.{column.name}"
-        found = where & self._follows(value, order, after, place)
+        met = where & self._follows(value, order, after, place_names)
         sql = (
             f"SELECT {value}, r.k, r.id FROM w{self.number} f"  # noqa: S608
-            f" {self.dialect.with_line('f.rowid', self.lines())}{found.sql}"
+            f" {self.dialect.with_line('f.rowid', self.lines())}{met.sql}"
             f" ORDER BY f.rowid{_way(order)} LIMIT ?"
         )
-        return Statement(sql, (*found.params, limit))
+        return Statement(sql, (*met.params, limit))
 
     def _follows(
-        self, value: str, order: Order, after: Position | None, place: tuple[str, str]
+        self, value: str, order: Order, after: Position | None, place_names: tuple[str, str]
     ) -> Where:
         if after is None:
             return Where((f"{value} IS NOT NULL",))
-        sign = _beyond(order, after, place)
+        sign = _beyond(order, after, place_names)
         return Where((f"({value}, r.k) {sign} (?, ?)",), (self._bound(after.value), after.key))
 
     # Whole records ----------------------------------------------------------------------------
@@ -597,10 +597,10 @@ class Compiler:
         listed = orjson.dumps(list(ids)).decode()
         return Where((f"r.id IN {self.dialect.values('?', ColumnKind.INTEGER)}",), (listed,))
 
-    def select(self, what: str, where: Where, tail: str = "") -> Statement:
+    def select(self, columns_sql: str, where: Where, tail: str = "") -> Statement:
         """Figures over lines."""
         lines = self._lines(where)
-        return Statement(f"SELECT {what} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
+        return Statement(f"SELECT {columns_sql} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
 
     def extreme(self, column: Column, where: Where, *, highest: bool) -> Statement:
         """The lowest or highest comparable of a column; no line where there is none."""
@@ -618,25 +618,25 @@ class Compiler:
         return self.dialect.bound(value)
 
 
-def _walk(lines: str, named: str, where: Where, by: str, order: Order, limit: int) -> Statement:
+def _walk(lines: str, columns: str, where: Where, by: str, order: Order, limit: int) -> Statement:
     sql = (
-        f"SELECT {named} FROM {lines}{where.sql}"  # noqa: S608
+        f"SELECT {columns} FROM {lines}{where.sql}"  # noqa: S608
         f" ORDER BY {by}{_way(order)} LIMIT ?"
     )
     return Statement(sql, (*where.params, limit))
 
 
-def _keys_after(order: Order, after: Position | None, place: tuple[str, str]) -> Where:
+def _keys_after(order: Order, after: Position | None, place_names: tuple[str, str]) -> Where:
     if after is None:
         return Where()
-    return Where((f"r.k {_beyond(order, after, place)} ?",), (after.key,))
+    return Where((f"r.k {_beyond(order, after, place_names)} ?",), (after.key,))
 
 
-def _beyond(order: Order, after: Position, place: tuple[str, str]) -> str:
+def _beyond(order: Order, after: Position, place_names: tuple[str, str]) -> str:
     """How a line of this place compares to a position: connection and stream break ties."""
     if order.descending:
-        return "<=" if place < after.place else "<"
-    return ">=" if place > after.place else ">"
+        return "<=" if place_names < after.place else "<"
+    return ">=" if place_names > after.place else ">"
 
 
 def _way(order: Order) -> str:

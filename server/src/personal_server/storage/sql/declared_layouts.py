@@ -41,11 +41,11 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
     """The layout of one stream."""
     timed = {*stream.aggregations.min, *stream.aggregations.max}
     indexed = {*stream.indexed, *referenced, *(n for n in timed if _is_instant(stream, n))}
-    kept = [p for p in stream.properties.values() if _has_column(p, stream, indexed)]
+    properties = [p for p in stream.properties.values() if _has_column(p, stream, indexed)]
     columns = tuple(
-        Column(each.name, each.kind, f"c{place}", each.name in indexed)
-        for place, each in enumerate(kept)
-        if each.kind is not None
+        Column(property_kept.name, property_kept.kind, f"c{number}", property_kept.name in indexed)
+        for number, property_kept in enumerate(properties)
+        if property_kept.kind is not None
     )
     return Layout(
         columns,
@@ -69,18 +69,18 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
 def _folded(stream: Stream) -> tuple[Column, ...]:
     """Keys of records are found by their own index, as they are."""
     key = _single_key(stream)
-    named = [name for name in stream.caseless_fields if name != key]
+    folded_names = [name for name in stream.caseless_fields if name != key]
     return tuple(
-        Column(name, ValueKind.STRING, f"f{place}", indexed=True)
-        for place, name in enumerate(named)
+        Column(name, ValueKind.STRING, f"f{number}", indexed=True)
+        for number, name in enumerate(folded_names)
     )
 
 
 def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
     """Those that are grouped by come first."""
     flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
-    named = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
-    return tuple(named[:MOST_FACETS])
+    facet_names = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
+    return tuple(facet_names[:MOST_FACETS])
 
 
 def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:
@@ -88,16 +88,16 @@ def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:
     references = {relation.foreign_key for relation in stream.relationships}
     apart = {*references, stream.conversation_field, *stream.primary_key}
     strings = {column.field for column in columns if column.kind is ValueKind.STRING}
-    named = [n for n in stream.aggregations.group_by if n in strings and n not in apart]
+    group_names = [n for n in stream.aggregations.group_by if n in strings and n not in apart]
     authors = stream.fields_with_role("author")
-    declared = [stream.properties[n] for n in sorted(named, key=lambda n: n not in authors)]
+    declared = [stream.properties[n] for n in sorted(group_names, key=lambda n: n not in authors)]
 
     def told(name: str | None) -> str | None:
         return name if name in strings else None
 
     return tuple(
-        Grouped(each.name, told(each.label_field), told(each.mark_field))
-        for each in declared[:MOST_GROUPED]
+        Grouped(group.name, told(group.label_field), told(group.mark_field))
+        for group in declared[:MOST_GROUPED]
     )
 
 
@@ -109,10 +109,10 @@ def _single_key(stream: Stream) -> str | None:
 
 
 def _measured(stream: Stream) -> tuple[str, ...]:
-    wanted = {*stream.aggregations.sum, *stream.aggregations.min, *stream.aggregations.max}
+    measured = {*stream.aggregations.sum, *stream.aggregations.min, *stream.aggregations.max}
     numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
-    named = [n for n, p in stream.properties.items() if n in wanted and p.kind in numbers]
-    return tuple(named[:MOST_MEASURED])
+    names = [n for n, p in stream.properties.items() if n in measured and p.kind in numbers]
+    return tuple(names[:MOST_MEASURED])
 
 
 def _is_instant(stream: Stream, field: str) -> bool:
@@ -120,13 +120,13 @@ def _is_instant(stream: Stream, field: str) -> bool:
     return stream.properties[field].kind is ValueKind.INSTANT
 
 
-def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
+def _has_column(property_declared: Property, stream: Stream, indexed: set[str]) -> bool:
     """Every scalar but texts that nobody sorts or groups by, or sees groups by."""
-    if found.kind is None:
+    if property_declared.kind is None:
         return False
-    if found.kind is not ValueKind.STRING or found.name in indexed:
+    if property_declared.kind is not ValueKind.STRING or property_declared.name in indexed:
         return True
-    if found.name in stream.labelling:
+    if property_declared.name in stream.labelling:
         return True
-    is_text = found.type == "text" or "contentMediaType" in found.schema
-    return not is_text and found.name not in stream.lexical_fields
+    is_text = property_declared.type == "text" or "contentMediaType" in property_declared.schema
+    return not is_text and property_declared.name not in stream.lexical_fields

@@ -207,9 +207,9 @@ class Dialect(Protocol):
         self,
         index: str,
         words: WordQuery,
-        places: Mapping[str, int],
+        indexes: Mapping[str, int],
         among: Mapping[str, int] | None = None,
-        seen: Conditions = ((), ()),
+        visible: Conditions = ((), ()),
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The conditions that a line `f` of a word index holds words in one of the fields at these
         places, with their parameters; what is excluded is sought `among` others, if so asked.

@@ -48,7 +48,7 @@ class Session(Protocol):
         """The first column of the first line, `None` without lines."""
         ...
 
-    def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+    def several(self, statements: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """Execute all, and give the lines of each."""
         ...
 

@@ -99,14 +99,14 @@ class Layout:
     @cached_property
     def places(self) -> dict[str, int]:
         """Where a field stands among the columns."""
-        return {column.field: place for place, column in enumerate(self.columns)}
+        return {column.field: index for index, column in enumerate(self.columns)}
 
     @cached_property
     def limiting(self) -> dict[str, Column]:
         """By field what limits of grants are compared with: folded, where case is ignored."""
-        indexed = [each for each in self.columns if each.indexed and each.kind in LIMITING_KINDS]
-        found = {each.field: each for each in (*indexed, *self.folded)}
-        return {name: column for name, column in found.items() if name != self.key}
+        indexed = [c for c in self.columns if c.indexed and c.kind in LIMITING_KINDS]
+        by_name = {column.field: column for column in (*indexed, *self.folded)}
+        return {name: column for name, column in by_name.items() if name != self.key}
 
     @cached_property
     def rebuilding(self) -> tuple[Column, ...]:
@@ -115,8 +115,8 @@ class Layout:
 
     def column(self, field: str | None, kind: ValueKind | None = None) -> Column | None:
         """The column of a field, if it has one (of that kind)."""
-        found = self.by_field.get(field or "")
-        return found if found is None or kind is None or found.kind is kind else None
+        column = self.by_field.get(field or "")
+        return column if column is None or kind is None or column.kind is kind else None
 
     def folded_column(self, field: str) -> Column | None:
         """The column of a field's folded strings, if it has one."""
@@ -125,8 +125,8 @@ class Layout:
     @cached_property
     def line_columns(self) -> tuple[str, ...]:
         """The columns of `r<n>` in the order in which lines are written."""
-        named = (column.name for column in (*self.columns, *self.folded))
-        return ("id", "k", "cs", "ce", "e", *named, "wc", "fc")
+        names = (column.name for column in (*self.columns, *self.folded))
+        return ("id", "k", "cs", "ce", "e", *names, "wc", "fc")
 
     @cached_property
     def indexes(self) -> dict[str, tuple[str, ...]]:
@@ -136,18 +136,18 @@ class Layout:
         sortable field has (value, key).
         """
         cursor = self.column(self.cursor)
-        made: dict[str, tuple[str, ...]] = {}
+        columns_by_name: dict[str, tuple[str, ...]] = {}
         for column in self.columns:
             if not column.indexed:
                 continue
             if cursor is None or column.field in self.sortable:
-                made[column.name] = (column.name, "k")
+                columns_by_name[column.name] = (column.name, "k")
             else:
-                made[column.name] = (column.name, cursor.name, "k")
-            made[column.name] += self._measured_beside(made[column.name])
+                columns_by_name[column.name] = (column.name, cursor.name, "k")
+            columns_by_name[column.name] += self._measured_beside(columns_by_name[column.name])
         for column in self.folded:
-            made[column.name] = (column.name, *([cursor.name] if cursor else []), "k")
-        return made
+            columns_by_name[column.name] = (column.name, *([cursor.name] if cursor else []), "k")
+        return columns_by_name
 
     @cached_property
     def measured_columns(self) -> tuple[Column, ...]:

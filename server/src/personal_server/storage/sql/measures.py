@@ -24,7 +24,7 @@ def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> st
     """The columns that measure a metric over a group, after its count; begins with a comma."""
     match metric:
         case Metric.SUM:
-            return "".join(f", {each}" for each in sums(name, kind, dialect))
+            return "".join(f", {figure}" for figure in sums(name, kind, dialect))
         case Metric.AVG:
             return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
         case Metric.MIN:
@@ -60,9 +60,9 @@ def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> N
             figures.add(_summed(values))
         case Metric.MIN | Metric.MAX if values:
             (value,) = values
-            known = [each for each in (figures.extreme, value) if each is not None]
+            extremes = [extreme for extreme in (figures.extreme, value) if extreme is not None]
             pick: Any = min if metric is Metric.MIN else max
-            figures.extreme = pick(known, default=None)
+            figures.extreme = pick(extremes, default=None)
         case _:
             pass
 

@@ -48,8 +48,8 @@ class Step:
 def known_steps() -> tuple[Step, ...]:
     """The steps of this version, in their order."""
     folder = files("personal_server.storage.sql") / "steps"
-    found = [each for each in folder.iterdir() if each.name.endswith(".sql")]
-    steps = [Step(each.name.removesuffix(".sql"), each.read_text("utf-8")) for each in found]
+    scripts = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    steps = [Step(file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in scripts]
     return tuple(sorted(steps, key=lambda step: step.name))
 
 
@@ -78,10 +78,10 @@ def missing_steps(session: Session, steps: Sequence[Step]) -> MissingSteps:
     """What a file lacks.  Raises as the module says."""
     if session.first(session.dialect.find_table, (_NOTES,)) is None:
         return MissingSteps(tuple(steps), is_new=True)
-    taken = _taken(dict(session.rows(_NOTED)))
-    if taken - {step.name for step in steps}:
+    taken_steps = _taken(dict(session.rows(_NOTED)))
+    if taken_steps - {step.name for step in steps}:
         raise DatabaseTooNew("A newer version of pdpp wrote this database. Install that version.")
-    return MissingSteps(tuple(step for step in steps if step.name not in taken), is_new=False)
+    return MissingSteps(tuple(step for step in steps if step.name not in taken_steps), is_new=False)
 
 
 def take_steps(session: Session, steps: Sequence[Step]) -> None:
@@ -97,11 +97,11 @@ def take_steps(session: Session, steps: Sequence[Step]) -> None:
 
 def tables_of(steps: Sequence[Step]) -> set[str]:
     """The tables that are there when these were taken."""
-    found = set[str]()
+    tables = set[str]()
     for step in steps:
-        for what, name in _MADE.findall(step.sql):
-            (found.add if what == "CREATE" else found.discard)(name)
-    return found
+        for verb, name in _MADE.findall(step.sql):
+            (tables.add if verb == "CREATE" else tables.discard)(name)
+    return tables
 
 
 def _taken(versions: Mapping[str, int]) -> set[str]:

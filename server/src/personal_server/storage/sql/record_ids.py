@@ -30,32 +30,32 @@ def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> 
     """
     if placed_ns is not None:
         # a column holds instants beyond 64 bits as doubles, which may lie before them
-        kept = bound(placed_ns)
-        return (int(kept) if isinstance(kept, float) else placed_ns) // 1_000 << SLOT_BITS
+        bounded = bound(placed_ns)
+        return (int(bounded) if isinstance(bounded, float) else placed_ns) // 1_000 << SLOT_BITS
     created = created_at_ns // 1_000 << SLOT_BITS
     return created if layout.column(layout.placed) is None else _TIMELESS + created
 
 
 def free_places(
-    session: Session, number: int, wanted: Sequence[tuple[int, str]], kept: Iterable[int] = ()
+    session: Session, number: int, keys: Sequence[tuple[int, str]], reserved: Iterable[int] = ()
 ) -> list[int]:
     """For new records, as (place in time, key), the first free ids near their places.
 
-    Those that are `kept` will be taken again.
+    Those that are `reserved` will be taken again.
     """
     ids = session.dialect.values("?", ColumnKind.INTEGER)
     find = f"SELECT id FROM r{number} WHERE id IN {ids}"  # noqa: S608
-    chosen, given = [at for at, _ in wanted], set(kept)
-    waiting, attempt = list(range(len(wanted))), 0
+    chosen, used = [at for at, _ in keys], set(reserved)
+    waiting, attempt = list(range(len(keys))), 0
     while waiting:
-        asked = orjson.dumps([chosen[n] for n in waiting]).decode()
-        taken = {line[0] for line in session.rows(find, (asked,))}
+        numbers = orjson.dumps([chosen[n] for n in waiting]).decode()
+        used_ids = {line[0] for line in session.rows(find, (numbers,))}
         waiting, before = list[int](), waiting
         for n in before:
-            if chosen[n] not in taken and chosen[n] not in given:
-                given.add(chosen[n])
+            if chosen[n] not in used_ids and chosen[n] not in used:
+                used.add(chosen[n])
                 continue
-            at, key = wanted[n]
+            at, key = keys[n]
             chosen[n] = at + crc32(f"{attempt} {key}".encode()) % min(32 << attempt, WIDEST_PROBE)
             waiting.append(n)
         attempt += 1

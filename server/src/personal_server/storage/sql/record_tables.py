@@ -22,7 +22,7 @@ def create_tables(
     columns = "".join(f", {c.name} {types[c.kind]}" for c in all_columns)
     table = partial(dialect.create_table, scratch=scratch)
     index = partial(dialect.create_index, scratch=scratch)
-    made = [
+    tables = [
         f"{table(f'r{number}')} (id {integer} PRIMARY KEY, k {text} NOT NULL,"
         f" cs {integer} NOT NULL, ce {integer} NOT NULL, e {integer} NOT NULL{columns},"
         f" wc {binary}, fc {text})",
@@ -31,27 +31,27 @@ def create_tables(
         # the sum stands before the text, which may be long, and is read without it
         f"{table(f'h{number}')} (id {integer} PRIMARY KEY, sum {integer}, data {text} NOT NULL)",
     ]
-    made += [
+    tables += [
         f"{index(f'r{number}_{name}')} ON r{number} ({', '.join(columns)})"
         for name, columns in layout.indexes.items()
     ]
     sums = dialect.comparable_type(ValueKind.INTEGER) or integer
     figures = "".join(f", {name} {sums} NOT NULL" for name in layout.summary_figures)
     if layout.by_day:
-        made.append(
+        tables.append(
             f"{table(f'd{number}')} (facet {integer} NOT NULL, day {integer} NOT NULL,"
             f" value {integer} NOT NULL, n {integer} NOT NULL{figures},"
             f" PRIMARY KEY (facet, day, value)){dialect.table_options(rowid=False)}"
         )
     if layout.grouped:
-        made.append(
+        tables.append(
             f"{table(f'g{number}')} (field {integer} NOT NULL, value {text} NOT NULL,"
             f" label {text} NOT NULL, mark {text} NOT NULL, n {integer} NOT NULL{figures},"
             f" PRIMARY KEY (field, value, label, mark)){dialect.table_options(rowid=False)}"
         )
     if layout.lexical:
-        made += dialect.word_index(f"w{number}", scratch=scratch)
-    return made
+        tables += dialect.word_index(f"w{number}", scratch=scratch)
+    return tables
 
 
 def drop_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:

@@ -170,9 +170,9 @@ class SqlSnapshot(Reader):
     @property
     def forgotten_until_ns(self) -> int:
         """Files whose history was cut by an earlier version do not know until the next time."""
-        known = self._kept("forgotten_until")
-        if known is not None:
-            return int(str(known))
+        kept_value = self._kept("forgotten_until")
+        if kept_value is not None:
+            return int(str(kept_value))
         return MAX_INTEGER if self.retained_from else 0
 
     def changed_after(self, sequence: int) -> Sequence[tuple[str, str]]:
@@ -223,7 +223,7 @@ class SqlSnapshot(Reader):
 
     def is_damaged(self, noted: DamagedLine) -> bool:
         """Whether a line that was noted still is; one without a number was no text."""
-        sources = {each.tables: each for each in all_sources(self.session, self.subject_id)}
+        sources = {source.tables: source for source in all_sources(self.session, self.subject_id)}
         source = sources.get(noted.tables)
         if source is None:
             return False

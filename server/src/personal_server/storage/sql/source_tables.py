@@ -117,9 +117,9 @@ def add_source(
     """Make the tables of a source that has none."""
     number = make_tables(session, layout)
     session.run(_ADD, (subject_id, connection_id, stream, number, layout.render()))
-    found = find_source(session, subject_id, connection_id, stream)
-    assert found is not None  # noqa: S101  # it was just inserted
-    return found
+    source = find_source(session, subject_id, connection_id, stream)
+    assert source is not None  # noqa: S101  # it was just inserted
+    return source
 
 
 def layout_now(session: Session, subject_id: str, connector_key: str, stream: str) -> Layout | None:
@@ -143,11 +143,11 @@ def remove_tables(session: Session, source: SourceTables) -> None:
 
 
 def _source(line: Line) -> SourceTables:
-    *members, layout, unindexed, wanted = line
+    *members, layout, unindexed, layout_wanted = line
     source, connection_id, stream, tables, records = members
-    aim = None if wanted is None else _layout(wanted)
-    place = (source, connection_id, stream, tables, records)
-    return SourceTables(*place, _layout(layout), unindexed is None, aim)
+    aim = None if layout_wanted is None else _layout(layout_wanted)
+    source_columns = (source, connection_id, stream, tables, records)
+    return SourceTables(*source_columns, _layout(layout), unindexed is None, aim)
 
 
 @lru_cache(maxsize=512)
@@ -156,8 +156,8 @@ def _layout(text: str) -> Layout:
 
 
 @lru_cache(maxsize=128)
-def _between(stored: Layout, wanted: Layout) -> Layout:
-    return between(stored, wanted)
+def _between(stored: Layout, layout_wanted: Layout) -> Layout:
+    return between(stored, layout_wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +188,9 @@ class ScopedSource:
         """
         if self.scope.resources is not None or not self.scope.only:
             return self.scope.resources is not None
-        seen = self.compiler.select("1", self.visible(), f" LIMIT {MOST_READ + 1}")
-        counted = f"SELECT count(*) FROM ({seen.sql}) AS met"  # noqa: S608
-        return int(str(reader.value(Statement(counted, seen.params)))) <= MOST_READ
+        rows_visible = self.compiler.select("1", self.visible(), f" LIMIT {MOST_READ + 1}")
+        counted = f"SELECT count(*) FROM ({rows_visible.sql}) AS met"  # noqa: S608
+        return int(str(reader.value(Statement(counted, rows_visible.params)))) <= MOST_READ
 
     @property
     def name(self) -> tuple[str, str]:
@@ -200,8 +200,8 @@ class ScopedSource:
     @property
     def event(self) -> Column | None:
         """The column of the event time, if that may be seen."""
-        found = self.compiler.layout.column(self.compiler.layout.event)
-        return found if found is not None and found.field in self.scope.fields else None
+        column = self.compiler.layout.column(self.compiler.layout.event)
+        return column if column is not None and column.field in self.scope.fields else None
 
     @property
     def event_unit_ns(self) -> int:
@@ -273,10 +273,10 @@ def checked_text(
 
 def _object(text: bytes) -> JsonObject | None:
     try:
-        found: Any = orjson.loads(text)
+        parsed: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return cast("JsonObject", found) if isinstance(found, dict) else None
+    return cast("JsonObject", parsed) if isinstance(parsed, dict) else None
 
 
 class Reader:
@@ -303,35 +303,35 @@ class Reader:
 
     def places(self, scopes: Iterable[Scope]) -> list[ScopedSource]:
         """The scopes that hold anything, by connection."""
-        found: list[ScopedSource] = []
+        sources: list[ScopedSource] = []
         for scope in scopes:
-            known = self._place(scope)
-            if known is not None:
-                found.append(ScopedSource(scope, *known))
-        return sorted(found, key=lambda place: place.name)
+            scoped = self._place(scope)
+            if scoped is not None:
+                sources.append(ScopedSource(scope, *scoped))
+        return sorted(sources, key=lambda scoped: scoped.name)
 
-    def rows(self, place: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
+    def rows(self, scoped: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
         """Whole records."""
-        return list(self.rows_by_id(place, where, tail).values())
+        return list(self.rows_by_id(scoped, where, tail).values())
 
     def rows_by_id(
-        self, place: ScopedSource, where: Where, tail: str = ""
+        self, scoped: ScopedSource, where: Where, tail: str = ""
     ) -> dict[int, StoredRecord]:
         """Whole records by the number of their line, in the order of the statement."""
-        source = place.source
-        return self.whole_by_id(source, self.lines(source, place.compiler.rows(where, tail)))
+        source = scoped.source
+        return self.whole_by_id(source, self.lines(source, scoped.compiler.rows(where, tail)))
 
     def whole_by_id(self, source: SourceTables, lines: Iterable[Line]) -> dict[int, StoredRecord]:
         """Those of lines of `Compiler.rows` that are whole."""
-        found = ((line[0], self.whole(source, line)) for line in lines)
-        return {number: row for number, row in found if row is not None}
+        rows = ((line[0], self.whole(source, line)) for line in lines)
+        return {number: row for number, row in rows if row is not None}
 
     def whole(self, source: SourceTables, line: Line) -> StoredRecord | None:
         """The record of a line of `Compiler.rows`; one that is damaged is noted."""
-        found = whole_row(source, line)
-        if isinstance(found, StoredRecord):
-            return found
-        self.note(source, line[0], found.key)
+        row = whole_row(source, line)
+        if isinstance(row, StoredRecord):
+            return row
+        self.note(source, line[0], row.key)
         return None
 
     def note(self, source: SourceTables, number: int | None, key: str | None = None) -> None:
@@ -341,11 +341,11 @@ class Reader:
         record = DamagedRow(source.connection_id, source.stream, key)
         self._damaged[at if key is None else record] = record
 
-    def recall(self, place: ScopedSource, conditions: Iterable[Condition]) -> None:
+    def recall(self, scoped: ScopedSource, conditions: Iterable[Condition]) -> None:
         """Note matching records that are known to be damaged, for figures that read none."""
-        ids = self._damage.lines(place.source.tables)
+        ids = self._damage.lines(scoped.source.tables)
         if ids:
-            self.rows(place, place.matching(conditions) & place.compiler.with_ids(ids))
+            self.rows(scoped, scoped.matching(conditions) & scoped.compiler.with_ids(ids))
 
     def lines(self, source: SourceTables, statement: Statement) -> list[Line]:
         """All lines of a statement over a source; those that are no text are passed over."""
@@ -355,13 +355,13 @@ class Reader:
             return list(self.each_line(source, statement))
 
     def lines_of_each(
-        self, asked: Sequence[tuple[SourceTables, Statement]]
+        self, statements: Sequence[tuple[SourceTables, Statement]]
     ) -> Iterator[list[Line]]:
         """All lines of several statements, asked at once where that is shorter."""
         if self.session.dialect.waits:
-            yield from self.session.several([(each.sql, each.params) for _, each in asked])
+            yield from self.session.several([(s.sql, s.params) for _, s in statements])
         else:
-            for source, statement in asked:
+            for source, statement in statements:
                 yield self.lines(source, statement)
 
     def each_line(self, source: SourceTables, statement: Statement) -> Iterator[Line]:
@@ -381,10 +381,10 @@ class Reader:
         return self.session.value(statement.sql, statement.params)
 
     def extreme(
-        self, place: ScopedSource, column: Column, where: Where, *, highest: bool
+        self, scoped: ScopedSource, column: Column, where: Where, *, highest: bool
     ) -> object:
         """The lowest or highest comparable of a column."""
-        return self.value(place.compiler.extreme(column, where, highest=highest))
+        return self.value(scoped.compiler.extreme(column, where, highest=highest))
 
     def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         if scope.made_of is not None:

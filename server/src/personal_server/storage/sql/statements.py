@@ -26,14 +26,14 @@ SUBJECT = "subject_id"
 # Statements -----------------------------------------------------------------------------------
 def listed(columns: Columns[Any]) -> str:
     """The names of columns, with commas."""
-    return ", ".join(each.name for each in columns)
+    return ", ".join(column.name for column in columns)
 
 
 @cache
 def select(table: type[R], *equal: StoredColumn[R, Any], columns: Columns[R] | None = None) -> str:
     """Columns (`None`: all) of the rows with these values."""
-    wanted = listed(table.table.columns if columns is None else columns)
-    return f"SELECT {wanted} FROM {table.table}{_where(table, equal)}"  # noqa: S608
+    column_list = listed(table.table.columns if columns is None else columns)
+    return f"SELECT {column_list} FROM {table.table}{_where(table, equal)}"  # noqa: S608
 
 
 def exists(table: type[R], *equal: StoredColumn[R, Any]) -> str:
@@ -44,10 +44,10 @@ def exists(table: type[R], *equal: StoredColumn[R, Any]) -> str:
 @cache
 def insert(table: type[StoredRow]) -> str:
     """A whole row, its values in the order of the fields (without a number that it gets)."""
-    columns = [each for each in table.table.columns if not each.numbered]
+    columns = [column for column in table.table.columns if not column.numbered]
     led = [SUBJECT] if table.by_subject else []
-    named = [*led, *(each.name for each in columns)]
-    return f"INSERT INTO {table.table} ({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"  # noqa: S608
+    names = [*led, *(column.name for column in columns)]
+    return f"INSERT INTO {table.table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
 
 
 @cache
@@ -55,8 +55,8 @@ def replacing(table: type[StoredRow]) -> str:
     """A whole row that takes the place of the one with its key."""
     led = [SUBJECT] if table.by_subject else []
     key = {*led, *table.table.key}
-    rest = ", ".join(f"{n} = excluded.{n}" for n in table.table.names if n not in key)
-    return f"{insert(table)} ON CONFLICT ({', '.join(sorted(key))}) DO UPDATE SET {rest}"
+    assignments = ", ".join(f"{n} = excluded.{n}" for n in table.table.names if n not in key)
+    return f"{insert(table)} ON CONFLICT ({', '.join(sorted(key))}) DO UPDATE SET {assignments}"
 
 
 def ignoring(insert: str) -> str:
@@ -66,7 +66,7 @@ def ignoring(insert: str) -> str:
 
 def update(table: type[R], columns: Columns[R], *equal: StoredColumn[R, Any]) -> str:
     """New values of columns, of the rows with these values."""
-    assigned = ", ".join(f"{each} = ?" for each in columns)
+    assigned = ", ".join(f"{column} = ?" for column in columns)
     return f"UPDATE {table.table} SET {assigned}{_where(table, equal)}"  # noqa: S608
 
 
@@ -97,23 +97,23 @@ def stored(column: StoredColumn[Any, Any], value: object) -> Value:
 def values_of(row: StoredRow) -> list[Value]:
     """What a row holds, in the order of its fields (without a number that it gets)."""
     columns = row.table.columns
-    return [stored(each, getattr(row, each.name)) for each in columns if not each.numbered]
+    return [stored(column, getattr(row, column.name)) for column in columns if not column.numbered]
 
 
 def row_from(table: type[R], line: Line) -> R:
     """A row from a line of all its columns."""
-    found = zip(_loaders(table.table), line, strict=True)
+    loaded = zip(_loaders(table.table), line, strict=True)
     return table(
         **{
             name: value if load is None or value is None else load(value)
-            for (name, load), value in found
+            for (name, load), value in loaded
         }
     )
 
 
 @cache
 def _loaders(table: StoredTable) -> tuple[tuple[str, Callable[[Any], object] | None], ...]:
-    return tuple((each.name, _loader(each)) for each in table.columns)
+    return tuple((column.name, _loader(column)) for column in table.columns)
 
 
 def _loader(column: StoredColumn[Any, Any]) -> Callable[[Any], object] | None:

@@ -28,18 +28,18 @@ def parse_layout(text: str) -> Layout:
         tuple(raw["blobs"]),
         raw.get("placed", raw["event"]),
         raw.get("form", 1),
-        tuple(_person_field(each) for each in raw.get("persons", ())),
+        tuple(_person_field(person) for person in raw.get("persons", ())),
         _columns(raw.get("folded", ())),
         raw.get("by_day", False),
         tuple(raw.get("facets", ())),
-        tuple(Grouped(**each) for each in raw.get("grouped", ())),
+        tuple(Grouped(**grouping) for grouping in raw.get("grouped", ())),
     )
 
 
 def _columns(raw: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
     return tuple(
-        Column(each["field"], ValueKind(each["kind"]), each["name"], each["indexed"])
-        for each in raw
+        Column(column["field"], ValueKind(column["kind"]), column["name"], column["indexed"])
+        for column in raw
     )
 
 
@@ -48,24 +48,24 @@ def _person_field(raw: Mapping[str, Any]) -> PersonField:
     return PersonField(**members)
 
 
-def between(stored: Layout, wanted: Layout) -> Layout:
+def between(stored: Layout, layout_wanted: Layout) -> Layout:
     """How tables of one layout are read while another is wanted: no index is relied on.
 
     What places, words and references of records follow from is as the tables have it.
     """
-    known = {(column.field, column.kind): column for column in stored.columns}
+    columns_before = {(column.field, column.kind): column for column in stored.columns}
     columns = [
-        replace(known.get((each.field, each.kind)) or each, indexed=False)
-        if (each.field, each.kind) in known
-        else replace(each, name=f"v{place}", indexed=False)
-        for place, each in enumerate(wanted.columns)
+        replace(columns_before.get((column.field, column.kind)) or column, indexed=False)
+        if (column.field, column.kind) in columns_before
+        else replace(column, name=f"v{number}", indexed=False)
+        for number, column in enumerate(layout_wanted.columns)
     ]
     placed = stored.column(stored.placed)
     is_placed = placed is not None and replace(placed, indexed=False) in columns
     return replace(
-        wanted,
+        layout_wanted,
         columns=tuple(columns),
-        key=stored.key if stored.key == wanted.key else None,
+        key=stored.key if stored.key == layout_wanted.key else None,
         consent=stored.consent,
         lexical=stored.lexical,
         blobs=stored.blobs,

@@ -50,13 +50,13 @@ def _damaged_tables(opening: Opening) -> list[DamagedTable]:
             names = [str(name) for (name,) in run(_TABLES)]
         except (apsw.CorruptError, apsw.NotADBError):
             return [DamagedTable()]
-        found = [_named(run, name) for name in names if not _is_sound(run, name)]
-        return found or [DamagedTable()]
+        damaged = [_named(run, name) for name in names if not _is_sound(run, name)]
+        return damaged or [DamagedTable()]
 
 
-def _is_sound(run: Callable[..., Iterator[tuple[Any, ...]]], what: str) -> bool:
+def _is_sound(run: Callable[..., Iterator[tuple[Any, ...]]], name: str) -> bool:
     try:
-        return [text for (text,) in run(f"PRAGMA integrity_check({what})")] == ["ok"]
+        return [text for (text,) in run(f"PRAGMA integrity_check({name})")] == ["ok"]
     except apsw.CorruptError:
         return False
 
@@ -67,8 +67,8 @@ def _named(run: Callable[..., Iterator[tuple[Any, ...]]], name: str) -> DamagedT
         return DamagedTable(name)
     kind = match["kind"]
     try:
-        places = [(str(cid), str(stream)) for cid, stream in run(_SOURCE, (int(match["number"]),))]
+        sources = [(str(cid), str(stream)) for cid, stream in run(_SOURCE, (int(match["number"]),))]
     except (apsw.CorruptError, UnicodeDecodeError):
-        places = []
-    place = places[0] if places else ("", "")
-    return DamagedTable(name, kind, *place, is_index=name == f"w{match['number']}")
+        sources = []
+    source = sources[0] if sources else ("", "")
+    return DamagedTable(name, kind, *source, is_index=name == f"w{match['number']}")

@@ -108,9 +108,9 @@ class Opening:
         """
         if reason != READ_ONLY:
             return cls(str(path), vfs="unix-excl")
-        beside = "" if _size_of(Path(f"{path}-wal")) else "&immutable=1"
+        immutable = "" if _size_of(Path(f"{path}-wal")) else "&immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return cls(f"file:{quote(str(path))}?mode=ro{beside}", flags)
+        return cls(f"file:{quote(str(path))}?mode=ro{immutable}", flags)
 
     def connect(self) -> apsw.Connection:
         """A connection."""
@@ -179,9 +179,9 @@ class SqliteSession:
         line = self.first(sql, params)
         return None if line is None else line[0]
 
-    def several(self, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
+    def several(self, statements: Sequence[tuple[str, Sequence[Value]]]) -> list[list[Line]]:
         """One after the other."""
-        return [self.rows(sql, params) for sql, params in asked]
+        return [self.rows(sql, params) for sql, params in statements]
 
     def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
         """Execute once per parameter list."""
@@ -190,8 +190,8 @@ class SqliteSession:
 
     def add(self, table: str, columns: Sequence[str], lines: Iterable[Sequence[Value]]) -> None:
         """One after the other by one statement."""
-        places = ", ".join("?" * len(columns))
-        self.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", lines)  # noqa: S608
+        placeholders = ", ".join("?" * len(columns))
+        self.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders})", lines)  # noqa: S608
 
     @property
     def changed(self) -> int:
@@ -243,8 +243,8 @@ class SqliteSession:
         self.pragma("query_only", False)
         # a word index drops the tables that it lies in
         for kind in ("sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"):
-            made = f"SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND {kind}"  # noqa: S608
-            for (name,) in self.rows(made):
+            find_tables = f"SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND {kind}"  # noqa: S608
+            for (name,) in self.rows(find_tables):
                 self.run(f"DROP TABLE {SCRATCH}{name}")
         self.pragma("query_only", True)
         self._has_scratch = False
@@ -661,8 +661,8 @@ def copy_database(path: Path, target: Path) -> None:
         finally:
             source.driver.close()
     target.chmod(0o600)
-    for each in (target, target.parent):
-        descriptor = os.open(each, os.O_RDONLY)
+    for file in (target, target.parent):
+        descriptor = os.open(file, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -69,14 +69,14 @@ class SqliteDialect:
 
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The index keeps words, not texts, and forgets them one id at a time."""
-        made = (
+        statement = (
             f"CREATE VIRTUAL TABLE {SCRATCH if scratch else ''}{name} USING fts5"
             f" (words, content='', contentless_delete=1,"
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
         )
         # what `merge_words` merges; what writes merge themselves stays as it is
         merged = f"INSERT INTO {name} ({name}, rank) VALUES ('usermerge', 2)"  # noqa: S608
-        return [made] if scratch else [made, merged]
+        return [statement] if scratch else [statement, merged]
 
     def drop_words(self, name: str) -> list[str]:
         """The tables that it lies in go with it."""
@@ -184,8 +184,8 @@ class SqliteDialect:
     ) -> tuple[str, tuple[Value, ...]]:
         """Each text is parsed once."""
         path = f'$."{plan.field}"'
-        asked = (path, path, path, plan.offset_chars, plan.before_chars, plan.match, plan.match)
-        return _WINDOW.format(texts=texts), (*params, *asked, plan.limit_chars)
+        values = (path, path, path, plan.offset_chars, plan.before_chars, plan.match, plan.match)
+        return _WINDOW.format(texts=texts), (*params, *values, plan.limit_chars)
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """Booleans by their type; all else by the function that fills columns."""
@@ -194,22 +194,22 @@ class SqliteDialect:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
         # bytes that are no text cannot be handed to a function as one
         value = f"json_extract({text}, {path})"
-        found = (
+        value_sql = (
             f"CASE json_type({text}, {path}) WHEN 'text' THEN CAST({value} AS BLOB)"
             f" WHEN 'integer' THEN {value} WHEN 'real' THEN {value} END"
         )
-        return f"pdpp_comparable({found}, '{kind.value}')"
+        return f"pdpp_comparable({value_sql}, '{kind.value}')"
 
     def matches(
         self,
         index: str,
         words: WordQuery,
-        places: Mapping[str, int],
+        indexes: Mapping[str, int],
         among: Mapping[str, int] | None = None,
-        seen: Conditions = ((), ()),  # noqa: ARG002 (it is walked by its numbers)
+        visible: Conditions = ((), ()),  # noqa: ARG002 (it is walked by its numbers)
     ) -> Conditions:
         """The table stands for its only column."""
-        return (f"{index} MATCH ?",), (all_in_any(words, places, among),)
+        return (f"{index} MATCH ?",), (all_in_any(words, indexes, among),)
 
     def bits(self, content: str) -> str:
         """Bytes."""
@@ -240,22 +240,22 @@ _NO_WORD = f'"{MARK}"'
 
 
 def all_in_any(
-    words: WordQuery, places: Mapping[str, int], among: Mapping[str, int] | None = None
+    words: WordQuery, indexes: Mapping[str, int], among: Mapping[str, int] | None = None
 ) -> str:
     """Records that hold each term in at least one of the fields, and nothing that is excluded,
     which is sought `among` others, if so asked.
     """
     sought = [term for term in words.terms if term.tokens]
-    found = f"({' AND '.join(_in_any(term, places) for term in sought) or _NO_WORD})"
-    return " NOT ".join([found, *(_in_any(term, among or places) for term in words.excluded)])
+    match = f"({' AND '.join(_in_any(term, indexes) for term in sought) or _NO_WORD})"
+    return " NOT ".join([match, *(_in_any(term, among or indexes) for term in words.excluded)])
 
 
-def _in_any(term: Term, places: Mapping[str, int]) -> str:
-    asked = [
+def _in_any(term: Term, indexes: Mapping[str, int]) -> str:
+    alternatives = [
         f'"{" ".join(entry.words)}"{" *" if entry.is_prefix else ""}'
-        for entry in sought_entries(term, places)
+        for entry in sought_entries(term, indexes)
     ]
-    return f"({' OR '.join(asked or [_NO_WORD])})"
+    return f"({' OR '.join(alternatives or [_NO_WORD])})"
 
 
 _WINDOW = """
@@ -275,10 +275,8 @@ FROM start
 
 def _vectors() -> str | None:
     """Where the library with functions over vectors is, which comes with the extra `semantic`."""
-    found = find_spec("sqlite_vec")
-    return (
-        None if found is None or found.origin is None else str(Path(found.origin).parent / "vec0")
-    )
+    spec = find_spec("sqlite_vec")
+    return None if spec is None or spec.origin is None else str(Path(spec.origin).parent / "vec0")
 
 
 _VECTORS = _vectors()
@@ -328,14 +326,14 @@ def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
     `weights` has for each term, in the order of the phrases asked for, (phrases, weight) by field.
     """
     count, phrases = _parsed_weights(weights)
-    left = api.inst_count  # the index has counted all phrases itself
+    hits_left = api.inst_count  # the index has counted all phrases itself
     totals = [0] * count
     for phrase, term, weight in phrases:
-        if left <= 0:  # most phrases stand in no record, or in few
+        if hits_left <= 0:  # most phrases stand in no record, or in few
             break
-        found = len(api.phrase_column_offsets(phrase, 0))
-        left -= found
-        totals[term] += weight * found
+        hits = len(api.phrase_column_offsets(phrase, 0))
+        hits_left -= hits
+        totals[term] += weight * hits
     return " ".join(map(str, totals))
 
 

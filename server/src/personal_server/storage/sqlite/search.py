@@ -24,10 +24,10 @@ class FtsPart(IndexedPart):
             return [0] * len(terms)
         where = Where((f"w{self._number} MATCH c.value",)) & self._seen
         counted = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
-        asked = [all_in_any(WordQuery((term,)), self._places) for term in terms]
+        expressions = [all_in_any(WordQuery((term,)), self._places) for term in terms]
         lines = self._reader.session.rows(
             f"SELECT (SELECT count(*) FROM ({counted})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
-            (*where.params, limit, orjson.dumps(asked).decode()),
+            (*where.params, limit, orjson.dumps(expressions).decode()),
         )
         return [int(line[0]) for line in lines]
 
@@ -57,6 +57,6 @@ class FtsPart(IndexedPart):
         ).decode()
 
 
-def _entry_counts(term: Term, places: Mapping[str, int]) -> dict[str, int]:
+def _entry_counts(term: Term, indexes: Mapping[str, int]) -> dict[str, int]:
     """How many entries of the index `all_in_any` asks for in each field, in their order."""
-    return {field: len(entries(field, place, term)) for field, place in places.items()}
+    return {field: len(entries(field, index, term)) for field, index in indexes.items()}

@@ -78,27 +78,27 @@ class IntegrityChecks:
     def places(self) -> list[tuple[str, str]]:
         """Every (connection, stream) with records."""
         with self._database.read() as session:
-            found = all_sources(session, self._subject_id)
-        return [(source.connection_id, source.stream) for source in found]
+            sources = all_sources(session, self._subject_id)
+        return [(source.connection_id, source.stream) for source in sources]
 
     def stream(
         self, connection_id: str, stream: str, primary_keys: PrimaryKeys, progress: Progress
     ) -> StreamCheck:
         """Read every record of a stream, and everything that is made from it."""
-        found = StreamCheck(connection_id, stream)
+        check = StreamCheck(connection_id, stream)
         with self._database.read() as session:
             source = find_source(session, self._subject_id, connection_id, stream)
             if source is not None:
                 primary_key = primary_keys(connection_id, stream)
-                walk = StreamWalk(session, source, primary_key, found)
+                walk = StreamWalk(session, source, primary_key, check)
                 words = walk.follow(progress)
                 if not summaries_are_sound(session, source.layout, source.tables):
-                    found.values_differ = True
+                    check.values_differ = True
                 # the words of another form are made anew in any case
-                is_whole = source.layout.form == FORM and not found.damaged.count
+                is_whole = source.layout.form == FORM and not check.damaged.count
                 if source.layout.lexical and is_whole:
-                    found.words_differ = words != self._indexed(session, source)
-        return found
+                    check.words_differ = words != self._indexed(session, source)
+        return check
 
     def feed(self) -> FeedCheck:
         """The numbers of all changes, of all streams together."""
@@ -147,8 +147,8 @@ class IntegrityChecks:
     def _indexed(self, session: Session, source: SourceTables) -> int | None:
         """The sum of what the word index holds, `None` where it cannot be read."""
         try:
-            found = self._database.indexed_words(session, f"w{source.tables}")
-            return sum(hash(each) for each in found) & WORD_SUM_MASK
+            words = self._database.indexed_words(session, f"w{source.tables}")
+            return sum(hash(word) for word in words) & WORD_SUM_MASK
         except StorageUnavailable:
             return None
 
@@ -156,8 +156,8 @@ class IntegrityChecks:
         """One that was erased meanwhile is none."""
         with self._database.read() as session:
             if session.first(_IS_HELD, (blob_id,)) is not None:
-                place = session.first(_REFERRING, (blob_id,))
-                yield BlobFault(blob_id, is_missing, cast("tuple[str, str] | None", place))
+                reference = session.first(_REFERRING, (blob_id,))
+                yield BlobFault(blob_id, is_missing, cast("tuple[str, str] | None", reference))
 
 
 def _digest(path: Path) -> str | None:

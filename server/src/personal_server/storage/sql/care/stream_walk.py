@@ -57,17 +57,17 @@ class StreamWalk:
         session: Session,
         source: SourceTables,
         primary_key: Sequence[str] | None,
-        found: StreamCheck,
+        check: StreamCheck,
     ) -> None:
         self._session = session
         self._source = source
         self._primary_key = primary_key
-        self._found = found
+        self._found = check
         self._words = 0
 
     def follow(self, progress: Progress) -> int:
         """Look at every record; the sum of the words that its index should hold."""
-        number, found = self._source.tables, self._found
+        number, check = self._source.tables, self._found
         key, changes, text = map(self._session.dialect.bytes_of, ("k", "fc", "data"))
         layout = self._source.layout
         # damaged texts are no texts: they are read as bytes
@@ -80,10 +80,10 @@ class StreamWalk:
             f"{values} FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id ORDER BY r.id"
         )
         for line in lines:
-            found.records += 1
+            check.records += 1
             self._look_at(_Line(*line[:8]), line[8:])
-            if found.records % TOLD_EVERY == 0:
-                progress(found.records)
+            if check.records % TOLD_EVERY == 0:
+                progress(check.records)
         return self._words & WORD_SUM_MASK
 
     def _look_at(self, line: _Line, stored: Sequence[Value | bytes]) -> None:
@@ -99,14 +99,14 @@ class StreamWalk:
             self._found.misnamed.add(key)
         if not self._is_in_feed(key, created, changes):
             self._found.unexplained.add(key)
-        wanted = prepare_one(key, data, created_at_ns, self._source.layout)
-        values = [each.encode() if isinstance(each, str) else each for each in wanted.values]
-        if list(stored) != values or counts not in (None, wanted.word_counts):
+        expected = prepare_one(key, data, created_at_ns, self._source.layout)
+        values = [value.encode() if isinstance(value, str) else value for value in expected.values]
+        if list(stored) != values or counts not in (None, expected.word_counts):
             self._found.values_differ = True
         if counts is not None:  # else it waits for its words (`rebuilds.adopt`)
             self._words += sum(
-                hash((word.encode()[:LONGEST_WORD_BYTES], row_id, place))
-                for place, word in enumerate(wanted.words.split())
+                hash((word.encode()[:LONGEST_WORD_BYTES], row_id, position))
+                for position, word in enumerate(expected.words.split())
             )
 
     def _is_its_own(self, key: str, data: JsonObject) -> bool:
@@ -123,5 +123,7 @@ class StreamWalk:
             numbers = {created, *(int(pair[0]) for pair in dated.values())}
         except (ValueError, TypeError, AttributeError, LookupError):
             return False
-        place = self._source.source
-        return all(self._session.first(_IS_CHANGE, (place, each, key)) for each in numbers)
+        source_number = self._source.source
+        return all(
+            self._session.first(_IS_CHANGE, (source_number, number, key)) for number in numbers
+        )

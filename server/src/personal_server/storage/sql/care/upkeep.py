@@ -85,9 +85,9 @@ _ERASURES = select(
 )
 _ERASURE_NAMES = ("id", "connection_id", "stream", "key_digest", "at_ns")
 _ENDED = " UNION ALL ".join(
-    f"SELECT {held}, {table.reason}, {table.revoked_at_ns} FROM {table.table}"  # noqa: S608
+    f"SELECT {id_column}, {table.reason}, {table.revoked_at_ns} FROM {table.table}"  # noqa: S608
     f" WHERE subject_id = ?1 AND {table.revoked_at_ns} IS NOT NULL"
-    for held, table in ((GrantRow.grant_id, GrantRow), (PackageRow.package_id, PackageRow))
+    for id_column, table in ((GrantRow.grant_id, GrantRow), (PackageRow.package_id, PackageRow))
 )
 _COUNTS = (
     f"SELECT (SELECT count(*) FROM {ErasureRow.table}),"  # noqa: S608
@@ -121,8 +121,8 @@ class SqlUpkeepStore:
     def owner(self) -> str | None:
         """Files of before it was written say it by their first sealing key."""
         with self._database.read() as session:
-            found = session.value(_FIND_FACT, (OWNER,)) or session.value(_FIRST_OPENED_BY)
-        return None if found is None else str(found)
+            owner = session.value(_FIND_FACT, (OWNER,)) or session.value(_FIRST_OPENED_BY)
+        return None if owner is None else str(owner)
 
     def claim(self, subject_id: str) -> str:
         """Of two who claim, one is told the other's."""
@@ -179,16 +179,16 @@ class SqlUpkeepStore:
             erased = session.rows(_ERASURES, (subject_id,))
             ended = session.rows(_ENDED, (subject_id,))
         names = ("id", "reason", "at_ns")
-        found = [("erasure", zip(_ERASURE_NAMES, line, strict=True)) for line in erased]
-        found += [("ended", zip(names, line, strict=True)) for line in ended]
-        return [{"kind": kind, **dict(members)} for kind, members in found]
+        entries_by_kind = [("erasure", zip(_ERASURE_NAMES, line, strict=True)) for line in erased]
+        entries_by_kind += [("ended", zip(names, line, strict=True)) for line in ended]
+        return [{"kind": kind, **dict(members)} for kind, members in entries_by_kind]
 
     def keep_erasures(self, subject_id: str, entries: Iterable[Mapping[str, Any]]) -> None:
         """Note erasures that another store was asked for, under their own ids."""
         with self._database.write() as session:
             session.many(
                 ignoring(insert(ErasureRow)),
-                [(subject_id, *(each[name] for name in _ERASURE_NAMES)) for each in entries],
+                [(subject_id, *(entry[name] for name in _ERASURE_NAMES)) for entry in entries],
             )
 
     def backups(self) -> list[BackupRow]:
@@ -220,8 +220,8 @@ class SqlUpkeepStore:
         """What the owner asked for with a command."""
         with self._database.read() as session:
             text = session.value(_FIND_FACT, (_SCHEDULE,))
-        found = None if text is None else orjson.loads(text)
-        return None if found is None else BackupSchedule(**found)
+        schedule = None if text is None else orjson.loads(text)
+        return None if schedule is None else BackupSchedule(**schedule)
 
     def keep_backup_schedule(self, schedule: BackupSchedule | None) -> None:
         """Replace it; `None` ends it."""
@@ -292,10 +292,10 @@ class SqlLogs:
     def signing_seed(self, propose: Callable[[int], bytes]) -> bytes:
         """The secret that heads are signed with, 32 bytes; made once."""
         with self._database.read() as session:
-            known = session.value(_FIND_FACT, (SIGNING_SEED,))
-        if known is None:
+            seed = session.value(_FIND_FACT, (SIGNING_SEED,))
+        if seed is None:
             with self._database.write() as session:
-                made = propose(32).hex()
-                session.run(ignoring(insert(FactRow)), (SIGNING_SEED, made))
-                known = session.value(_FIND_FACT, (SIGNING_SEED,))
-        return bytes.fromhex(str(known))
+                proposed = propose(32).hex()
+                session.run(ignoring(insert(FactRow)), (SIGNING_SEED, proposed))
+                seed = session.value(_FIND_FACT, (SIGNING_SEED,))
+        return bytes.fromhex(str(seed))

@@ -69,8 +69,8 @@ def _packages(subject_id: str, query: HeldQuery) -> Statement:
     return sql, values
 
 
-def _if(wanted: bool) -> str:
-    return "" if wanted else "NOT "
+def _if(is_wanted: bool) -> str:
+    return "" if is_wanted else "NOT "
 
 
 def client_conditions(subject_id: str, query: ClientQuery) -> Statement:
@@ -81,12 +81,12 @@ def client_conditions(subject_id: str, query: ClientQuery) -> Statement:
         f" AND {FamilyRow.idle_end_ns} > ?"
         f" AND ({FamilyRow.absolute_end_ns} IS NULL OR {FamilyRow.absolute_end_ns} > ?)"
     )
-    known = (
+    conditions = (
         f"({ClientRow.first_approved_at_ns} IS NOT NULL OR {ClientRow.blocked_at_ns} IS NOT NULL"
         f" OR {ClientRow.client_id} IN ({owners}))"
     )
     values: list[Value] = [subject_id, query.now_ns, query.now_ns]
     if query.known:
-        return f" AND {known}", values
+        return f" AND {conditions}", values
     strange = f"{ClientRow.registration} NOT IN (?, ?)"
-    return f" AND NOT {known} AND {strange}", [*values, PRE_REGISTERED, CHECK]
+    return f" AND NOT {conditions} AND {strange}", [*values, PRE_REGISTERED, CHECK]

@@ -135,8 +135,8 @@ class SqlAuthorizationTransaction:
     ) -> int:
         """Set columns where the conditions hold."""
         condition, values = self._condition(where)
-        sql = f"{update(table, [each.column for each in to])}{condition}"
-        self._session.run(sql, [*(stored(each.column, each.value) for each in to), *values])
+        sql = f"{update(table, [change.column for change in to])}{condition}"
+        self._session.run(sql, [*(stored(change.column, change.value) for change in to), *values])
         return self._session.changed
 
     def delete(self, table: type[R], *where: ColumnCondition[R]) -> int:
@@ -148,12 +148,12 @@ class SqlAuthorizationTransaction:
     def _condition(self, where: Sequence[ColumnCondition[Any]]) -> tuple[str, list[Value]]:
         """What follows the condition on the subject, with all values."""
         sql, values = "", list[Value]([self._subject_id])
-        for each in where:
-            if each.comparison is Comparison.IS_NULL:
-                sql += f" AND {each.column.name} {each.comparison}"
+        for condition in where:
+            if condition.comparison is Comparison.IS_NULL:
+                sql += f" AND {condition.column.name} {condition.comparison}"
             else:
-                sql += f" AND {each.column.name} {each.comparison} ?"
-                values.append(stored(each.column, each.value))
+                sql += f" AND {condition.column.name} {condition.comparison} ?"
+                values.append(stored(condition.column, condition.value))
         return sql, values
 
 

@@ -62,12 +62,12 @@ def forget_details_of(
     session: Session, subject_id: str, connection_id: str, stream: str | None, key: str | None
 ) -> None:
     """Nothing beside the log tells of what was erased: a connection, a stream or one record."""
-    place = (subject_id, connection_id, stream or "")
+    row_key = (subject_id, connection_id, stream or "")
     if key is None:
-        session.run(_OF_STREAM, place)
+        session.run(_OF_STREAM, row_key)
     else:
         listed = session.dialect.values(DisclosureDetailRow.keys.name, ColumnKind.TEXT)
-        session.run(f"{_OF_STREAM} AND ?4 IN {listed}", (*place, key))
+        session.run(f"{_OF_STREAM} AND ?4 IN {listed}", (*row_key, key))
 
 
 def kept_commitments(session: Session, subject_id: str) -> Iterator[tuple[int, str]]:
@@ -89,7 +89,7 @@ class SqlDisclosures:
         """Write entries, in order, in one transaction."""
         with self._database.write() as session:
             first, _ = DISCLOSURES.tail(session, self._subject_id)
-            rows = [_row(each, committed=self._keeps_details) for each in entries]
+            rows = [_row(entry, committed=self._keeps_details) for entry in entries]
             DISCLOSURES.append(session, self._subject_id, rows)
             if self._keeps_details:
                 self._keep_details(session, first + 1, entries)
@@ -123,26 +123,26 @@ class SqlDisclosures:
 
     def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
         """What lies beside entries, by their numbers."""
-        found: dict[int, AskedDetail] = {}
+        details: dict[int, AskedDetail] = {}
         with self._database.read() as session:
             for number in numbers:
                 line = session.first(_DETAIL, (self._subject_id, number))
                 if line is not None:
                     row = row_from(DisclosureDetailRow, line)
-                    found[number] = AskedDetail(row.salt, row.asked, row.keys)
-        return found
+                    details[number] = AskedDetail(row.salt, row.asked, row.keys)
+        return details
 
     def disclosures_of(
         self, connection_id: str, stream: str, key: str, looked_at: int
     ) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries by which a record was handed out, newest first."""
-        place = (self._subject_id, connection_id, stream, looked_at)
+        row_key = (self._subject_id, connection_id, stream, looked_at)
         with self._database.read() as session:
             details = [
-                row_from(DisclosureDetailRow, line) for line in session.rows(_NEWEST_OF, place)
+                row_from(DisclosureDetailRow, line) for line in session.rows(_NEWEST_OF, row_key)
             ]
-            given = [detail.number for detail in details if key in detail.keys]
-            lines = [session.first(_BY_NUMBER, (self._subject_id, each)) for each in given]
+            numbers = [detail.number for detail in details if key in detail.keys]
+            lines = [session.first(_BY_NUMBER, (self._subject_id, number)) for number in numbers]
         rows = [row_from(DisclosureRow, line) for line in lines if line is not None]
         return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
 
@@ -206,18 +206,18 @@ def _shares(entries: Sequence[DisclosureEntry]) -> list[DisclosureShareRow]:
     records, answers = Counter[tuple[int, str, str]](), Counter[tuple[int, str, str]]()
     for entry in entries:
         if entry.outcome == SERVED:
-            place = (entry.at_ns // DAY_NANOSECONDS, entry.client_id or "", entry.stream or "")
-            records[place] += entry.record_count
-            answers[place] += 1
+            day_key = (entry.at_ns // DAY_NANOSECONDS, entry.client_id or "", entry.stream or "")
+            records[day_key] += entry.record_count
+            answers[day_key] += 1
     return [
         DisclosureShareRow(
-            day=place[0],
-            client_id=place[1],
-            stream=place[2],
-            record_count=records[place],
+            day=day_key[0],
+            client_id=day_key[1],
+            stream=day_key[2],
+            record_count=records[day_key],
             answer_count=count,
         )
-        for place, count in answers.items()
+        for day_key, count in answers.items()
     ]
 
 

@@ -90,38 +90,38 @@ class Noted:
 
 def changes(reader: Reader, plan: ChangesPlan) -> Feed:
     """Items after `plan.after`, in order of their number, of all sources together."""
-    feeds = [_SourceFeed(reader, place, plan).items() for place in reader.places(plan.scopes)]
-    found: list[Change] = []
+    feeds = [_SourceFeed(reader, scoped, plan).items() for scoped in reader.places(plan.scopes)]
+    changes: list[Change] = []
     passed_over = 0
     for item in heapq.merge(*feeds, key=lambda item: item.sequence):
         if isinstance(item, Change):
-            found.append(item)
+            changes.append(item)
         else:
             passed_over += 1
-        if len(found) > plan.limit:
-            return Feed(tuple(found[: plan.limit]), True)
+        if len(changes) > plan.limit:
+            return Feed(tuple(changes[: plan.limit]), True)
         if passed_over == MOST_PASSED_OVER:
-            return Feed(tuple(found), True, item.sequence)
-    return Feed(tuple(found), False)
+            return Feed(tuple(changes), True, item.sequence)
+    return Feed(tuple(changes), False)
 
 
 def first_change_after(reader: Reader, scopes: Sequence[Scope], instant_ns: int) -> int | None:
     """By halving the numbers of each stream, which grow with the time at which they were given."""
-    found = [_first_after(reader, place, instant_ns) for place in reader.places(scopes)]
-    return min((number for number in found if number is not None), default=None)
+    sequences = [_first_after(reader, scoped, instant_ns) for scoped in reader.places(scopes)]
+    return min((number for number in sequences if number is not None), default=None)
 
 
-def _first_after(reader: Reader, place: ScopedSource, instant_ns: int) -> int | None:
-    source, found = place.source.source, None
+def _first_after(reader: Reader, scoped: ScopedSource, instant_ns: int) -> int | None:
+    source, first = scoped.source.source, None
     low, high = 1, reader.session.value(_LAST_NUMBER, (source,)) or 0
     while low <= high:
         middle = (low + high) // 2
         line = reader.session.first(_FIRST_FROM, (source, middle))
         if line is None or line[1] > instant_ns:
-            found, high = found if line is None else line[0], middle - 1
+            first, high = first if line is None else line[0], middle - 1
         else:
             low = line[0] + 1
-    return found
+    return first
 
 
 class _SourceFeed:
@@ -132,27 +132,30 @@ class _SourceFeed:
     the scope is limited by, says the change that followed, or the record as it stands.
     """
 
-    def __init__(self, reader: Reader, place: ScopedSource, plan: ChangesPlan) -> None:
+    def __init__(self, reader: Reader, scoped: ScopedSource, plan: ChangesPlan) -> None:
         self._reader = reader
         self._session = reader.session
-        self._place = place
-        self._scope = place.scope
+        self._place = scoped
+        self._scope = scoped.scope
         self._plan = plan
-        window = place.scope.window
-        self._fields = frozenset(place.scope.fields)
+        window = scoped.scope.window
+        self._fields = frozenset(scoped.scope.fields)
         self._dated = self._fields | ({window.field} if window else set[str]())
-        self._only = {each.field: place.compiler.held_digests(each) for each in place.scope.only}
+        self._only = {
+            condition.field: scoped.compiler.held_digests(condition)
+            for condition in scoped.scope.only
+        }
         # what lets a record appear without being told of
         self._unseen = frozenset(self._only) - self._dated
         self._window = None if window is None else _as_stored(window)
-        self._knows_past = window is None or window.field == place.compiler.layout.consent
+        self._knows_past = window is None or window.field == scoped.compiler.layout.consent
         self._touching = self._touching_scope()
-        where = with_key("") & place.visible()
+        where = with_key("") & scoped.visible()
         # the checksum alone: a text is read once it is known to be shown
-        number = place.source.tables
+        number = scoped.source.tables
         summed = f"(SELECT h.sum FROM h{number} h WHERE h.id = r.id)"  # noqa: S608
-        self._line = place.compiler.select(f"r.id, r.cs, r.ce, r.fc, {summed}", where)
-        self._whole = place.compiler.rows(where)
+        self._line = scoped.compiler.select(f"r.id, r.cs, r.ce, r.fc, {summed}", where)
+        self._whole = scoped.compiler.rows(where)
 
     def items(self) -> Iterator[Change | _PassedOver]:
         """All items, lazily."""
@@ -170,20 +173,20 @@ class _SourceFeed:
     def _touching_scope(self) -> Where:
         """Changes that can matter: of keys that exist for the scope, inside its window."""
         number = ChangeRow.sequence
-        found = Where((f"{ChangeRow.source} = ?", f"{number} > ?", f"{number} <= ?"), (0, 0, 0))
+        touching = Where((f"{ChangeRow.source} = ?", f"{number} > ?", f"{number} <= ?"), (0, 0, 0))
         if self._scope.resources is not None:
             keys = orjson.dumps(sorted(self._scope.resources)).decode()
             listed = self._session.dialect.values("?", ColumnKind.TEXT)
-            found &= Where((f"{ChangeRow.key} IN {listed}",), (keys,))
+            touching &= Where((f"{ChangeRow.key} IN {listed}",), (keys,))
         if self._only:
-            found &= self._touching_content()
+            touching &= self._touching_content()
         if self._window is None or not self._knows_past:
-            return found
+            return touching
         low = -math.inf if self._window.since_ns is None else self._window.since_ns
         high = math.inf if self._window.until_ns is None else self._window.until_ns
         was_at, now_at = ChangeRow.was_at, ChangeRow.now_at
         inside = f"{was_at} >= ? AND {was_at} < ? OR {now_at} >= ? AND {now_at} < ?"
-        return found & Where((f"({inside})",), (low, high, low, high))
+        return touching & Where((f"({inside})",), (low, high, low, high))
 
     def _touching_content(self) -> Where:
         """Changes of records that are visible now, or were before the change by what they held."""
@@ -192,11 +195,13 @@ class _SourceFeed:
         now = compiler.select("1", same & self._place.visible())
         either, params = f"EXISTS ({now.sql})", now.params
         if self._plan.since is not None:
-            each = [dialect.string_at(str(ChangeRow.was_held), name) for name in self._only]
+            texts = [dialect.string_at(str(ChangeRow.was_held), name) for name in self._only]
             among = f"IN {dialect.values('?', ColumnKind.TEXT)}"
-            held = " AND ".join(f"{text} {among}" for text in each)
-            either = f"({either} OR {held})"
-            params += tuple(orjson.dumps(sorted(known)).decode() for known in self._only.values())
+            condition = " AND ".join(f"{text} {among}" for text in texts)
+            either = f"({either} OR {condition})"
+            params += tuple(
+                orjson.dumps(sorted(digests)).decode() for digests in self._only.values()
+            )
         return Where((either,), params)
 
     def _walk(self) -> Iterator[Noted]:
@@ -223,7 +228,7 @@ class _SourceFeed:
             dated = parse_changes(changes)
             latest = latest_change(FieldChange(created, created_at), dated, self._dated).sequence
             if self._unseen:
-                last = max((created, *(each.sequence for each in dated.values())))
+                last = max((created, *(change.sequence for change in dated.values())))
                 latest = self._appeared(last, latest)
             if latest != noted.sequence:
                 continue
@@ -232,20 +237,20 @@ class _SourceFeed:
                 return None if whole is None else self._matching(noted, whole)
         return None
 
-    def _appeared(self, last: int, told: int) -> int:
+    def _appeared(self, last: int, first_told: int) -> int:
         """Which change after `told` let a record appear that is visible now; else `told`.
 
         Where one of them was forgotten, so was what came before the feed.
         """
         number: int | None = last
-        while number is not None and number > told:
+        while number is not None and number > first_told:
             noted = self._find(number)
             if noted is None:
-                return told
+                return first_told
             if not self._was_visible_before(noted):
                 return number
             number = noted.prev
-        return told
+        return first_told
 
     def _matching(self, noted: Noted, row: StoredRecord) -> Change | _PassedOver:
         """The record if it satisfies the conditions; else that it left, if it may have before."""
@@ -259,9 +264,9 @@ class _SourceFeed:
             return _PassedOver(noted.sequence)
         return Change(noted.sequence, self._tombstone(noted, is_filtered=True))
 
-    def _of_key(self, noted: Noted, asked: Statement) -> list[Line]:
+    def _of_key(self, noted: Noted, page: Statement) -> list[Line]:
         """What a statement by a key finds for the record of a change."""
-        statement = Statement(asked.sql, (noted.key, *asked.params[1:]))
+        statement = Statement(page.sql, (noted.key, *page.params[1:]))
         return self._reader.lines(self._place.source, statement)
 
     def _departed(self, noted: Noted, since: int) -> Change | None:
@@ -323,13 +328,13 @@ class _SourceFeed:
         """Whether what the record held before the change is what the scope is limited to."""
         if not self._only:
             return True
-        held: Mapping[str, str] = orjson.loads(noted.was_held or "{}")
-        return all(held.get(name) in known for name, known in self._only.items())
+        before: Mapping[str, str] = orjson.loads(noted.was_held or "{}")
+        return all(before.get(name) in digests for name, digests in self._only.items())
 
     def _load(self, sequence: int) -> Noted:
-        found = self._find(sequence)
-        assert found is not None  # noqa: S101  # neighbours of retained changes are retained
-        return found
+        lines = self._find(sequence)
+        assert lines is not None  # noqa: S101  # neighbours of retained changes are retained
+        return lines
 
     def _find(self, sequence: int) -> Noted | None:
         line = self._session.first(_LOAD, (self._place.source.source, sequence))

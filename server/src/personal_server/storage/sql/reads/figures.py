@@ -33,15 +33,15 @@ FARTHEST_NS = 2.5e20
 def count(reader: Reader, plan: RecordsPlan) -> int:
     """How many, over all sources."""
     total = 0
-    for place in reader.places(plan.scopes):
-        left = None if plan.most is None else plan.most - total
-        total += count_place(reader, place, plan.conditions, left)
+    for scoped in reader.places(plan.scopes):
+        rest = None if plan.most is None else plan.most - total
+        total += count_place(reader, scoped, plan.conditions, rest)
     return total
 
 
 def count_place(
     reader: Reader,
-    place: ScopedSource,
+    scoped: ScopedSource,
     conditions: Sequence[Condition],
     most: int | None = None,
 ) -> int:
@@ -50,57 +50,57 @@ def count_place(
     A whole source has its number at hand, and each of its days.  Elsewhere no line beyond `most`
     is met.
     """
-    reader.recall(place, conditions)
-    if place.is_whole and not conditions:
-        records = place.source.records
+    reader.recall(scoped, conditions)
+    if scoped.is_whole and not conditions:
+        records = scoped.source.records
         return records if most is None else min(records, most)
-    if (days := days_of(reader, place, conditions)) is not None:
+    if (days := days_of(reader, scoped, conditions)) is not None:
         return days.count() if most is None else min(days.count(), most)
     tail = "" if most is None else f" LIMIT {most}"
-    met = place.compiler.select("1", place.matching(conditions), tail)
+    met = scoped.compiler.select("1", scoped.matching(conditions), tail)
     counted = f"SELECT count(*) FROM ({met.sql}) AS met"  # noqa: S608
-    found: Any = reader.value(Statement(counted, met.params))
-    return int(found)
+    count: Any = reader.value(Statement(counted, met.params))
+    return int(count)
 
 
-def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
+def lines_with(reader: Reader, scoped: ScopedSource, words: WordQuery) -> Where:
     """Visible lines of a source whose granted searchable fields hold what is sought.
 
     By the word index, where that knows all of them; else, and where only a few keys are visible,
     by their texts, since the index knows the hidden ones too.
     """
-    scope, compiler = place.scope, place.compiler
+    scope, compiler = scoped.scope, scoped.compiler
     fields = granted_lexical_fields(scope)
     conditions = conditions_in(words, scope.stream, scope.fields)
     words = words_in(words, scope.stream, scope.fields)
-    met = place.matching(conditions) if conditions else Where()
+    met = scoped.matching(conditions) if conditions else Where()
     lexical = compiler.layout.lexical
     is_known = compiler.is_indexed and set(fields) <= set(lexical)
-    if is_known and fields and not place.is_read(reader):
-        places = {name: lexical.index(name) for name in fields}
-        return met & compiler.with_words(scope, words, places)
-    found: list[int] = []
-    for line in reader.each_line(place.source, compiler.rows(place.visible())):
+    if is_known and fields and not scoped.is_read(reader):
+        indexes = {name: lexical.index(name) for name in fields}
+        return met & compiler.with_words(scope, words, indexes)
+    ids: list[int] = []
+    for line in reader.each_line(scoped.source, compiler.rows(scoped.visible())):
         reader.session.check()
-        row = reader.whole(place.source, line)
+        row = reader.whole(scoped.source, line)
         if row is not None and holds_words(words_of(row.data, fields), words):
-            found.append(line[0])
-    return met & compiler.with_ids(found)
+            ids.append(line[0])
+    return met & compiler.with_ids(ids)
 
 
 def span(reader: Reader, plan: RecordsPlan) -> Span:
     """How many, and the stored extremes of a time field; those of whole sources once a state."""
-    places = reader.places(plan.scopes)
+    sources = reader.places(plan.scopes)
     total = count(reader, plan)
     if plan.span_field is None:
         return Span(total, None, None)
-    key = ("ends", reader.subject_id, plan.span_field, *(place.name for place in places))
+    key = ("ends", reader.subject_id, plan.span_field, *(scoped.name for scoped in sources))
     # what is made of other records is another thing for whoever sees others of these
-    is_whole = all(place.is_whole and place.scope.made_of is None for place in places)
+    is_whole = all(scoped.is_whole and scoped.scope.made_of is None for scoped in sources)
     is_whole = is_whole and not plan.conditions
     if is_whole and key in reader.derived:
         return Span(total, *reader.derived[key])
-    ends = _stored_ends(reader, places, plan.span_field, plan.conditions)
+    ends = _stored_ends(reader, sources, plan.span_field, plan.conditions)
     earliest, latest = (None if end is None else stored_text(end) for end in ends)
     # what was met of damaged records is told each time
     if is_whole and not reader.damaged:
@@ -109,35 +109,41 @@ def span(reader: Reader, plan: RecordsPlan) -> Span:
 
 
 def _stored_ends(
-    reader: Reader, places: Sequence[ScopedSource], field: str, conditions: Sequence[Condition]
+    reader: Reader, sources: Sequence[ScopedSource], field: str, conditions: Sequence[Condition]
 ) -> list[object]:
     """The stored values of the lowest and the highest record: of equal ones the first by (key,
     connection).
     """
-    timed = [(each, column) for each in places if (column := each.compiler.layout.column(field))]
-    asked = [
-        (place.source, place.compiler.extreme(column, place.matching(conditions), highest=highest))
-        for highest in (False, True)
-        for place, column in timed
+    timed = [
+        (scoped, column) for scoped in sources if (column := scoped.compiler.layout.column(field))
     ]
-    values = (next((line[0] for line in lines), None) for lines in reader.lines_of_each(asked))
+    statements = [
+        (
+            scoped.source,
+            scoped.compiler.extreme(column, scoped.matching(conditions), highest=highest),
+        )
+        for highest in (False, True)
+        for scoped, column in timed
+    ]
+    values = (next((line[0] for line in lines), None) for lines in reader.lines_of_each(statements))
     ends = [
-        [(value, *each) for each in timed if (value := next(values)) is not None] for _ in range(2)
+        [(value, *timed_source) for timed_source in timed if (value := next(values)) is not None]
+        for _ in range(2)
     ]
     points: list[Any] = [
         best((value for value, *_ in end), default=None)
         for best, end in zip((min, max), ends, strict=True)
     ]
     equal = [
-        (number, place, _first_with(place, conditions, column, value))
+        (number, scoped, _first_with(scoped, conditions, column, value))
         for number, end in enumerate(ends)
-        for value, place, column in end
+        for value, scoped, column in end
         if value == points[number]
     ]
-    answers = reader.lines_of_each([(place.source, first) for _, place, first in equal])
+    answers = reader.lines_of_each([(scoped.source, first) for _, scoped, first in equal])
     firsts: tuple[list[StoredRecord], ...] = [], []
-    for (number, place, _), lines in zip(equal, answers, strict=True):
-        firsts[number].extend(reader.whole_by_id(place.source, lines).values())
+    for (number, scoped, _), lines in zip(equal, answers, strict=True):
+        firsts[number].extend(reader.whole_by_id(scoped.source, lines).values())
     return [
         _stored_in(rows, field) if rows else plain_point(point, end[0][2].kind) if end else None
         for rows, point, end in zip(firsts, points, ends, strict=True)
@@ -160,39 +166,39 @@ def plain_point(point: Comparable, kind: ValueKind) -> object:
 
 
 def _first_with(
-    place: ScopedSource, conditions: Sequence[Condition], column: Column, value: Any
+    scoped: ScopedSource, conditions: Sequence[Condition], column: Column, value: Any
 ) -> Statement:
     """The first record by key with a value; none if that is damaged."""
-    where = place.matching(conditions) & place.compiler.equal(column, value)
-    return place.compiler.rows(where, " ORDER BY r.k LIMIT 1")
+    where = scoped.matching(conditions) & scoped.compiler.equal(column, value)
+    return scoped.compiler.rows(where, " ORDER BY r.k LIMIT 1")
 
 
 def summary(reader: Reader, scope: Scope) -> Summary:
     """How many, and the newest date of a granted change."""
-    for place in reader.places([scope]):
-        total = count_place(reader, place, ())
-        return Summary(total, _newest(reader, place) if total else None)
+    for scoped in reader.places([scope]):
+        total = count_place(reader, scoped, ())
+        return Summary(total, _newest(reader, scoped) if total else None)
     return Summary(0, None)
 
 
-def _newest(reader: Reader, place: ScopedSource) -> int | None:
+def _newest(reader: Reader, scoped: ScopedSource) -> int | None:
     """Lines by their newest date of any field; the walk ends where none can be newer."""
     newest: int | None = None
-    where = place.visible()
+    where = scoped.visible()
     while True:
         tail = f" ORDER BY r.e DESC, r.id DESC LIMIT {WALKED_AT_ONCE}"
         lines = reader.lines(
-            place.source, place.compiler.select("r.e, r.cs, r.ce, r.fc, r.id", where, tail)
+            scoped.source, scoped.compiler.select("r.e, r.cs, r.ce, r.fc, r.id", where, tail)
         )
         for latest, created, created_at, changes, _ in lines:
             if newest is not None and latest <= newest:
                 return newest
-            dated = _dated(place.scope, created, created_at, changes)
+            dated = _dated(scoped.scope, created, created_at, changes)
             newest = dated if newest is None else max(newest, dated)
         if len(lines) < WALKED_AT_ONCE:
             return newest
         last, *_, last_id = lines[-1]
-        where = place.visible() & Where(("(r.e, r.id) < (?, ?)",), (last, last_id))
+        where = scoped.visible() & Where(("(r.e, r.id) < (?, ?)",), (last, last_id))
 
 
 def _dated(scope: Scope, created: int, created_at: int, changes: str | None) -> int:

@@ -44,21 +44,21 @@ _LAST_CHANGE = (
 def nearest(reader: Reader, plan: MeaningPlan) -> Nearest:
     """The best passage of each of the nearest records."""
     is_known = embedding_model(reader.session) == plan.model
-    parts = [_NearPart(reader, place, plan) for place in reader.places(plan.scopes)]
+    parts = [_NearPart(reader, scoped, plan) for scoped in reader.places(plan.scopes)]
     near: list[tuple[int, int, str, int]] = []
     lost: set[tuple[str, str]] = set()
     for number, part in enumerate(parts if is_known else ()):
-        found = part.within_time(part.signs)
-        if found is None:
+        within = part.within_time(part.signs)
+        if within is None:
             lost.add(part.place.name)
         else:
-            near += [(apart, number, field, row_id) for apart, field, row_id in found]
+            near += [(apart, number, field, row_id) for apart, field, row_id in within]
     # of equal signs those of the first source, and its newest: `signs` gives them in that order
-    near.sort(key=lambda each: each[0])
+    near.sort(key=lambda record: record[0])
     chosen: dict[int, dict[str, list[int]]] = {}
     for _, number, field, row_id in near[:COMPARED_PASSAGES]:
         chosen.setdefault(number, {}).setdefault(field, []).append(row_id)
-    records = [each for number, fields in chosen.items() for each in parts[number].records(fields)]
+    records = [part for number, fields in chosen.items() for part in parts[number].records(fields)]
     records.sort(key=_rank)
     return Nearest(
         tuple(records[: plan.most]),
@@ -69,41 +69,41 @@ def nearest(reader: Reader, plan: MeaningPlan) -> Nearest:
 
 def count_unembedded(reader: Reader, scopes: Sequence[Scope]) -> int:
     """How many visible records wait for their passages."""
-    return sum(_waiting_in(reader, place) for place in reader.places(scopes))
+    return sum(_waiting_in(reader, scoped) for scoped in reader.places(scopes))
 
 
 def _visible(reader: Reader, scopes: Sequence[Scope]) -> int:
-    places = reader.places(scopes)
-    return sum(_visible_count(reader, place, Where()) for place in places)
+    sources = reader.places(scopes)
+    return sum(_visible_count(reader, scoped, Where()) for scoped in sources)
 
 
-def _waiting_in(reader: Reader, place: ScopedSource) -> int:
-    index = passage_index(reader.session, place.source.tables)
+def _waiting_in(reader: Reader, scoped: ScopedSource) -> int:
+    index = passage_index(reader.session, scoped.source.tables)
     if index is None:
-        return _visible_count(reader, place, Where())
-    last = reader.session.value(_LAST_CHANGE, (place.source.source,)) or 0
+        return _visible_count(reader, scoped, Where())
+    last = reader.session.value(_LAST_CHANGE, (scoped.source.source,)) or 0
     count = 0
     if not index.is_walked:
         before = Where() if index.position is None else Where(("r.id < ?",), (index.position,))
-        count += _visible_count(reader, place, before & Where(("r.cs <= ?",), (index.since,)))
+        count += _visible_count(reader, scoped, before & Where(("r.cs <= ?",), (index.since,)))
     if last > index.since:
         changed = (
             f"r.k IN (SELECT {ChangeRow.key} FROM {ChangeRow.table}"  # noqa: S608
             f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} > ?)"
         )
-        params = (place.source.source, index.since)
-        count += _visible_count(reader, place, Where((changed,), params))
+        params = (scoped.source.source, index.since)
+        count += _visible_count(reader, scoped, Where((changed,), params))
     return count
 
 
-def _visible_count(reader: Reader, place: ScopedSource, where: Where) -> int:
-    return int(str(reader.value(place.compiler.select("count(*)", place.visible() & where))))
+def _visible_count(reader: Reader, scoped: ScopedSource, where: Where) -> int:
+    return int(str(reader.value(scoped.compiler.select("count(*)", scoped.visible() & where))))
 
 
-def _rank(found: NearRecord) -> tuple[object, ...]:
-    candidate = found.candidate
+def _rank(record: NearRecord) -> tuple[object, ...]:
+    candidate = record.candidate
     return (
-        found.distance,
+        record.distance,
         -candidate.event_time_ns,
         candidate.connection_id,
         candidate.stream,
@@ -114,54 +114,60 @@ def _rank(found: NearRecord) -> tuple[object, ...]:
 class _NearPart:
     """What one source gives."""
 
-    def __init__(self, reader: Reader, place: ScopedSource, plan: MeaningPlan) -> None:
+    def __init__(self, reader: Reader, scoped: ScopedSource, plan: MeaningPlan) -> None:
         self._reader = reader
-        self.place = place
+        self.place = scoped
         self._plan = plan
-        made = embedded_fields(reader.session, place.source.tables)
-        scope = place.scope
+        fields_embedded = embedded_fields(reader.session, scoped.source.tables)
+        scope = scoped.scope
         self._fields = [
-            name for name in scope.stream.semantic_fields if name in scope.fields and name in made
+            name
+            for name in scope.stream.semantic_fields
+            if name in scope.fields and name in fields_embedded
         ]
 
     def signs(self) -> list[tuple[int, str, int]]:
         """How far, in which field, of which record: the passages whose signs are nearest."""
-        seen = self._seen()
-        found: list[tuple[int, str, int]] = []
+        visible = self._seen()
+        nearest_signs: list[tuple[int, str, int]] = []
         for field in self._fields:
-            near, left = self._in_blocks(field, seen)
-            for first, last in left:
-                near += self._in_lines(field, seen, first, last)
-            near.sort(key=lambda each: (each[0], -each[1]))
-            found += [(distance, field, row_id) for distance, row_id in near[:COMPARED_PASSAGES]]
-        return found
+            near, rest_to_walk = self._in_blocks(field, visible)
+            for first, last in rest_to_walk:
+                near += self._in_lines(field, visible, first, last)
+            near.sort(key=lambda candidate: (candidate[0], -candidate[1]))
+            nearest_signs += [
+                (distance, field, row_id) for distance, row_id in near[:COMPARED_PASSAGES]
+            ]
+        return nearest_signs
 
     def _in_blocks(
-        self, field: str, seen: Where | Statement
+        self, field: str, visible: Where | Statement
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The nearest as (how far, of which record) where everything is visible and asked for, and
         the stretches of ids that are left.
         """
         scope, compiler = self.place.scope, self.place.compiler
-        if self._plan.conditions_on(scope) or not compiler.is_stretch(scope) or seen == NOTHING:
+        if self._plan.conditions_on(scope) or not compiler.is_stretch(scope) or visible == NOTHING:
             return [], [EVERYTHING]
-        asked = (self.place.source.tables, field, compiler.sure(scope))
+        block_arguments = (self.place.source.tables, field, compiler.sure(scope))
         signs = signs_of(self._plan.vector)
-        return nearest_in_blocks(self._reader.session, *asked, signs, COMPARED_PASSAGES)
+        return nearest_in_blocks(self._reader.session, *block_arguments, signs, COMPARED_PASSAGES)
 
-    def _in_lines(self, field: str, seen: Where | Statement, first: int, last: int) -> list[Line]:
+    def _in_lines(
+        self, field: str, visible: Where | Statement, first: int, last: int
+    ) -> list[Line]:
         """The same of a stretch, passage by passage; of records that are picked whatever it is."""
         session, table = self._reader.session, str(PassageSignsRow.table)
-        held = Where(("b.tables = ?", "b.field = ?"), (self.place.source.tables, field))
-        if isinstance(seen, Statement):
-            lines = session.dialect.of_each(seen.sql, table, " AND ".join(held.parts))
-            params = (*seen.params, *held.params)
+        in_field = Where(("b.tables = ?", "b.field = ?"), (self.place.source.tables, field))
+        if isinstance(visible, Statement):
+            lines = session.dialect.of_each(visible.sql, table, " AND ".join(in_field.parts))
+            params = (*visible.params, *in_field.params)
         else:
             # between bounds that it does not know a database takes few to lie: it goes by their
             # index, and never over those of other fields and sources
             between = Where((f"b.id >= {_UNKNOWN}", f"b.id <= {_UNKNOWN}"), (first, last))
-            asked = held & seen & between
-            lines, params = f"{table} b{asked.sql}", asked.params
+            condition = in_field & visible & between
+            lines, params = f"{table} b{condition.sql}", condition.params
         apart = session.dialect.sign_distance("b.signs")
         return session.rows(
             f"SELECT {apart} AS apart, b.id FROM {lines}"  # noqa: S608
@@ -174,17 +180,17 @@ class _NearPart:
         best: dict[int, tuple[float, str, int, int]] = {}
         for field, ids in chosen.items():
             for row_id, start, stop, apart in self._compared(field, ids):
-                found = (round(apart, DISTANCE_DECIMALS), field, start, stop)
-                if row_id not in best or found < best[row_id]:
-                    best[row_id] = found
-        place, unit_ns = self.place, self.place.event_unit_ns
-        event = "NULL" if place.event is None else f"r.{place.event.name}"
+                passage = (round(apart, DISTANCE_DECIMALS), field, start, stop)
+                if row_id not in best or passage < best[row_id]:
+                    best[row_id] = passage
+        scoped, unit_ns = self.place, self.place.event_unit_ns
+        event = "NULL" if scoped.event is None else f"r.{scoped.event.name}"
         columns = f"r.id, r.k, {event}, r.cs, r.ce, r.fc"
-        where = place.compiler.with_ids(list(best))
-        lines = self._reader.lines(place.source, place.compiler.select(columns, where))
+        where = scoped.compiler.with_ids(list(best))
+        lines = self._reader.lines(scoped.source, scoped.compiler.select(columns, where))
         return [
             NearRecord(
-                place.candidate(
+                scoped.candidate(
                     key,
                     None if at is None else int(at) * unit_ns,
                     FieldChange(created, created_at),

@@ -39,23 +39,23 @@ PageLine = tuple[Any, ...]
 
 def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     """The best of each source, merged; texts are read for the rows of the page only."""
-    places = reader.places(plan.scopes)
+    sources = reader.places(plan.scopes)
     is_one = len(plan.scopes) == 1 and reader.session.dialect.waits
     if reader.session.dialect.waits:
-        spots = _spots_at_once(reader, places, plan, whole=is_one)
+        spots = _spots_at_once(reader, sources, plan, whole=is_one)
     else:
-        spots = [(spot, each) for each in places for spot in _page_spots(reader, each, plan)]
+        spots = [(spot, scoped) for scoped in sources for spot in _page_spots(reader, scoped, plan)]
     if len(plan.scopes) > 1:
         spots = _merged(spots, plan.order)
-    kept = spots[: plan.limit]
-    rows = _carried(reader, kept) if is_one else whole_rows(reader, kept)
+    page_spots = spots[: plan.limit]
+    rows = _carried(reader, page_spots) if is_one else whole_rows(reader, page_spots)
     placed = [
-        PlacedRow(row, position_of(spot, place, plan.order))
-        for spot, place in kept
-        if (row := rows.get((place.source.source, spot[2]))) is not None
+        PlacedRow(row, position_of(spot, scoped, plan.order))
+        for spot, scoped in page_spots
+        if (row := rows.get((scoped.source.source, spot[2]))) is not None
     ]
     # damaged records take their places, also where a page holds no other
-    end = None if len(placed) == len(kept) else position_of(*kept[-1], plan.order)
+    end = None if len(placed) == len(page_spots) else position_of(*page_spots[-1], plan.order)
     return RowPage(tuple(placed), len(spots) > plan.limit, end)
 
 
@@ -72,59 +72,63 @@ def page(reader: Reader, plan: RecordsPlan) -> RowPage:
 
 def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
     """The visible record with that key of each source."""
-    places = reader.places(plan.scopes)
-    asked = [
-        (each.source, each.compiler.rows(each.visible() & with_key(plan.key))) for each in places
+    sources = reader.places(plan.scopes)
+    statements = [
+        (scoped.source, scoped.compiler.rows(scoped.visible() & with_key(plan.key)))
+        for scoped in sources
     ]
     return tuple(
         row
-        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for (source, _), lines in zip(statements, reader.lines_of_each(statements), strict=True)
         for row in reader.whole_by_id(source, lines).values()
     )
 
 
 def records(reader: Reader, plans: Sequence[KeysPlan]) -> Mapping[RecordPlace, StoredRecord]:
     """The visible records of each source with these keys."""
-    found: dict[RecordPlace, StoredRecord] = {}
+    by_place: dict[RecordPlace, StoredRecord] = {}
     keys = {(plan.scope.connection_id, plan.scope.stream.name): plan.keys for plan in plans}
-    places = reader.places(plan.scope for plan in plans)
-    asked = [
-        (each.source, each.compiler.rows(each.visible() & each.compiler.with_keys(keys[each.name])))
-        for each in places
+    sources = reader.places(plan.scope for plan in plans)
+    statements = [
+        (
+            scoped.source,
+            scoped.compiler.rows(scoped.visible() & scoped.compiler.with_keys(keys[scoped.name])),
+        )
+        for scoped in sources
     ]
-    for each, lines in zip(places, reader.lines_of_each(asked), strict=True):
-        for row in reader.whole_by_id(each.source, lines).values():
-            found[(*each.name, row.key)] = row
-    return found
+    for scoped, lines in zip(sources, reader.lines_of_each(statements), strict=True):
+        for row in reader.whole_by_id(scoped.source, lines).values():
+            by_place[(*scoped.name, row.key)] = row
+    return by_place
 
 
 def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
     """Children of each parent: one short walk per parent."""
-    found: dict[str, Children] = {}
-    for place in reader.places([plan.scope]):
+    by_parent: dict[str, Children] = {}
+    for scoped in reader.places([plan.scope]):
         for parent in plan.parent_values:
-            where = _child_of(parent, place, plan)
+            where = _child_of(parent, scoped, plan)
             if where is None:
                 continue
-            seen = place.visible().free & where
-            spots = page_positions(reader, place, seen, plan.order, plan.limit_each)
+            visible = scoped.visible().free & where
+            spots = page_positions(reader, scoped, visible, plan.order, plan.limit_each)
             if spots:
-                kept = [(spot, place) for spot in spots[: plan.limit_each]]
-                rows = whole_rows(reader, kept)
-                numbers = [(place.source.source, spot[2]) for spot, _ in kept]
+                page_spots = [(spot, scoped) for spot in spots[: plan.limit_each]]
+                rows = whole_rows(reader, page_spots)
+                numbers = [(scoped.source.source, spot[2]) for spot, _ in page_spots]
                 ordered = tuple(rows[number] for number in numbers if number in rows)
-                found[parent] = Children(ordered, len(spots) > plan.limit_each)
-    return found
+                by_parent[parent] = Children(ordered, len(spots) > plan.limit_each)
+    return by_parent
 
 
 def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
     """One line of the index each way, and both texts at once."""
     conditions, back = (plan.condition,), replace(plan.order, descending=True)
-    for place in reader.places([plan.scope]):
-        where = place.visible().free & place.compiler.asked(place.scope, conditions)
+    for scoped in reader.places([plan.scope]):
+        where = scoped.visible().free & scoped.compiler.asked(scoped.scope, conditions)
         nearest = [
             page_positions(
-                reader, place, where, order, 0, conditions, plan.position, has_value=True
+                reader, scoped, where, order, 0, conditions, plan.position, has_value=True
             )
             for order in (back, plan.order)
         ]
@@ -132,64 +136,66 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
             spots[0][2] if spots and spots[0][0] is not None else None for spots in nearest
         )
         ids = [number for number in (before, after) if number is not None]
-        rows = reader.rows_by_id(place, place.compiler.with_ids(ids)) if ids else {}
+        rows = reader.rows_by_id(scoped, scoped.compiler.with_ids(ids)) if ids else {}
         return Neighbours(*(rows.get(number or 0) for number in (before, after)))
     return Neighbours()
 
 
-def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | None:
+def _child_of(parent: str, scoped: ScopedSource, plan: ChildrenPlan) -> Where | None:
     if plan.foreign_key is None:
         return with_key(parent)
-    column = place.compiler.layout.column(plan.foreign_key)
+    column = scoped.compiler.layout.column(plan.foreign_key)
     if column is None:
         return None
     value = foreign_value(parent, column.kind)
     if value is None:
         return None
-    return place.compiler.equal(column, value)
+    return scoped.compiler.equal(column, value)
 
 
-def _page_spots(reader: Reader, place: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
-    where = place.matching(plan.conditions)
-    return page_positions(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
+def _page_spots(reader: Reader, scoped: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
+    where = scoped.matching(plan.conditions)
+    return page_positions(
+        reader, scoped, where, plan.order, plan.limit, plan.conditions, plan.after
+    )
 
 
 def _spots_at_once(
-    reader: Reader, places: Sequence[ScopedSource], plan: RecordsPlan, *, whole: bool
+    reader: Reader, sources: Sequence[ScopedSource], plan: RecordsPlan, *, whole: bool
 ) -> list[tuple[PageLine, ScopedSource]]:
     """The same of all sources, with what else their lines hold."""
-    asked = [
+    statements = [
         (
-            each.source,
-            each.compiler.page(
-                each.matching(plan.conditions),
+            scoped.source,
+            scoped.compiler.page(
+                scoped.matching(plan.conditions),
                 plan.order,
                 plan.after,
-                (each.source.connection_id, each.source.stream),
+                (scoped.source.connection_id, scoped.source.stream),
                 plan.limit + 1,
                 whole=whole,
             ),
         )
-        for each in places
+        for scoped in sources
     ]
-    found = zip(places, reader.lines_of_each(asked), strict=True)
-    return [(line, place) for place, lines in found for line in lines]
+    answers = zip(sources, reader.lines_of_each(statements), strict=True)
+    return [(line, scoped) for scoped, lines in answers for line in lines]
 
 
 def _carried(
-    reader: Reader, kept: list[tuple[PageLine, ScopedSource]]
+    reader: Reader, page_spots: list[tuple[PageLine, ScopedSource]]
 ) -> dict[tuple[int, int], StoredRecord]:
     """Rows by (source, id), of lines that hold them whole."""
     rows = {
-        (place.source.source, number): reader.whole(place.source, (number, key, *more))
-        for (_, key, number, *more), place in kept
+        (scoped.source.source, number): reader.whole(scoped.source, (number, key, *more))
+        for (_, key, number, *more), scoped in page_spots
     }
-    return {place: row for place, row in rows.items() if row is not None}
+    return {row_place: row for row_place, row in rows.items() if row is not None}
 
 
 def page_positions(
     reader: Reader,
-    place: ScopedSource,
+    scoped: ScopedSource,
     where: Where,
     order: Order,
     limit: int,
@@ -199,25 +205,25 @@ def page_positions(
     has_value: bool = False,
 ) -> list[PagePosition]:
     """Up to limit + 1 places of a source, in order; those with a sort value alone, if asked."""
-    name, wanted = (place.source.connection_id, place.source.stream), limit + 1
-    driver = _driver(reader, place, order, conditions)
-    asked, passed_over = wanted, 0
+    name, limit_wanted = (scoped.source.connection_id, scoped.source.stream), limit + 1
+    driver = _driver(reader, scoped, order, conditions)
+    limit_now, passed_over = limit_wanted, 0
     while True:
-        found: list[PagePosition] = []
+        positions: list[PagePosition] = []
         before = reader.passed_over
-        statements = place.compiler.walk(where, order, after, name, asked, driver)
+        statements = scoped.compiler.walk(where, order, after, name, limit_now, driver)
         for statement in statements[:1] if has_value else statements:
-            if len(found) < wanted:
-                found += reader.lines(place.source, statement)
+            if len(positions) < limit_wanted:
+                positions += reader.lines(scoped.source, statement)
         # lines that could not be read took places of others
-        if len(found) >= wanted or reader.passed_over - before == passed_over:
-            return found
+        if len(positions) >= limit_wanted or reader.passed_over - before == passed_over:
+            return positions
         passed_over = reader.passed_over - before
-        asked = wanted + passed_over
+        limit_now = limit_wanted + passed_over
 
 
 def _driver(
-    reader: Reader, place: ScopedSource, order: Order, conditions: Sequence[Condition]
+    reader: Reader, scoped: ScopedSource, order: Order, conditions: Sequence[Condition]
 ) -> Column | None:
     """The column whose index is walked: one that narrows to few lines, else one in order.
 
@@ -225,10 +231,10 @@ def _driver(
     """
     if not reader.session.dialect.steers:
         return None
-    compiler = place.compiler
-    bounds = compiler.bounds(place.scope, conditions)
+    compiler = scoped.compiler
+    bounds = compiler.bounds(scoped.scope, conditions)
     bounds.pop(compiler.layout.column(order.field, order.kind), None)  # type: ignore[arg-type]
-    if not bounds or place.scope.is_picked:
+    if not bounds or scoped.scope.is_picked:
         return None
     exact = {c.field for c in conditions if c.operator is Operator.EQ}
     in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, order)]
@@ -248,35 +254,35 @@ def _merged(
     spots: list[tuple[PagePosition, ScopedSource]], order: Order
 ) -> list[tuple[PagePosition, ScopedSource]]:
     down = order.descending
-    spots.sort(key=lambda each: (each[0][1], each[1].source.connection_id), reverse=down)
-    valued = [each for each in spots if each[0][0] is not None]
-    valued.sort(key=lambda each: each[0][0], reverse=down)
-    return valued + [each for each in spots if each[0][0] is None]
+    spots.sort(key=lambda spot: (spot[0][1], spot[1].source.connection_id), reverse=down)
+    valued = [spot for spot in spots if spot[0][0] is not None]
+    valued.sort(key=lambda spot: spot[0][0], reverse=down)
+    return valued + [spot for spot in spots if spot[0][0] is None]
 
 
 def whole_rows(
-    reader: Reader, kept: list[tuple[PagePosition, ScopedSource]]
+    reader: Reader, page_spots: list[tuple[PagePosition, ScopedSource]]
 ) -> dict[tuple[int, int], StoredRecord]:
     """Rows by (source, id)."""
-    wanted: dict[int, tuple[ScopedSource, list[int]]] = {}
-    for spot, place in kept:
-        wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
-    asked = [
-        (place.source, place.compiler.rows(place.compiler.with_ids(ids)))
-        for place, ids in wanted.values()
+    ids_by_source: dict[int, tuple[ScopedSource, list[int]]] = {}
+    for spot, scoped in page_spots:
+        ids_by_source.setdefault(scoped.source.source, (scoped, []))[1].append(spot[2])
+    statements = [
+        (scoped.source, scoped.compiler.rows(scoped.compiler.with_ids(ids)))
+        for scoped, ids in ids_by_source.values()
     ]
     return {
         (source.source, number): row
-        for (source, _), lines in zip(asked, reader.lines_of_each(asked), strict=True)
+        for (source, _), lines in zip(statements, reader.lines_of_each(statements), strict=True)
         for number, row in reader.whole_by_id(source, lines).items()
     }
 
 
-def position_of(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+def position_of(spot: PagePosition, scoped: ScopedSource, order: Order) -> Position:
     """Where a page goes on behind a line: its sort value, key, connection and stream."""
     value: Comparable | None = spot[0]
     if order.kind is ValueKind.BOOLEAN and value is not None:
         value = bool(value)
     if order.kind is ValueKind.INSTANT and isinstance(value, float):
         value = int(value)
-    return Position(value, spot[1], place.source.connection_id, place.source.stream)
+    return Position(value, spot[1], scoped.source.connection_id, scoped.source.stream)

@@ -40,26 +40,26 @@ def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matc
     Where nothing was found nothing is ranked, and the terms, which only hidden records may hold,
     are not counted one by one.
     """
-    parts = [_part(reader, found, plan, indexed) for found in reader.places(plan.scopes)]
+    parts = [_part(reader, scoped, plan, indexed) for scoped in reader.places(plan.scopes)]
     parts = [part for part in parts if part.fields]
-    asked = [(part, part.within_time(part.finds)) for part in parts]
-    found = {part: finds for part, finds in asked if finds is not None}
+    answers = [(part, part.within_time(part.finds)) for part in parts]
+    by_part = {part: finds for part, finds in answers if finds is not None}
     frequencies = [0] * len(plan.words.terms)
-    if any(finds.candidates for finds in found.values()):
-        for part in tuple(found):
-            counted = part.told(found[part], frequencies)
+    if any(finds.candidates for finds in by_part.values()):
+        for part in tuple(by_part):
+            counted = part.told(by_part[part], frequencies)
             if counted is None:
                 counted = part.within_time(partial(part.counts, frequencies))
             if counted is None:
-                del found[part]
+                del by_part[part]
             else:
                 frequencies = [n + more for n, more in zip(frequencies, counted, strict=True)]
     return Matches(
-        tuple(candidate for finds in found.values() for candidate in finds.candidates),
+        tuple(candidate for finds in by_part.values() for candidate in finds.candidates),
         tuple(frequencies),
-        frozenset(part.place.name for part, finds in found.items() if finds.truncated),
-        frozenset(part.place.name for part in parts if part not in found),
-        sum(finds.pending for finds in found.values()),
+        frozenset(part.place.name for part, finds in by_part.items() if finds.truncated),
+        frozenset(part.place.name for part in parts if part not in by_part),
+        sum(finds.pending for finds in by_part.values()),
     )
 
 
@@ -75,17 +75,17 @@ def count_terms(
 
 def _counted(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> tuple[int, ...]:
     totals = [0] * len(plan.words.terms)
-    for found in reader.places(plan.scopes):
-        counted = _part(reader, found, plan, indexed).count_each()
+    for scoped in reader.places(plan.scopes):
+        counted = _part(reader, scoped, plan, indexed).count_each()
         totals = [n + more for n, more in zip(totals, counted, strict=True)]
     return tuple(min(total, plan.frequency_limit) for total in totals)
 
 
 def walked_seconds(reader: Reader, scopes: Sequence[Scope]) -> float:
     """As a snapshot does."""
-    walked = [place for place in reader.places(scopes) if not place.is_read(reader)]
-    each = reader.session.dialect.looked_at_seconds
-    return each * sum(place.source.records for place in walked)
+    walked = [scoped for scoped in reader.places(scopes) if not scoped.is_read(reader)]
+    seconds_each = reader.session.dialect.looked_at_seconds
+    return seconds_each * sum(scoped.source.records for scoped in walked)
 
 
 class _Finds(NamedTuple):
@@ -99,15 +99,15 @@ class _Finds(NamedTuple):
 class _Part:
     """The search of one source."""
 
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        self.place = found
+    def __init__(self, reader: Reader, scoped: ScopedSource, plan: SearchPlan) -> None:
+        self.place = scoped
         self._reader = reader
         self._plan = plan
-        scope = found.scope
+        scope = scoped.scope
         self._conditions = plan.conditions_on(scope)
         self._words = plan.words_in(scope)
         self.fields = granted_lexical_fields(scope)
-        self._event = found.event
+        self._event = scoped.event
 
     def within_time(self, read: Callable[[], T]) -> T | None:
         """What the source gives, `None` past half of its time: it is asked twice."""
@@ -138,13 +138,13 @@ class _Part:
 class IndexedPart(_Part):
     """By the word index."""
 
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        super().__init__(reader, found, plan)
-        self._number = found.source.tables
-        layout, scope = found.compiler.layout, found.scope
+    def __init__(self, reader: Reader, scoped: ScopedSource, plan: SearchPlan) -> None:
+        super().__init__(reader, scoped, plan)
+        self._number = scoped.source.tables
+        layout, scope = scoped.compiler.layout, scoped.scope
         self._places = {f: n for n, f in enumerate(layout.lexical) if f in self.fields}
         self._weighty = scope.stream.weighty_fields
-        self._stretch = found.compiler.stretch(scope)
+        self._stretch = scoped.compiler.stretch(scope)
 
     def finds(self) -> _Finds:
         """The newest matches."""
@@ -199,16 +199,21 @@ class IndexedPart(_Part):
         A record has two bits for each term: held in a weighty field, and in another one.
         """
         plan, words = self._plan, self._words
-        others = {f: n for f, n in self._places.items() if f not in self._weighty}
+        weightless = {f: n for f, n in self._places.items() if f not in self._weighty}
         weighty = {f: n for f, n in self._places.items() if f in self._weighty}
         arms: list[Statement] = []
-        for place, term in enumerate(words.terms):
-            for bit, places in ((2 * place, others), (2 * place + 1, weighty)):
-                if sought_entries(term, places):
-                    arms.append(self._arm(1 << bit, WordQuery((term,), words.excluded), places))
-        held = [f"(held >> {2 * place}) & 3 > 0" for place in range(len(words.terms))]
-        each = " + ".join(f"CASE WHEN {one} THEN 1 ELSE 0 END" for one in held)
-        needed = [f"{each} >= {words.needed}", *(held[place] for place in words.quoted)]
+        for number, term in enumerate(words.terms):
+            for bit, indexes in ((2 * number, weightless), (2 * number + 1, weighty)):
+                if sought_entries(term, indexes):
+                    arms.append(self._arm(1 << bit, WordQuery((term,), words.excluded), indexes))
+        term_conditions = [f"(held >> {2 * number}) & 3 > 0" for number in range(len(words.terms))]
+        count_of_terms = " + ".join(
+            f"CASE WHEN {condition} THEN 1 ELSE 0 END" for condition in term_conditions
+        )
+        needed = [
+            f"{count_of_terms} >= {words.needed}",
+            *(term_conditions[number] for number in words.quoted),
+        ]
         listed = " UNION ALL ".join(f"SELECT * FROM ({arm.sql}) AS arm" for arm in arms)  # noqa: S608
         counted = (
             "SELECT id AS rowid, CAST(sum(bit) AS bigint) AS held"  # noqa: S608
@@ -228,17 +233,17 @@ class IndexedPart(_Part):
                 ),
             ),
         )
-        places = range(len(words.terms))
-        found = [
-            (key, " ".join(str(held >> 2 * place & 3) for place in places), *more)
-            for key, held, *more in lines
+        indexes = range(len(words.terms))
+        candidates = [
+            (key, " ".join(str(bits >> 2 * number & 3) for number in indexes), *more)
+            for key, bits, *more in lines
         ]
-        return self._ranked(found[: plan.window]), len(lines) > plan.window
+        return self._ranked(candidates[: plan.window]), len(lines) > plan.window
 
-    def _arm(self, bit: int, words: WordQuery, places: Mapping[str, int]) -> Statement:
+    def _arm(self, bit: int, words: WordQuery, indexes: Mapping[str, int]) -> Statement:
         """The newest visible entries of one sort."""
         scope = self.place.scope
-        where = self.place.compiler.words(words, places, self._places, scope) & self._seen
+        where = self.place.compiler.words(words, indexes, self._places, scope) & self._seen
         return Statement(
             f"SELECT f.rowid AS id, {bit} AS bit FROM {self._entries}{where.sql}"  # noqa: S608
             " ORDER BY f.rowid DESC LIMIT ?",
@@ -256,8 +261,8 @@ class IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        place = self.place
-        (connection_id, stream), unit_ns = place.name, place.event_unit_ns
+        scoped = self.place
+        (connection_id, stream), unit_ns = scoped.name, scoped.event_unit_ns
         is_one = len(self._words.terms) == 1
         lengths = word_counts([line[2] for line in lines], tuple(self._places.values()))
         # there are thousands: nothing is called for each that needs not be
@@ -268,7 +273,7 @@ class IndexedPart(_Part):
                 key,
                 (int(hits),) if is_one else tuple(map(int, hits.split())),
                 length,
-                place.dated_ns(FieldChange(created, created_at), changes)
+                scoped.dated_ns(FieldChange(created, created_at), changes)
                 if event is None
                 else int(event) * unit_ns,
             )
@@ -313,10 +318,10 @@ class _ReadTexts:
     Those behind `KEPT_CHARS` are read again with each step, so that memory is bounded.
     """
 
-    def __init__(self, reader: Reader, place: ScopedSource) -> None:
+    def __init__(self, reader: Reader, scoped: ScopedSource) -> None:
         self._reader = reader
-        self._place = place
-        self._fields = granted_lexical_fields(place.scope)
+        self._place = scoped
+        self._fields = granted_lexical_fields(scoped.scope)
         self._vocabulary = Vocabulary()
         self._kept: dict[int, tuple[StoredRecord, Mapping[str, TextWords]]] = {}
         self._chars_left = KEPT_CHARS
@@ -324,8 +329,8 @@ class _ReadTexts:
 
     def records(self) -> Iterator[tuple[StoredRecord, Mapping[str, TextWords]]]:
         """Each with its words by field."""
-        reader, known = self._reader, tuple(self._kept.values())
-        for record in known:
+        reader, rows = self._reader, tuple(self._kept.values())
+        for record in rows:
             reader.session.check()
             yield record
         if self._is_whole:
@@ -340,43 +345,43 @@ class _ReadTexts:
         self._is_whole = self._chars_left > 0
 
     def _read(self, number: int, row: StoredRecord) -> tuple[StoredRecord, Mapping[str, TextWords]]:
-        found = (row, words_of(row.data, self._fields, self._vocabulary))
-        self._chars_left -= sum(words.chars for words in found[1].values())
+        words_of_row = (row, words_of(row.data, self._fields, self._vocabulary))
+        self._chars_left -= sum(words.chars for words in words_of_row[1].values())
         if self._chars_left > 0:
-            self._kept[number] = found
-        return found
+            self._kept[number] = words_of_row
+        return words_of_row
 
 
 class _ReadPart(_Part):
     """By the texts of the few records that are visible."""
 
-    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
-        super().__init__(reader, found, plan)
+    def __init__(self, reader: Reader, scoped: ScopedSource, plan: SearchPlan) -> None:
+        super().__init__(reader, scoped, plan)
         self._frequencies = [0] * len(plan.words.terms)
         # the plans of all steps of a search have the same scopes
-        key = ("texts", id(found.scope))
-        self._texts = once(reader.shared, key, lambda: _ReadTexts(reader, found))
+        key = ("texts", id(scoped.scope))
+        self._texts = once(reader.shared, key, lambda: _ReadTexts(reader, scoped))
 
     def finds(self) -> _Finds:
         frequencies = [0] * len(self._plan.words.terms)
-        found: list[tuple[bool, int, Candidate]] = []
+        ranked: list[tuple[bool, int, Candidate]] = []
         for row, texts in self._texts.records():
             data = row.data
             counts, length = self._counted(texts)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            held = {place for place, count in enumerate(counts) if count}
-            if self._words.is_met(held) and self._meets(data, texts):
+            met = {index for index, count in enumerate(counts) if count}
+            if self._words.is_met(met) and self._meets(data, texts):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self.place.candidate(
                     row.key, event, created, row.field_changes, counts, length
                 )
                 recency = created.emitted_at_ns if event is None else event
-                found.append((event is not None, recency, candidate))
-        found.sort(key=lambda each: each[:2], reverse=True)
+                ranked.append((event is not None, recency, candidate))
+        ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         self._frequencies = frequencies
         window = self._plan.window
-        return _Finds([each[2] for each in found[:window]], len(found) > window)
+        return _Finds([candidate[2] for candidate in ranked[:window]], len(ranked) > window)
 
     def counts(self, totals: Sequence[int]) -> list[int]:  # noqa: ARG002 (every text was read)
         return self._frequencies
@@ -385,22 +390,24 @@ class _ReadPart(_Part):
         """Plain words are looked up among those of a text, and never a text for each of them."""
         terms = self._words.terms
         plain = {term.tokens[0]: n for n, term in enumerate(terms) if term.is_plain}
-        others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
+        families = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
         counts = [0] * len(terms)
         for _, words in self._texts.records():
-            known = [plain.keys() & each.counts.keys() for each in words.values()]
-            held = {plain[word] for found in known for word in found}
-            for n, term in others:
+            plain_words = [
+                plain.keys() & words_of_row.counts.keys() for words_of_row in words.values()
+            ]
+            plain_counts = {plain[word] for plain_of_row in plain_words for word in plain_of_row}
+            for n, term in families:
                 if holds_term(words, term):
-                    held.add(n)
-            for place in held:
-                counts[place] += 1
+                    plain_counts.add(n)
+            for number in plain_counts:
+                counts[number] += 1
         return counts
 
     def _meets(self, data: JsonObject, texts: Mapping[str, TextWords]) -> bool:
         """Whether a record satisfies the conditions, and holds nothing that is excluded."""
         excluded = any(holds_term(texts, term) for term in self._words.excluded)
-        return not excluded and all(holds(each, data) for each in self._conditions)
+        return not excluded and all(holds(condition, data) for condition in self._conditions)
 
     def _own_event_time(self, data: JsonObject) -> int | None:
         event = self._event
@@ -425,6 +432,6 @@ class _ReadPart(_Part):
 
 
 def _part(
-    reader: Reader, found: ScopedSource, plan: SearchPlan, indexed: type[IndexedPart]
+    reader: Reader, scoped: ScopedSource, plan: SearchPlan, indexed: type[IndexedPart]
 ) -> _Part:
-    return (_ReadPart if found.is_read(reader) else indexed)(reader, found, plan)
+    return (_ReadPart if scoped.is_read(reader) else indexed)(reader, scoped, plan)

@@ -51,7 +51,7 @@ class Side:
     """
 
     sql: str
-    point_of: Callable[[Any], Any] = lambda found: found
+    point_of: Callable[[Any], Any] = lambda value: value
     whole: str | None = None
     found_of: Callable[[str], str] = lambda point: point
 
@@ -73,9 +73,11 @@ class Segment:
     where: Where
     sides: tuple[Side, ...] = ()
 
-    def key_of(self, found: Sequence[Any]) -> Key:
+    def key_of(self, values: Sequence[Any]) -> Key:
         """The points of a line, which begins with what the sides find."""
-        return tuple([side.point_of(each) for side, each in zip(self.sides, found, strict=False)])
+        return tuple(
+            [side.point_of(value) for side, value in zip(self.sides, values, strict=False)]
+        )
 
     def columns(self, *more: str) -> str:
         """What the sides find, and more."""
@@ -87,10 +89,10 @@ class Segment:
             return "count(*)"
         return f"count(*){measured(metric, f'r.{column.name}', column.kind, dialect)}"
 
-    def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
+    def select(self, columns_sql: str, tail: str = "", more: Where | None = None) -> Statement:
         """Over the lines, of which `more` may be asked."""
         where = self.where if more is None else self.where & more
-        return self.place.compiler.select(what, where, tail)
+        return self.place.compiler.select(columns_sql, where, tail)
 
     def texts(self, number: int, field: str, ask: Asking) -> list[Line]:
         """(point of a side, string of a field, how many lines have both); `ask` counts what it is
@@ -98,12 +100,12 @@ class Segment:
         """
         lines = whole_lines(self.place, field, ValueKind.STRING, lambda value: ask(self, value))
         side = self.sides[number]
-        return [(side.point_of(found), text, count) for found, text, count in lines]
+        return [(side.point_of(values), text, count) for values, text, count in lines]
 
     @property
     def of_whole_strings(self) -> Segment:
         """The same lines, grouped by whole strings."""
-        sides = [Side(each.whole or each.sql, each.point_of) for each in self.sides]
+        sides = [Side(side.whole or side.sql, side.point_of) for side in self.sides]
         return replace(self, sides=tuple(sides))
 
     @property
@@ -122,84 +124,86 @@ class SummedSegment(Segment):
 
     def figures(self, metric: Metric, column: Column | None, dialect: Dialect) -> str:  # noqa: ARG002
         """The sums that the rows hold already."""
-        found = ["n"]
+        names = ["n"]
         if column is not None:
             present, *added, _ = self.place.compiler.layout.figures_of(column)
             count = 2 if column.kind is ValueKind.INTEGER else 1
-            found += [present] if metric is Metric.AVG else []
-            found += added[:count]
-        return ", ".join(f"coalesce(sum(d.{name}), 0)" for name in found)
+            names += [present] if metric is Metric.AVG else []
+            names += added[:count]
+        return ", ".join(f"coalesce(sum(d.{name}), 0)" for name in names)
 
-    def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
+    def select(self, columns_sql: str, tail: str = "", more: Where | None = None) -> Statement:
         """Over the rows."""
         where = self.where if more is None else self.where & more
         table = f"{self.letter}{self.place.source.tables} d"
-        return Statement(f"SELECT {what} FROM {table}{where.sql}{tail}", where.params)  # noqa: S608
+        return Statement(f"SELECT {columns_sql} FROM {table}{where.sql}{tail}", where.params)  # noqa: S608
 
 
-def is_cut(found: object) -> bool:
+def is_cut(value: object) -> bool:
     """Whether what a column holds may be the beginning of a longer string only."""
-    return isinstance(found, str) and len(found) >= COMPARED_CODE_POINTS
+    return isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
 
 
 def whole_lines(
-    place: ScopedSource, field: str, kind: ValueKind, ask: Callable[[str], list[Line]]
+    scoped: ScopedSource, field: str, kind: ValueKind, ask: Callable[[str], list[Line]]
 ) -> list[Line]:
     """What is found of a field: of its column, of whole strings where that cuts one, or of the
     JSON text.
     """
-    column = place.compiler.layout.column(field, kind)
+    column = scoped.compiler.layout.column(field, kind)
     if column is None:
-        return ask(place.compiler.in_text(field, kind))
+        return ask(scoped.compiler.in_text(field, kind))
     lines = ask(f"r.{column.name}")
     is_string = kind is ValueKind.STRING
-    if is_string and any(is_cut(each) for line in lines for each in line):
-        lines = ask(place.compiler.whole_string(column))
+    if is_string and any(is_cut(value) for line in lines for value in line):
+        lines = ask(scoped.compiler.whole_string(column))
     return lines
 
 
 def segments(
-    reader: Reader, place: ScopedSource, where: Where, count: int, groupings: Sequence[Grouping]
+    reader: Reader, scoped: ScopedSource, where: Where, count: int, groupings: Sequence[Grouping]
 ) -> Iterator[Segment]:
     """All matching lines of a source, each in one segment.
 
     `count` says how many they are, where ranges of an index are worth thinking of.
     """
-    sides = [plain_side(place, grouping) for grouping in groupings]
-    timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
+    sides = [plain_side(scoped, grouping) for grouping in groupings]
+    timed = next(
+        (n for n, grouping in enumerate(groupings) if grouping.granularity is not None), None
+    )
     if timed is None:
-        yield Segment(place, where, tuple(sides))
+        yield Segment(scoped, where, tuple(sides))
         return
-    for side, part in _timed_parts(reader, place, where, count, groupings[timed]):
-        yield Segment(place, part, (*sides[:timed], side, *sides[timed + 1 :]))
+    for side, part in _timed_parts(reader, scoped, where, count, groupings[timed]):
+        yield Segment(scoped, part, (*sides[:timed], side, *sides[timed + 1 :]))
 
 
-def plain_side(place: ScopedSource, grouping: Grouping) -> Side:
+def plain_side(scoped: ScopedSource, grouping: Grouping) -> Side:
     """By connection, by value, or by steps of a number."""
     if grouping.field is None:
-        return Side("NULL", constant(place.source.connection_id))
+        return Side("NULL", constant(scoped.source.connection_id))
     if grouping.granularity is not None:
         return Side("NULL")
-    compiler = place.compiler
+    compiler = scoped.compiler
     column = compiler.layout.column(grouping.field, grouping.kind)
     value = f"r.{column.name}" if column else compiler.in_text(grouping.field, grouping.kind)
     if grouping.bin_width is not None:
         width = Fraction(grouping.bin_width)
-        return Side(value, lambda found: step_start(found, width))
+        return Side(value, lambda value: step_start(value, width))
     if column is None or column.kind is not ValueKind.STRING:
         return Side(value)
     return Side(value, whole=compiler.whole_string(column))
 
 
 def _timed_parts(
-    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
+    reader: Reader, scoped: ScopedSource, where: Where, count: int, grouping: Grouping
 ) -> Iterator[tuple[Side, Where]]:
-    column = place.compiler.layout.column(grouping.field, grouping.kind)
+    column = scoped.compiler.layout.column(grouping.field, grouping.kind)
     if column is None or grouping.granularity is None:
         yield Side("NULL"), where
         return
     calendar = Calendar(grouping.time_zone, grouping.granularity)
-    timed = _Timed(reader, place, column, where, calendar)
+    timed = _Timed(reader, scoped, column, where, calendar)
     yield Side("NULL"), where & Where((f"{timed.name} IS NULL",))
     yield from timed.parts(count, _USUAL_DAYS.get(grouping.granularity))
 
@@ -208,10 +212,10 @@ class _Timed:
     """Lines of a source by the time buckets of a column."""
 
     def __init__(
-        self, reader: Reader, place: ScopedSource, column: Column, where: Where, calendar: Calendar
+        self, reader: Reader, scoped: ScopedSource, column: Column, where: Where, calendar: Calendar
     ) -> None:
         self._reader = reader
-        self._place = place
+        self._place = scoped
         self._column = column
         self._where = where
         self._calendar = calendar
@@ -264,11 +268,11 @@ class _Timed:
         base_unit = (inside_ns + offset) // unit
         base = base_unit * unit - offset
 
-        def start(found: int) -> int:
+        def start(value: int) -> int:
             if not calendar.is_fine:
-                return calendar.day_start(base_unit + found)
-            begun = base + found * unit
-            return begun if begun >= since else calendar.fine_start(base_unit + found, since)
+                return calendar.day_start(base_unit + value)
+            begun = base + value * unit
+            return begun if begun >= since else calendar.fine_start(base_unit + value, since)
 
         # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
         slack = "" if -(2**63) <= inside_ns < 2**63 else f" + {FAR_SLACK_NS}"

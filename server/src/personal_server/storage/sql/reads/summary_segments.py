@@ -75,10 +75,10 @@ class DaySegment(SummedSegment):
     letter = "d"
     buckets: tuple[int, ...] | None = None
 
-    def select(self, what: str, tail: str = "", more: Where | None = None) -> Statement:
+    def select(self, columns_sql: str, tail: str = "", more: Where | None = None) -> Statement:
         """Over days, or over those of buckets."""
         if self.buckets is None:
-            return SummedSegment.select(self, what, tail, more)
+            return SummedSegment.select(self, columns_sql, tail, more)
         where = self.where if more is None else self.where & more
         dialect = self.place.compiler.dialect
         first, length = f"(b.value >> {_LENGTH_BITS})", f"(b.value & {_LONGEST})"
@@ -88,7 +88,7 @@ class DaySegment(SummedSegment):
             f" ON d.day >= {first} AND d.day < {first} + {length}"
         )
         params = (orjson.dumps(self.buckets).decode(), *where.params)
-        return Statement(f"SELECT {what} FROM {table}{where.sql}{tail}", params)  # noqa: S608
+        return Statement(f"SELECT {columns_sql} FROM {table}{where.sql}{tail}", params)  # noqa: S608
 
 
 # A stretch of days as one number, so that a list of them is one parameter: 19,800 days from 1970 on
@@ -97,33 +97,35 @@ def _stretch(first: int, length: int) -> int:
     return first << _LENGTH_BITS | length
 
 
-def days_of(reader: Reader, place: ScopedSource, conditions: Iterable[Condition]) -> Days | None:
+def days_of(reader: Reader, scoped: ScopedSource, conditions: Iterable[Condition]) -> Days | None:
     """The days of what is visible and meets the conditions; `None` where days cannot tell that."""
-    layout, scope = place.compiler.layout, place.scope
+    layout, scope = scoped.compiler.layout, scoped.scope
     if not layout.by_day or scope.is_picked:
         return None
     conditions = tuple(conditions)
     column = day_column(layout)
     bounds = _Bounds(column)
     if scope.window is not None:
-        if scope.window.field != layout.placed or place.visible() == NOTHING:
+        if scope.window.field != layout.placed or scoped.visible() == NOTHING:
             return None
         bounds = bounds.within(scope.window.since_ns, scope.window.until_ns)
     facets: dict[str, frozenset[int]] = {}
-    for each in conditions:
-        if column is not None and (each.field, each.kind) == (column.field, column.kind):
-            narrowed = bounds.meeting(each)
+    for condition in conditions:
+        if column is not None and (condition.field, condition.kind) == (column.field, column.kind):
+            narrowed = bounds.meeting(condition)
             if narrowed is None:
                 return None
             bounds = narrowed
-        elif each.field in layout.facets and each.operator in (Operator.EQ, Operator.IN):
-            known = facets.get(each.field, frozenset((0, 1)))
-            facets[each.field] = known & {int(bool(value)) for value in each.values}
+        elif condition.field in layout.facets and condition.operator in (Operator.EQ, Operator.IN):
+            values_known = facets.get(condition.field, frozenset((0, 1)))
+            facets[condition.field] = values_known & {
+                int(bool(value)) for value in condition.values
+            }
         else:
             return None
     if len(facets) > 1 or not bounds.are_days:
         return None
-    return Days(reader, place, conditions, bounds, facets)
+    return Days(reader, scoped, conditions, bounds, facets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,8 @@ class _Bounds:
                 return None
 
     def _narrowed(self, since: int | None, until: int | None) -> _Bounds:
-        lower = [each for each in (self.since, since) if each is not None]
-        upper = [each for each in (self.until, until) if each is not None]
+        lower = [bound for bound in (self.since, since) if bound is not None]
+        upper = [bound for bound in (self.until, until) if bound is not None]
         return replace(self, since=max(lower, default=None), until=min(upper, default=None))
 
     @property
@@ -183,8 +185,8 @@ class _Bounds:
     @property
     def are_days(self) -> bool:
         """Whether it holds whole days, and its ends can be told from instants that are far."""
-        ends = [each for each in (self.since, self.until) if each is not None]
-        if any(not LEAST <= each <= MOST for each in ends):
+        ends = [bound for bound in (self.since, self.until) if bound is not None]
+        if any(not LEAST <= bound <= MOST for bound in ends):
             return False
         return self.first is None or self.end is None or self.first < self.end
 
@@ -199,12 +201,12 @@ class _Bounds:
     @property
     def where(self) -> Where:
         """The whole days."""
-        found = Where()
+        met = Where()
         for sign, day in ((">=", self.first), ("<", self.end)):
             if day is not None:
-                found &= Where((f"d.day {sign} ?",), (day,))
+                met &= Where((f"d.day {sign} ?",), (day,))
         # records without a time meet no bound
-        return found if found == Where() else found & Where(("d.day <> ?",), (NO_DAY,))
+        return met if met == Where() else met & Where(("d.day <> ?",), (NO_DAY,))
 
 
 class Days:
@@ -215,25 +217,25 @@ class Days:
     def __init__(
         self,
         reader: Reader,
-        place: ScopedSource,
+        scoped: ScopedSource,
         conditions: Sequence[Condition],
         bounds: _Bounds,
         facets: dict[str, frozenset[int]],
     ) -> None:
         self._reader = reader
-        self._place = place
+        self._place = scoped
         self._conditions = conditions
         self._bounds = bounds
         self._facets = facets
-        self._layout = place.compiler.layout
+        self._layout = scoped.compiler.layout
 
     def count(self) -> int:
         """How many records there are."""
         total = 0
         for segment in self._parts(()):
-            what = segment.figures(Metric.COUNT, None, self._reader.session.dialect)
-            found: Any = self._reader.value(segment.select(what))
-            total += int(found)
+            columns = segment.figures(Metric.COUNT, None, self._reader.session.dialect)
+            count: Any = self._reader.value(segment.select(columns))
+            total += int(count)
         return total
 
     def segments(
@@ -246,14 +248,17 @@ class Days:
             return None
         if metric is not Metric.COUNT and not self._sums(column):
             return None
-        if all(self._groups_by(each) for each in groupings) and len(self._named(groupings)) <= 1:
+        if (
+            all(self._groups_by(grouping) for grouping in groupings)
+            and len(self._named(groupings)) <= 1
+        ):
             return list(self._parts(groupings))
         group = _group_segment(self._place, self._conditions, groupings)
         return None if group is None else [group]
 
     def _named(self, groupings: Sequence[Grouping]) -> set[str]:
         """The facets that take part."""
-        grouped = {each.field for each in groupings if each.granularity is None}
+        grouped = {grouping.field for grouping in groupings if grouping.granularity is None}
         return {*self._facets, *(name for name in grouped if name is not None)}
 
     def _sums(self, column: Column | None) -> bool:
@@ -267,8 +272,8 @@ class Days:
         """Whether whole days, or whole facets, fall into its groups."""
         if grouping.granularity is None:
             plain = Grouping(grouping.field, grouping.kind)
-            known = grouping.field is None or grouping.field in self._layout.facets
-            return grouping == plain and known
+            is_facet = grouping.field is None or grouping.field in self._layout.facets
+            return grouping == plain and is_facet
         column = self._bounds.column
         if column is None or (grouping.field, grouping.kind) != (column.field, column.kind):
             return False
@@ -289,14 +294,23 @@ class Days:
         return self._reader.value(segment.select("1", " LIMIT 1")) is not None
 
     def _parts(self, groupings: Sequence[Grouping]) -> Iterator[Segment]:
-        named = self._named(groupings)
-        facet = next((n for n, each in enumerate(self._layout.facets, 1) if each in named), 0)
+        facets_named = self._named(groupings)
+        facet = next(
+            (
+                n
+                for n, facet_name in enumerate(self._layout.facets, 1)
+                if facet_name in facets_named
+            ),
+            0,
+        )
         where = Where(("d.facet = ?",), (facet,)) & self._bounds.where
         for values in self._facets.values():
             listed = ", ".join(map(str, sorted(values))) or "NULL"
             where &= Where((f"d.value IN ({listed})",))
-        sides = [self._side(each) for each in groupings]
-        timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
+        sides = [self._side(grouping) for grouping in groupings]
+        timed = next(
+            (n for n, grouping in enumerate(groupings) if grouping.granularity is not None), None
+        )
         if timed is None:
             yield DaySegment(self._place, where, tuple(sides))
         else:
@@ -316,23 +330,23 @@ class Days:
         """Days by their buckets, the days of two by their lines, and what has no time."""
         grouping = groupings[timed]
         calendar = Calendar(grouping.time_zone, grouping.granularity or Granularity.DAY)
-        place, dated = self._place, where & Where(("d.day <> ?",), (NO_DAY,))
+        scoped, dated = self._place, where & Where(("d.day <> ?",), (NO_DAY,))
         if self._bounds.where == Where():
             sides[timed] = Side("NULL")
             undated = where & Where(("d.day = ?",), (NO_DAY,))
-            yield DaySegment(place, undated, tuple(sides))
+            yield DaySegment(scoped, undated, tuple(sides))
         if calendar.turns is not None:
             # far enough from 1970 that no day is negative
             days = f"(d.day + {calendar.turns << _LENGTH_BITS * 3}) % {calendar.turns}"
             sides[timed] = Side(days, calendar.turn)
-            yield DaySegment(place, dated, tuple(sides))
+            yield DaySegment(scoped, dated, tuple(sides))
         elif grouping.granularity is Granularity.DAY:
             sides[timed] = Side("d.day", calendar.midnight)
-            yield DaySegment(place, dated, tuple(sides))
+            yield DaySegment(scoped, dated, tuple(sides))
         else:
             points, turns = self._buckets(calendar)
             sides[timed] = Side("b.value", points.__getitem__)
-            yield DaySegment(place, where, tuple(sides), tuple(points))
+            yield DaySegment(scoped, where, tuple(sides), tuple(points))
             yield from self._of_split_days(groupings, timed, calendar, turns)
 
     def _lines(self, since: int, until: int) -> Where:
@@ -340,17 +354,17 @@ class Days:
         column = self._bounds.column
         assert column is not None  # noqa: S101  # without a time there is no stretch of it
         name, dialect = f"r.{column.name}", self._reader.session.dialect
-        asked = self._place.matching(self._conditions).yielding(dialect, name)
-        return asked & Where((f"{name} >= ?", f"{name} < ?"), (since, until))
+        lines = self._place.matching(self._conditions).yielding(dialect, name)
+        return lines & Where((f"{name} >= ?", f"{name} < ?"), (since, until))
 
     def _buckets(self, calendar: Calendar) -> tuple[dict[int, int], dict[int, int]]:
         """The starts of buckets by their stretch of whole days, and the instants at which buckets
         end within a day, by day.
         """
         where = Where(("d.facet = 0", "d.day > ?"), (FAR_PAST,)) & self._bounds.where
-        known = DaySegment(self._place, where)
+        days_known = DaySegment(self._place, where)
         ((first, last),) = self._reader.lines(
-            self._place.source, known.select("min(d.day), max(d.day)")
+            self._place.source, days_known.select("min(d.day), max(d.day)")
         )
         points: dict[int, int] = {}
         turns: dict[int, int] = {}
@@ -366,10 +380,10 @@ class Days:
         if not turns:
             return points, turns
         listed = ", ".join(map(str, turns))
-        held = known.select("d.day", more=Where((f"d.day IN ({listed})",)))
+        days_held = days_known.select("d.day", more=Where((f"d.day IN ({listed})",)))
         return points, {
             held_day: turns[held_day]
-            for (held_day,) in self._reader.lines(self._place.source, held)
+            for (held_day,) in self._reader.lines(self._place.source, days_held)
         }
 
     def _of_split_days(
@@ -380,7 +394,7 @@ class Days:
         turns: Mapping[int, int],
     ) -> Iterator[Segment]:
         """The lines of days in which a bucket ends, which it does at an instant of `turns`."""
-        sides = [plain_side(self._place, each) for each in groupings] if turns else []
+        sides = [plain_side(self._place, grouping) for grouping in groupings] if turns else []
         for day, turn in turns.items():
             begin, end = day * DAY_NANOSECONDS, (day + 1) * DAY_NANOSECONDS
             for since, until in ((begin, turn), (turn, end)):
@@ -399,11 +413,11 @@ class GroupSegment(SummedSegment):
 
     def texts(self, number: int, field: str, ask: Asking) -> list[Line]:
         """From the rows, where they hold all of each."""
-        found = ask(self, "d.label" if field == self.kept.label else "d.mark")
-        if any(text == LONG_TEXT for _, text, _ in found):
+        lines = ask(self, "d.label" if field == self.kept.label else "d.mark")
+        if any(text == LONG_TEXT for _, text, _ in lines):
             return self.lines.texts(number, field, ask)
         side = self.sides[number]
-        return [(side.point_of(value), _text(text), count) for value, text, count in found]
+        return [(side.point_of(value), _text(text), count) for value, text, count in lines]
 
     @property
     def of_whole_strings(self) -> Segment:
@@ -412,27 +426,31 @@ class GroupSegment(SummedSegment):
 
 
 def _group_segment(
-    place: ScopedSource, conditions: Sequence[Condition], groupings: Sequence[Grouping]
+    scoped: ScopedSource, conditions: Sequence[Condition], groupings: Sequence[Grouping]
 ) -> GroupSegment | None:
     """All records of a source in the groups of one string, perhaps by connection, too; `None`
     where rows cannot tell that.
 
     Without label and mark in sight, how long it takes would tell how many of them there are.
     """
-    named = [each for each in groupings if each.field is not None]
-    if conditions or not place.is_whole or len(named) != 1:
+    by_field = [grouping for grouping in groupings if grouping.field is not None]
+    if conditions or not scoped.is_whole or len(by_field) != 1:
         return None
-    [asked] = named
-    for number, kept in enumerate(place.compiler.layout.grouped):
-        told = Grouping(kept.field, ValueKind.STRING, label_field=kept.label, mark_field=kept.mark)
-        if asked == told:
-            lines = Segment(place, place.visible(), tuple(plain_side(place, n) for n in groupings))
+    [grouping] = by_field
+    for number, grouped in enumerate(scoped.compiler.layout.grouped):
+        stored_grouping = Grouping(
+            grouped.field, ValueKind.STRING, label_field=grouped.label, mark_field=grouped.mark
+        )
+        if grouping == stored_grouping:
+            lines = Segment(
+                scoped, scoped.visible(), tuple(plain_side(scoped, n) for n in groupings)
+            )
             value = Side("d.value", _text, found_of=lambda point: f"{TEXT}{point}")
             sides = [value if side.sql != "NULL" else side for side in lines.sides]
             where = Where(("d.field = ?",), (number,))
-            return GroupSegment(place, where, tuple(sides), lines=lines, kept=kept)
+            return GroupSegment(scoped, where, tuple(sides), lines=lines, kept=grouped)
     return None
 
 
-def _text(found: str) -> str | None:
-    return None if found == NO_TEXT else found.removeprefix(TEXT)
+def _text(value: str) -> str | None:
+    return None if value == NO_TEXT else value.removeprefix(TEXT)

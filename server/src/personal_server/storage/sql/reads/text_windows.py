@@ -15,20 +15,20 @@ from personal_server.storage.sql.source_tables import Reader
 
 def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
     """The database cuts the window; the whole value stays there."""
-    found: list[FieldWindow] = []
-    for place in reader.places(plan.scopes):
-        where, source = place.visible() & with_key(plan.key), place.source
+    windows: list[FieldWindow] = []
+    for scoped in reader.places(plan.scopes):
+        where, source = scoped.visible() & with_key(plan.key), scoped.source
         texts = (
-            f"SELECT h.data FROM {place.compiler.lines()}"  # noqa: S608
+            f"SELECT h.data FROM {scoped.compiler.lines()}"  # noqa: S608
             f" JOIN h{source.tables} h ON h.id = r.id{where.sql}"
         )
         cut = Statement(*reader.session.dialect.window(texts, where.params, plan))
-        asked = [(source, place.compiler.rows(where)), (source, cut)]
-        answers = reader.lines_of_each(asked)
+        statements = [(source, scoped.compiler.rows(where)), (source, cut)]
+        answers = reader.lines_of_each(statements)
         # a damaged record is noted, and not looked into
         if reader.whole_by_id(source, next(answers)):
-            found += [_window(source.connection_id, plan, *line) for line in next(answers)]
-    return tuple(found)
+            windows += [_window(source.connection_id, plan, *line) for line in next(answers)]
+    return tuple(windows)
 
 
 def _window(

@@ -26,38 +26,38 @@ from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 def timeline(reader: Reader, plan: TimelinePlan) -> RowPage:
     """The next of each source by the index of its time, merged; texts are read of the page only."""
-    found: list[tuple[Position, PagePosition, ScopedSource]] = []
+    spots: list[tuple[Position, PagePosition, ScopedSource]] = []
     timed = {(t.scope.connection_id, t.scope.stream.name): t for t in plan.scopes}
-    for place in reader.places(t.scope for t in plan.scopes):
-        each = timed[place.source.connection_id, place.source.stream]
-        found += [
-            (_instant_position(spot, place, each.order), spot, place)
-            for spot in _timed_spots(reader, place, each, plan)
+    for scoped in reader.places(t.scope for t in plan.scopes):
+        timed_scope = timed[scoped.source.connection_id, scoped.source.stream]
+        spots += [
+            (_instant_position(spot, scoped, timed_scope.order), spot, scoped)
+            for spot in _timed_spots(reader, scoped, timed_scope, plan)
         ]
-    found.sort(key=lambda each: _in_time(each[0]), reverse=plan.descending)
-    kept = found[: plan.limit]
-    rows = whole_rows(reader, [(spot, place) for _, spot, place in kept])
+    spots.sort(key=lambda spot: _in_time(spot[0]), reverse=plan.descending)
+    page_spots = spots[: plan.limit]
+    rows = whole_rows(reader, [(spot, scoped) for _, spot, scoped in page_spots])
     placed = [
         PlacedRow(row, position)
-        for position, spot, place in kept
-        if (row := rows.get((place.source.source, spot[2]))) is not None
+        for position, spot, scoped in page_spots
+        if (row := rows.get((scoped.source.source, spot[2]))) is not None
     ]
-    end = None if len(placed) == len(kept) else kept[-1][0]
-    return RowPage(tuple(placed), len(found) > plan.limit, end)
+    end = None if len(placed) == len(page_spots) else page_spots[-1][0]
+    return RowPage(tuple(placed), len(spots) > plan.limit, end)
 
 
 def _timed_spots(
-    reader: Reader, place: ScopedSource, timed: TimedScope, plan: TimelinePlan
+    reader: Reader, scoped: ScopedSource, timed: TimedScope, plan: TimelinePlan
 ) -> list[PagePosition]:
-    where, order = place.matching(timed.conditions), timed.order
+    where, order = scoped.matching(timed.conditions), timed.order
     after = _as_days(plan.after) if order.kind is ValueKind.DATE else plan.after
     if plan.words is not None:
-        walk = _WordWalk(reader, place, timed, plan.words, after)
+        walk = _WordWalk(reader, scoped, timed, plan.words, after)
         if walk.is_possible:
             return walk.spots(plan.limit + 1)
-        where &= lines_with(reader, place, plan.words)
+        where &= lines_with(reader, scoped, plan.words)
     spots = page_positions(
-        reader, place, where, order, plan.limit, timed.conditions, after, has_value=True
+        reader, scoped, where, order, plan.limit, timed.conditions, after, has_value=True
     )
     return [spot for spot in spots if spot[0] is not None]
 
@@ -72,16 +72,16 @@ class _WordWalk:
     def __init__(
         self,
         reader: Reader,
-        place: ScopedSource,
+        scoped: ScopedSource,
         timed: TimedScope,
         words: WordQuery,
         after: Position | None,
     ) -> None:
-        self._reader, self._place, self._order, self._after = reader, place, timed.order, after
-        scope = place.scope
+        self._reader, self._place, self._order, self._after = reader, scoped, timed.order, after
+        scope = scoped.scope
         self._words = words_in(words, scope.stream, scope.fields)
-        named = conditions_in(words, scope.stream, scope.fields)
-        self._where = place.matching((*timed.conditions, *named))
+        named_fields = conditions_in(words, scope.stream, scope.fields)
+        self._where = scoped.matching((*timed.conditions, *named_fields))
         self._bounds = timed.conditions
         self._fields = granted_lexical_fields(scope)
 
@@ -95,24 +95,24 @@ class _WordWalk:
         knows_all = compiler.is_indexed and set(self._fields) <= set(layout.lexical)
         return is_placed and knows_all and not self._place.scope.is_picked
 
-    def spots(self, wanted: int) -> list[PagePosition]:
+    def spots(self, limit: int) -> list[PagePosition]:
         """The next ones."""
-        found: list[PagePosition] = []
-        asked, passed_over = wanted, self._reader.passed_over
+        positions: list[PagePosition] = []
+        limit_now, passed_over = limit, self._reader.passed_over
         first, last = self._ends()
         while True:
-            lines = self._lines(first, last, asked)
-            found += lines
+            lines = self._lines(first, last, limit_now)
+            positions += lines
             read = len(lines) + self._reader.passed_over - passed_over
             passed_over = self._reader.passed_over
-            if read < asked or not lines:
-                return self._in_order(found)
+            if read < limit_now or not lines:
+                return self._in_order(positions)
             end = lines[-1][2]
             first, last = (first, end - 1) if self._order.descending else (end + 1, last)
-            if sum(self._is_settled(spot, end) for spot in found) >= wanted:
-                settled = [spot for spot in found if self._is_settled(spot, end)]
-                return self._in_order(settled)[:wanted]
-            asked *= 2
+            if sum(self._is_settled(spot, end) for spot in positions) >= limit:
+                settled = [spot for spot in positions if self._is_settled(spot, end)]
+                return self._in_order(settled)[:limit]
+            limit_now *= 2
 
     def _is_settled(self, spot: PagePosition, end: int) -> bool:
         """Whether none that stands behind the last id read comes before it."""
@@ -138,32 +138,32 @@ class _WordWalk:
 
     def _lines(self, first: int, last: int, limit: int) -> list[PagePosition]:
         compiler, source = self._place.compiler, self._place.source
-        places = {name: compiler.layout.lexical.index(name) for name in self._fields}
+        indexes = {name: compiler.layout.lexical.index(name) for name in self._fields}
         scope = self._place.scope
-        where = compiler.words(self._words, places, scope=scope) & compiler.stretch(scope)
+        where = compiler.words(self._words, indexes, scope=scope) & compiler.stretch(scope)
         where &= Where(("f.rowid >= ?", "f.rowid <= ?"), (first, last)) & self._where
         name = (source.connection_id, source.stream)
         return self._reader.lines(
             source, compiler.walk_of_words(where, self._order, self._after, name, limit)
         )
 
-    def _in_order(self, found: list[PagePosition]) -> list[PagePosition]:
-        return sorted(found, key=lambda each: each[:2], reverse=self._order.descending)
+    def _in_order(self, positions: list[PagePosition]) -> list[PagePosition]:
+        return sorted(positions, key=lambda position: position[:2], reverse=self._order.descending)
 
 
 def _as_days(after: Position | None) -> Position | None:
     """The same position among days, each of which counts as its start."""
     if after is None:
         return None
-    day, rest = divmod(int(str(after.value)), DAY_NANOSECONDS)
+    day, remainder = divmod(int(str(after.value)), DAY_NANOSECONDS)
     # no key is empty: before the next day is after all of this one
-    return after._replace(value=day + 1, key="") if rest else after._replace(value=day)
+    return after._replace(value=day + 1, key="") if remainder else after._replace(value=day)
 
 
-def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
-    found = position_of(spot, place, order)
+def _instant_position(spot: PagePosition, scoped: ScopedSource, order: Order) -> Position:
+    position = position_of(spot, scoped, order)
     is_day = order.kind is ValueKind.DATE
-    return found._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
+    return position._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else position
 
 
 def _in_time(position: Position) -> tuple[Any, str, str, str]:

@@ -86,22 +86,22 @@ class BlobsPart(StorePart):
         try:
             with self._database.write() as session:
                 writable(session, self.subject_id, connection_id)
-                place = (self.subject_id, connection_id, blob_id)
-                known = session.first(_IS_HELD, place)
+                row_key = (self.subject_id, connection_id, blob_id)
+                held_blob = session.first(_IS_HELD, row_key)
                 _put_in_place(self._blob_directory, scratch, blob_id)
                 session.run(
                     replacing(BlobUploadRow),
-                    (*place, size, mime_type, now_ns),
+                    (*row_key, size, mime_type, now_ns),
                 )
         finally:
             scratch.unlink(missing_ok=True)
-        return upload, known is None
+        return upload, held_blob is None
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:
         """Whichever connection of the subject holds them, once they are read and found whole."""
         with self._database.read() as session:
-            held = session.first(_IS_HELD_BY_SUBJECT, (blob_id, self.subject_id))
-        if held is None:
+            is_held = session.first(_IS_HELD_BY_SUBJECT, (blob_id, self.subject_id))
+        if is_held is None:
             return None
         try:
             content = blob_path(self._blob_directory, blob_id).open("rb")
@@ -133,8 +133,8 @@ class BlobsPart(StorePart):
             for connection_id, blob_id in old:
                 forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
         strays = stray_files(self._blob_directory, before_ns)
-        named = {PREFIX + path.name for path in strays}
-        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
+        file_names = {PREFIX + path.name for path in strays}
+        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | file_names)
         _remove_all(path for path in strays if path.parent == self._blob_directory)
         return len(old)
 
@@ -144,26 +144,26 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
 
     Whether it does is asked last: a blob that nothing visible refers to costs what none costs.
     """
-    found: list[BlobReference] = []
+    references: list[BlobReference] = []
     key, name = f"b.{BlobReferenceRow.key}", f"b.{BlobReferenceRow.field}"
-    for place in reader.places(plan.scopes):
-        source, scope = place.source, place.scope
-        granted = [each for each in scope.stream.blob_fields if each in scope.fields]
+    for scoped in reader.places(plan.scopes):
+        source, scope = scoped.source, scoped.scope
+        granted = [field for field in scope.stream.blob_fields if field in scope.fields]
         if not granted:
             continue
-        visible = place.visible()
+        visible = scoped.visible()
         listed = reader.session.dialect.values("?", ColumnKind.TEXT)
         where = Where(
             (f"b.{BlobReferenceRow.source} = ?", f"b.{BlobReferenceRow.field} IN {listed}"),
             (source.source, orjson.dumps(granted).decode()),
         )
-        asked = Where((f"{BlobReferenceRow.blob_id} = ?",), (plan.blob_id,))
-        tables = [f"{BlobReferenceRow.table} b", place.compiler.lines()]
+        of_blob = Where((f"{BlobReferenceRow.blob_id} = ?",), (plan.blob_id,))
+        tables = [f"{BlobReferenceRow.table} b", scoped.compiler.lines()]
         first, second = tables
-        inside, behind = asked & where & visible, Where()
+        inside, behind = of_blob & where & visible, Where()
         if visible.index:  # records that are picked lead to all their references
             first, second = second, first
-            inside, behind = where & visible, asked
+            inside, behind = where & visible, of_blob
         ordered, blob_id = reader.session.dialect.ordered_join, f"b.{BlobReferenceRow.blob_id}"
         referring = Statement(
             f"WITH shown AS MATERIALIZED (SELECT r.id, {key}, {name}, {blob_id}"  # noqa: S608
@@ -175,19 +175,19 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         lines = reader.lines(source, referring)
         if lines and not _is_held(reader, source.connection_id, plan.blob_id):
             continue
-        rows = reader.rows_by_id(place, place.compiler.with_ids([line[0] for line in lines]))
+        rows = reader.rows_by_id(scoped, scoped.compiler.with_ids([line[0] for line in lines]))
         for row_id, field in lines:
             row = rows.get(row_id)
             reference = None if row is None else row.data.get(field)
             if row is not None and isinstance(reference, dict):
                 place_of = (source.connection_id, source.stream, row.key, field)
-                found.append(BlobReference(*place_of, cast("dict[str, object]", reference)))
-    return tuple(found)
+                references.append(BlobReference(*place_of, cast("dict[str, object]", reference)))
+    return tuple(references)
 
 
 def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
-    place = (reader.subject_id, connection_id, blob_id)
-    return reader.session.first(_IS_HELD, place) is not None
+    row_key = (reader.subject_id, connection_id, blob_id)
+    return reader.session.first(_IS_HELD, row_key) is not None
 
 
 def forget_unreferenced(
@@ -218,8 +218,8 @@ def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) 
 def unheld_blobs(database: Database, directory: Path) -> set[str]:
     """Blobs in the directory that no connection holds."""
     with database.read() as session:
-        held = {blob_id for (blob_id,) in session.run(_ALL_HELD)}
-    return {PREFIX + path.name for path in directory.glob("??/*")} - held
+        held_ids = {blob_id for (blob_id,) in session.run(_ALL_HELD)}
+    return {PREFIX + path.name for path in directory.glob("??/*")} - held_ids
 
 
 def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
@@ -305,28 +305,28 @@ def stray_files(directory: Path, before_ns: int) -> list[Path]:
 def _is_file_before(path: Path, before_ns: int) -> bool:
     """Whether it is an old file; one that vanished meanwhile, as uploads do, is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_mtime_ns < before_ns
+    return stat.S_ISREG(status.st_mode) and status.st_mtime_ns < before_ns
 
 
 def _remove_all(paths: Iterable[Path]) -> None:
     """Remove every file that can be.  Raises: StorageUnavailable, when some could not."""
-    left = 0
+    failures = 0
     for path in paths:
         try:
             path.unlink(missing_ok=True)
         except OSError:
-            left += 1
-    if left:
+            failures += 1
+    if failures:
         raise StorageUnavailable(
             message(
                 (
                     "The server cannot remove %(num)s files from the blob directory. "
                     "Check who owns them."
                 ),
-                num=str(left),
+                num=str(failures),
             )
         )
 

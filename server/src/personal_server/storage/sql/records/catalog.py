@@ -84,9 +84,9 @@ class CatalogPart(StorePart):
         """Sources whose stream is now stored another way are rebuilt, small ones at once."""
         key = declaration.connector_key
         with self._database.write() as session:
-            known = self._known(session, declaration)
+            stored = self._known(session, declaration)
             session.run(_MAKE_CURRENT, (declaration.version, self.subject_id, key))
-            if not known:
+            if not stored:
                 session.run(
                     _ADD_DECLARATION,
                     (
@@ -101,7 +101,7 @@ class CatalogPart(StorePart):
                     ),
                 )
             self._lay_out(session, declaration)
-            return not known
+            return not stored
 
     def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:
         """Older revisions stay, each with the bytes it came in."""
@@ -111,12 +111,12 @@ class CatalogPart(StorePart):
 
     def delete_declaration(self, connector_key: str) -> bool:
         """All its revisions go."""
-        place = (self.subject_id, connector_key)
+        row_key = (self.subject_id, connector_key)
         with self._database.write() as session:
-            if session.first(_HAS_CONNECTIONS, place):
+            if session.first(_HAS_CONNECTIONS, row_key):
                 raise InvalidState("This source still has accounts. Delete the accounts first.")
-            session.run(_FORGET_LAYOUTS, place)
-            session.run(_FORGET_DECLARATIONS, place)
+            session.run(_FORGET_LAYOUTS, row_key)
+            session.run(_FORGET_DECLARATIONS, row_key)
             return session.changed > 0
 
     def add_connection(self, connection: Connection) -> None:
@@ -186,21 +186,21 @@ class CatalogPart(StorePart):
         if any(source_id != declaration.source_id for source_id, _, _ in revisions):
             raise DeclarationConflict("This connector key belongs to another source.")
         digests = {version: digest for _, version, digest in revisions}
-        known = digests.get(declaration.version)
-        if known is not None and known != declaration.digest:
+        digest = digests.get(declaration.version)
+        if digest is not None and digest != declaration.digest:
             raise DeclarationConflict("This version of the source was declared with other content.")
-        return known is not None
+        return digest is not None
 
     def _lay_out(self, session: Session, declaration: SourceDeclaration) -> None:
-        key, wanted = declaration.connector_key, layouts(declaration)
+        key, fresh = declaration.connector_key, layouts(declaration)
         session.run(_FORGET_LAYOUTS, (self.subject_id, key))
         session.many(
             insert(LayoutRow),
-            [(self.subject_id, key, name, each.render()) for name, each in wanted.items()],
+            [(self.subject_id, key, name, layout.render()) for name, layout in fresh.items()],
         )
         mine = session.rows(_CONNECTIONS_OF, (self.subject_id, key))
         for (connection_id,) in mine:
             for source in all_sources(session, self.subject_id, connection_id):
-                layout = wanted.get(source.stream)
+                layout = fresh.get(source.stream)
                 if layout is not None:
                     want(session, source, layout)

@@ -112,27 +112,27 @@ class CollectorsPart(StorePart):
         self, connection_id: str, changes: Mapping[str, object], now_ns: int
     ) -> StreamState:
         """Forget every named stream, then keep what has a value."""
-        place = (self.subject_id, connection_id)
-        kept = [(*place, s, orjson.dumps(v).decode()) for s, v in changes.items() if v is not None]
+        key = (self.subject_id, connection_id)
+        rows = [(*key, s, orjson.dumps(v).decode()) for s, v in changes.items() if v is not None]
         with self._database.write() as session:
-            require(session, *place)
-            session.many(_FORGET_BOOKMARK, [(*place, stream) for stream in changes])
-            session.many(insert(BookmarkRow), kept)
-            session.run(_UPDATE_STATE, (now_ns, *place))
+            require(session, *key)
+            session.many(_FORGET_BOOKMARK, [(*key, stream) for stream in changes])
+            session.many(insert(BookmarkRow), rows)
+            session.run(_UPDATE_STATE, (now_ns, *key))
             return self._state(session, connection_id)
 
     def rejections(
         self, connection_id: str, limit: int, before: int | None
     ) -> tuple[tuple[int, Rejection], ...]:
         """Receipts by their number, the newest first."""
-        place = (self.subject_id, connection_id)
+        row_key = (self.subject_id, connection_id)
         with self._database.read() as session:
-            require(session, *place)
-            lines = session.rows(_REJECTIONS, (*place, before, limit))
+            require(session, *row_key)
+            lines = session.rows(_REJECTIONS, (*row_key, before, limit))
             return tuple((number, Rejection(*members)) for number, *members in lines)
 
     def thread_marks(
-        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+        self, connection_id: str, stream: str, marks: Iterable[tuple[str, int, int]]
     ) -> list[ThreadMark]:
         """Each is found by its place in the key."""
         with self._database.read() as session:
@@ -141,7 +141,7 @@ class CollectorsPart(StorePart):
                 return []
             return [
                 ThreadMark(*line)
-                for mark, since, until in wanted
+                for mark, since, until in marks
                 for line in session.rows(_FIND_MARKS, (source.source, mark, since, until))
             ]
 
@@ -152,7 +152,7 @@ class CollectorsPart(StorePart):
         with self._database.write() as session:
             source = find_source(session, self.subject_id, connection_id, stream)
             if source is not None:
-                lines = [(source.source, each.mark, each.at, each.thread) for each in marks]
+                lines = [(source.source, mark.mark, mark.at, mark.thread) for mark in marks]
                 session.many(ignoring(insert(ThreadMarkRow)), lines)
 
     def records_holding(
@@ -161,8 +161,8 @@ class CollectorsPart(StorePart):
         """By the index that a field has which records are grouped by."""
         behind = Where(("r.k > ?",), (after,))
         tail = f" ORDER BY r.k LIMIT {limit}"
-        place = (connection_id, stream)
-        return self._found(*place, lambda at: at.holding(field, value) & behind, tail)
+        row_key = (connection_id, stream)
+        return self._found(*row_key, lambda at: at.holding(field, value) & behind, tail)
 
     def records_named(
         self, connection_id: str, stream: str, keys: Sequence[str]
@@ -190,12 +190,12 @@ class CollectorsPart(StorePart):
             rows = compiler.rows(where(compiler), tail)
             # damaged ones stay as they are until they are written again
             reader = Reader(session, self.subject_id, self._database.damage)
-            found = (reader.whole(source, line) for line in reader.lines(source, rows))
-            return [row for row in found if row is not None]
+            rows_found = (reader.whole(source, line) for line in reader.lines(source, rows))
+            return [row for row in rows_found if row is not None]
 
     def _state(self, session: Session, connection_id: str) -> StreamState:
-        place = (self.subject_id, connection_id)
-        require(session, *place)
-        lines = session.rows(_BOOKMARKS, place)
-        updated = session.value(_STATE_UPDATED, place)
+        row_key = (self.subject_id, connection_id)
+        require(session, *row_key)
+        lines = session.rows(_BOOKMARKS, row_key)
+        updated = session.value(_STATE_UPDATED, row_key)
         return StreamState({stream: orjson.loads(value) for stream, value in lines}, updated)

@@ -86,9 +86,9 @@ class PassagesPart(StorePart):
             session.run(_FORGET_FACT, (MODEL,))
             session.run(f"DELETE FROM {PassageIndexRow.table}")  # noqa: S608
             for forget, find in zip(FORGET_PASSAGES, ANY_PASSAGES, strict=True):
-                found = session.rows(find, (FORGOTTEN_AT_ONCE,))
-                session.many(forget, set(found))
-                if found:
+                fields_left = session.rows(find, (FORGOTTEN_AT_ONCE,))
+                session.many(forget, set(fields_left))
+                if fields_left:
                     return True
             if identity is not None:
                 session.run(insert(FactRow), (MODEL, identity))
@@ -114,16 +114,16 @@ class PassagesPart(StorePart):
             return self._waiting(session, now, index, limit)
 
     def put_passages(
-        self, work: Unembedded, made: Mapping[tuple[int, str], Sequence[Passage]]
+        self, work: Unembedded, passages: Mapping[tuple[int, str], Sequence[Passage]]
     ) -> None:
         """What changed since it was read is passed over: its change is followed."""
         with self._database.write_soon() as session:
             if passage_index(session, work.tables) is None:
                 return
             for record in work.records:
-                held = session.value(f"SELECT sum FROM h{work.tables} WHERE id = ?", (record.id,))  # noqa: S608
-                if held == record.sum:
-                    _put(session, work.tables, record, made)
+                total = session.value(f"SELECT sum FROM h{work.tables} WHERE id = ?", (record.id,))  # noqa: S608
+                if total == record.sum:
+                    _put(session, work.tables, record, passages)
             session.run(_NOTE, (work.position, work.since, work.tables))
 
     def pack_passages(self) -> bool:
@@ -132,8 +132,8 @@ class PassagesPart(StorePart):
             if not can_pack(session) or not _unpacked(session):
                 return False
         with self._database.write_soon() as session:
-            for place in _unpacked(session):
-                pack(session, *place)
+            for row in _unpacked(session):
+                pack(session, *row)
         return True
 
     def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
@@ -166,12 +166,12 @@ class PassagesPart(StorePart):
             source = find_source(session, self.subject_id, connection_id, stream)
             if source is None:
                 return None
-            known, text = passage_index(session, source.tables), orjson.dumps(list(fields)).decode()
-            if known is None:
+            index, text = passage_index(session, source.tables), orjson.dumps(list(fields)).decode()
+            if index is None:
                 since = int(session.value(_SEQUENCE))
                 session.run(insert(PassageIndexRow), (source.tables, text, None, since))
             else:
-                for field in set(known.fields) - set(fields):
+                for field in set(index.fields) - set(fields):
                     for statement in FORGET_FIELD:
                         session.run(statement, (source.tables, field))
                 session.run(_ANEW, (text, None, source.tables))
@@ -183,9 +183,9 @@ class PassagesPart(StorePart):
         reader = Reader(session, self.subject_id, self._database.damage)
         compiler = Compiler(source.layout, source.tables, session.dialect)
         position, since = index.position, index.since
-        found: dict[int, WaitingRecord] = {}  # one that changed is met by the walk, too
+        waiting: dict[int, WaitingRecord] = {}  # one that changed is met by the walk, too
         looked_at = 0
-        while len(found) < limit and looked_at < LOOKED_AT_ONCE:
+        while len(waiting) < limit and looked_at < LOOKED_AT_ONCE:
             changed = session.rows(_CHANGED, (source.source, since, limit))
             if changed:
                 keys = orjson.dumps([key for _, key in changed]).decode()
@@ -202,10 +202,10 @@ class PassagesPart(StorePart):
                 position = lines[-1][0] if lines else EVERY_RECORD
             looked_at += max(1, len(lines))
             lacking = _lacking(reader, source, index.fields, lines)
-            found |= {each.id: each for each in lacking}
+            waiting |= {record.id: record for record in lacking}
         if (position, since) == index[2:]:
             return None
-        return Unembedded(source.tables, position, since, tuple(found.values()))
+        return Unembedded(source.tables, position, since, tuple(waiting.values()))
 
 
 def _unpacked(session: Session) -> list[tuple[int, str, tuple[int, int]]]:
@@ -221,7 +221,7 @@ def _unpacked(session: Session) -> list[tuple[int, str, tuple[int, int]]]:
 def _lacking(
     reader: Reader, source: SourceTables, fields: Sequence[str], lines: Iterable[Line]
 ) -> list[WaitingRecord]:
-    found: list[WaitingRecord] = []
+    records: list[WaitingRecord] = []
     for line in lines:
         row = reader.whole(source, line)
         if row is None:
@@ -233,25 +233,28 @@ def _lacking(
             if not reader.session.first(_HAS, (source.tables, field, line[0]))
         }
         if texts:
-            found.append(WaitingRecord(line[0], line[5], texts))
-    return found
+            records.append(WaitingRecord(line[0], line[5], texts))
+    return records
 
 
 def _put(
     session: Session,
     tables: int,
     record: WaitingRecord,
-    made: Mapping[tuple[int, str], Sequence[Passage]],
+    passages_of: Mapping[tuple[int, str], Sequence[Passage]],
 ) -> None:
     forget_passages(session, tables, [(field, record.id) for field in record.texts])
     for field in record.texts:
-        place = (tables, field, record.id)
-        passages = list(enumerate(made.get((record.id, field), ())))
+        row_key = (tables, field, record.id)
+        passages = list(enumerate(passages_of.get((record.id, field), ())))
         session.many(
             insert(PassageRow),
-            [(*place, n, each.start_chars, each.end_chars, each.vector) for n, each in passages],
+            [
+                (*row_key, n, passage.start_chars, passage.end_chars, passage.vector)
+                for n, passage in passages
+            ],
         )
-        put_signs(session, [(*place, n, each.vector) for n, each in passages])
+        put_signs(session, [(*row_key, n, passage.vector) for n, passage in passages])
 
 
 def _left(session: Session, source: int, tables: int) -> int:

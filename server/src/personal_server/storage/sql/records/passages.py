@@ -35,24 +35,26 @@ _PASSAGES = (PassageRow.table, PassageSignsRow.table)
 _INDEX = select(PassageIndexRow, PassageIndexRow.tables)
 _END_INDEX = delete(PassageIndexRow, PassageIndexRow.tables)
 _OF_TABLES = tuple(
-    f"DELETE FROM {each} WHERE tables = ?"  # noqa: S608
-    for each in (*_PASSAGES, PassageBlockRow.table)
+    f"DELETE FROM {table} WHERE tables = ?"  # noqa: S608
+    for table in (*_PASSAGES, PassageBlockRow.table)
 )
-FORGET_FIELD = tuple(f"{each} AND field = ?" for each in _OF_TABLES)
+FORGET_FIELD = tuple(f"{condition} AND field = ?" for condition in _OF_TABLES)
 *_OF_RECORD, _OF_BLOCK = (
-    f"{each} AND {key} = ?" for each, key in zip(FORGET_FIELD, ("id", "id", "last"), strict=True)
+    f"{rule} AND {key} = ?" for rule, key in zip(FORGET_FIELD, ("id", "id", "last"), strict=True)
 )
 _COPY = tuple(
-    f"INSERT INTO {each} SELECT ?, field, ?, {rest} FROM {each}"  # noqa: S608
+    f"INSERT INTO {table} SELECT ?, field, ?, {columns} FROM {table}"  # noqa: S608
     " WHERE tables = ? AND field = ? AND id = ?"
-    for each, rest in zip(_PASSAGES, ("place, start, stop, vector", "place, signs"), strict=True)
+    for table, columns in zip(
+        _PASSAGES, ("place, start, stop, vector", "place, signs"), strict=True
+    )
 )
 _FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 ANY_PASSAGES = (
-    *(f"SELECT tables, field, id FROM {each} LIMIT ?" for each in _PASSAGES),  # noqa: S608
+    *(f"SELECT tables, field, id FROM {table} LIMIT ?" for table in _PASSAGES),  # noqa: S608
     f"SELECT tables, field, last FROM {PassageBlockRow.table} LIMIT ?",  # noqa: S608
 )
-_SOME = tuple(each.replace(" LIMIT", " WHERE tables = ? LIMIT") for each in ANY_PASSAGES)
+_SOME = tuple(statement.replace(" LIMIT", " WHERE tables = ? LIMIT") for statement in ANY_PASSAGES)
 FORGET_PASSAGES = (*_OF_RECORD, _OF_BLOCK)
 
 
@@ -85,16 +87,16 @@ def embedding_model(session: Session) -> str | None:
 
 def embedded_fields(session: Session, tables: int) -> tuple[str, ...]:
     """The fields of a source whose passages were made."""
-    found = passage_index(session, tables)
-    return () if found is None else found.fields
+    line = passage_index(session, tables)
+    return () if line is None else line.fields
 
 
-def forget_passages(session: Session, tables: int, places: Collection[tuple[str, int]]) -> None:
+def forget_passages(session: Session, tables: int, field_ids: Collection[tuple[str, int]]) -> None:
     """Those of fields of records, as (field, id)."""
-    if places:
-        unpack(session, tables, places)
+    if field_ids:
+        unpack(session, tables, field_ids)
         for statement in _OF_RECORD:
-            session.many(statement, [(tables, *place) for place in places])
+            session.many(statement, [(tables, *field_id) for field_id in field_ids])
 
 
 def forget_all_passages(session: Session, tables: int) -> None:
@@ -107,19 +109,19 @@ def forget_all_passages(session: Session, tables: int) -> None:
 def forget_some_passages(session: Session, tables: int) -> None:
     """Some of those of a source; when none are left, that they were made."""
     for forget, find in zip(FORGET_PASSAGES, _SOME, strict=True):
-        found = session.rows(find, (tables, FORGOTTEN_AT_ONCE))
-        session.many(forget, set(found))
-        if found:
+        fields = session.rows(find, (tables, FORGOTTEN_AT_ONCE))
+        session.many(forget, set(fields))
+        if fields:
             return
     session.run(_END_INDEX, (tables,))
 
 
 def begin_copy(session: Session, tables: int, further: int) -> None:
     """Have the passages of a source copied with its records (`rebuilds`)."""
-    found = passage_index(session, tables)
-    if found is not None:
-        fields = orjson.dumps(found.fields).decode()
-        session.run(insert(PassageIndexRow), (further, fields, None, found.since))
+    line = passage_index(session, tables)
+    if line is not None:
+        fields = orjson.dumps(line.fields).decode()
+        session.run(insert(PassageIndexRow), (further, fields, None, line.since))
 
 
 def copy_passages(
@@ -136,4 +138,4 @@ def copy_passages(
 def put_signs(session: Session, vectors: Iterable[tuple[int, str, int, int, bytes]]) -> None:
     """The signs of passages, of (tables, field, id, place, vector)."""
     signs = f"INSERT INTO {PassageSignsRow.table} VALUES (?, ?, ?, ?, {session.dialect.bits('?')})"  # noqa: S608
-    session.many(signs, [(*place, signs_of(vector)) for *place, vector in vectors])
+    session.many(signs, [(*row_key, signs_of(vector)) for *row_key, vector in vectors])

@@ -95,29 +95,31 @@ def corrections(session: Session, subject_id: str) -> Corrections:
 
 def forget_lost_corrections(session: Session, subject_id: str) -> None:
     """Forget corrections that name an identity which no record of the subject mentions any more."""
-    known = corrections(session, subject_id)
-    if not known.merged and not known.parted:
+    corrections_stored = corrections(session, subject_id)
+    if not corrections_stored.merged and not corrections_stored.parted:
         return
-    places = [
-        (source.source, each.field)
+    fields = [
+        (source.source, person_field.field)
         for source in all_sources(session, subject_id)
-        for each in {*source.layout.persons, *(source.wanted or source.layout).persons}
+        for person_field in {*source.layout.persons, *(source.wanted or source.layout).persons}
     ]
 
     def is_held(identity: Identity) -> bool:
-        return any(session.first(_IS_MENTIONED, (*place, *identity)) for place in places)
+        return any(
+            session.first(_IS_MENTIONED, (*mention_field, *identity)) for mention_field in fields
+        )
 
-    kept = Corrections(
-        frozenset(pair for pair in known.merged if all(map(is_held, pair))),
-        frozenset(filter(is_held, known.parted)),
+    corrections_kept = Corrections(
+        frozenset(pair for pair in corrections_stored.merged if all(map(is_held, pair))),
+        frozenset(filter(is_held, corrections_stored.parted)),
     )
-    if kept != known:
-        _put(session, subject_id, kept)
+    if corrections_kept != corrections_stored:
+        _put(session, subject_id, corrections_kept)
 
 
-def _put(session: Session, subject_id: str, known: Corrections) -> None:
+def _put(session: Session, subject_id: str, corrections: Corrections) -> None:
     session.run(_FORGET_CORRECTIONS, (subject_id,))
-    pairs = [*known.merged, *((one, one) for one in known.parted)]
+    pairs = [*corrections.merged, *((identity, identity) for identity in corrections.parted)]
     session.many(insert(CorrectionRow), [(subject_id, *one, *other) for one, other in pairs])
 
 
@@ -125,52 +127,54 @@ def make_persons(reader: Reader, scope: Scope, made_before: int) -> SourceTables
     """The persons of a scope, in tables that last as long as the snapshot."""
     session, layout = reader.session, replace(layout_of(scope.stream), by_day=False, grouped=())
     number = _FIRST_NUMBER + made_before
-    said = corrections(session, reader.subject_id)
+    corrections_said = corrections(session, reader.subject_id)
     made_at = session.value(_MADE_AT, (reader.subject_id, scope.connection_id)) or 0
-    mentions = [each for made_of in scope.made_of or () for each in _mentions(reader, made_of)]
+    mentions = [
+        mention for made_of in scope.made_of or () for mention in _mentions(reader, made_of)
+    ]
     session.check()
-    found = persons_of(mentions, said)
+    persons = persons_of(mentions, corrections_said)
     with session.scratch():
         for statement in create_tables(layout, number, session.dialect, scratch=True):
             session.run(statement)
-        _fill(session, layout, number, found, made_at)
+        _fill(session, layout, number, persons, made_at)
     # no source has a number below 1
-    place = (-1 - made_before, scope.connection_id, scope.stream.name)
-    return SourceTables(*place, number, len(found), layout)
+    source_key = (-1 - made_before, scope.connection_id, scope.stream.name)
+    return SourceTables(*source_key, number, len(persons), layout)
 
 
 def _fill(
-    session: Session, layout: Layout, number: int, found: list[dict[str, object]], made_at: int
+    session: Session, layout: Layout, number: int, persons: list[dict[str, object]], made_at: int
 ) -> None:
     lines = NewLines()
-    places = free_places(session, number, [(n, str(data["id"])) for n, data in enumerate(found)])
-    for place, data in zip(places, found, strict=True):
-        if place % _AT_ONCE == 0:
+    ids = free_places(session, number, [(n, str(data["id"])) for n, data in enumerate(persons)])
+    for record_id, data in zip(ids, persons, strict=True):
+        if record_id % _AT_ONCE == 0:
             session.check()
         key = str(data["id"])
         record = prepare_one(key, data, made_at, layout)
         text = record.text or ""
-        rest = (key, 0, made_at, made_at, *record.values, record.word_counts, None)
+        columns_after = (key, 0, made_at, made_at, *record.values, record.word_counts, None)
         own = line_sum(key, 0, made_at, None)
-        lines.lines.append((place, *rest))
-        lines.texts.append((place, record_sum(own, text.encode()), text))
+        lines.lines.append((record_id, *columns_after))
+        lines.texts.append((record_id, record_sum(own, text.encode()), text))
         if record.words:
-            lines.words.append((place, record.words))
+            lines.words.append((record_id, record.words))
     lines.add(session, number, layout)
 
 
 def _mentions(reader: Reader, scope: Scope) -> Iterator[Mention]:
-    for place in reader.places([scope]):
-        for each in scope.stream.person_fields:
-            if each.field in scope.fields:
-                yield from _of_field(reader, place, each)
+    for scoped in reader.places([scope]):
+        for person_field in scope.stream.person_fields:
+            if person_field.field in scope.fields:
+                yield from _of_field(reader, scoped, person_field)
 
 
-def _of_field(reader: Reader, place: ScopedSource, told_by: PersonField) -> Iterator[Mention]:
-    scope = place.scope
+def _of_field(reader: Reader, scoped: ScopedSource, told_by: PersonField) -> Iterator[Mention]:
+    scope = scoped.scope
     # the name that another field has is shown to whoever reads that field
     is_named = told_by.named_by is None or told_by.named_by in scope.fields
-    for kind, value, name, count, key in _lines(reader, place, told_by):
+    for kind, value, name, count, key in _lines(reader, scoped, told_by):
         yield Mention(
             Identity(IdentityKind(kind), value),
             name if is_named else None,
@@ -184,18 +188,20 @@ def _of_field(reader: Reader, place: ScopedSource, told_by: PersonField) -> Iter
         )
 
 
-def _lines(reader: Reader, place: ScopedSource, told_by: PersonField) -> list[Line]:
+def _lines(reader: Reader, scoped: ScopedSource, told_by: PersonField) -> list[Line]:
     """(kind, value, name, count, key) of visible records."""
-    what, tail = (_EACH, "") if told_by.is_card else (_ALIKE, " GROUP BY m.kind, m.value, m.name")
+    columns, tail = (
+        (_EACH, "") if told_by.is_card else (_ALIKE, " GROUP BY m.kind, m.value, m.name")
+    )
     of_field = f"m.{MentionRow.source} = ? AND m.{MentionRow.field} = ?"
-    params = (place.source.source, told_by.field)
-    if place.is_whole:
-        sql = f"SELECT {what} FROM {MentionRow.table} m WHERE {of_field}{tail}"  # noqa: S608
+    params = (scoped.source.source, told_by.field)
+    if scoped.is_whole:
+        sql = f"SELECT {columns} FROM {MentionRow.table} m WHERE {of_field}{tail}"  # noqa: S608
         return reader.session.rows(sql, params)
-    seen = place.compiler.select("r.k", place.visible())
+    visible = scoped.compiler.select("r.k", scoped.visible())
     sql = (
-        f"SELECT {what} FROM ({seen.sql}) v"  # noqa: S608
+        f"SELECT {columns} FROM ({visible.sql}) v"  # noqa: S608
         f" {reader.session.dialect.ordered_join} {MentionRow.table} m"
         f" ON {of_field} AND m.{MentionRow.key} = v.k{tail}"
     )
-    return reader.session.rows(sql, (*seen.params, *params))
+    return reader.session.rows(sql, (*visible.params, *params))

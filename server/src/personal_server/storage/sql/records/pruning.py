@@ -53,8 +53,10 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
     for source in sources:
         if source.wanted is not None:
             continue  # the copy that is under way needs to know what changed
-        kept = session.value(_FIRST_KEPT, (source.source, forgotten, before_ns))
-        last = session.value(_LAST_BELOW, (source.source, MAX_INTEGER if kept is None else kept))
+        first_kept = session.value(_FIRST_KEPT, (source.source, forgotten, before_ns))
+        last = session.value(
+            _LAST_BELOW, (source.source, MAX_INTEGER if first_kept is None else first_kept)
+        )
         if last is not None:
             reached = max(reached, int(last))
             _prune(session, source, int(last))

@@ -131,7 +131,7 @@ def make_anew(session: Session, source: SourceTables) -> None:
 
 
 def _begin(session: Session, source: SourceTables, layout: Layout) -> None:
-    made = Copying(
+    copying = Copying(
         source.source,
         make_tables(session, layout),
         layout.render(),
@@ -140,10 +140,10 @@ def _begin(session: Session, source: SourceTables, layout: Layout) -> None:
         0,
         emptying=False,
     )
-    session.run(insert(RebuildRow), made)
-    begin_copy(session, source.tables, made.tables)
+    session.run(insert(RebuildRow), copying)
+    begin_copy(session, source.tables, copying.tables)
     if source.records <= AT_ONCE:
-        _copy(session, made, lambda: False)
+        _copy(session, copying, lambda: False)
         remove_tables(session, source)
         forget_all_passages(session, source.tables)
         session.run(_END, (source.source, source.tables))
@@ -165,9 +165,9 @@ def slice_once(database: Database, monotonic: Callable[[], float] = time.monoton
     with begin() as session:
         line = session.first(_NEXT)
         if line is not None:
-            found, end = Copying(*line), monotonic() + SLICE_SECONDS
-            work = _empty if found.emptying else _copy
-            work(session, found, lambda: monotonic() >= end)
+            copying, end = Copying(*line), monotonic() + SLICE_SECONDS
+            work = _empty if copying.emptying else _copy
+            work(session, copying, lambda: monotonic() >= end)
     return line is not None
 
 
@@ -180,34 +180,36 @@ def copy_under_way(session: Session, source: int) -> Copying | None:
 
 def erase_copies(session: Session, source: int, key: str) -> None:
     """Remove a record from every further table that holds it."""
-    for found in _all_of_source(session, source):
-        tables = _tables_of(found)
-        if not found.emptying:
+    for copying in _all_of_source(session, source):
+        tables = _tables_of(copying)
+        if not copying.emptying:
             _remove(session, tables, _place_of(session, tables, key))
             put_mentions(session, source, tables.layout, {key: ()})
             continue
-        if session.first(session.dialect.find_table, (f"r{found.tables}",)):
-            place = _place_of(session, tables, key)
-            if place is not None:
-                embedded = embedded_fields(session, found.tables)
-                forget_passages(session, found.tables, [(each, place) for each in embedded])
-        if session.first(session.dialect.find_table, (f"h{found.tables}",)):
+        if session.first(session.dialect.find_table, (f"r{copying.tables}",)):
+            record_id = _place_of(session, tables, key)
+            if record_id is not None:
+                embedded = embedded_fields(session, copying.tables)
+                forget_passages(session, copying.tables, [(field, record_id) for field in embedded])
+        if session.first(session.dialect.find_table, (f"h{copying.tables}",)):
             session.run(_text_of(tables), (key,))
 
 
 def drop_copies(session: Session, source: int) -> None:
     """Remove further tables whole, where the whole source is erased."""
-    for found in _all_of_source(session, source):
-        for name in (*_summaries(found), *_names(_tables_of(found))):
+    for copying in _all_of_source(session, source):
+        for name in (*_summaries(copying), *_names(_tables_of(copying))):
             _drop(session, name)
-        forget_all_passages(session, found.tables)
-        session.run(_END, found[:2])
+        forget_all_passages(session, copying.tables)
+        session.run(_END, copying[:2])
 
 
 def copied_index(session: Session, source: int) -> str | None:
     """The further word index of a source, which may hold words of erased records."""
-    found = copy_under_way(session, source)
-    return None if found is None or not _tables_of(found).layout.lexical else f"w{found.tables}"
+    copying = copy_under_way(session, source)
+    return (
+        None if copying is None or not _tables_of(copying).layout.lexical else f"w{copying.tables}"
+    )
 
 
 def _all_of_source(session: Session, source: int) -> list[Copying]:
@@ -215,8 +217,8 @@ def _all_of_source(session: Session, source: int) -> list[Copying]:
     return [Copying(*line) for line in lines]
 
 
-def _tables_of(found: Copying) -> _Tables:
-    return _Tables(found.tables, parse_layout(found.layout))
+def _tables_of(copying: Copying) -> _Tables:
+    return _Tables(copying.tables, parse_layout(copying.layout))
 
 
 def _text_of(tables: _Tables) -> str:
@@ -225,23 +227,23 @@ def _text_of(tables: _Tables) -> str:
 
 
 # Copying ---------------------------------------------------------------------------------------
-def _copy(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
-    number, text = session.first(_SOURCE, (found.source,)) or (0, "")
-    old, new = _Tables(number, parse_layout(text)), _tables_of(found)
-    position, since, copied = found.position, found.since, found.copied
+def _copy(session: Session, copying: Copying, is_over: Callable[[], bool]) -> None:
+    number, text = session.first(_SOURCE, (copying.source,)) or (0, "")
+    old, new = _Tables(number, parse_layout(text)), _tables_of(copying)
+    position, since, copied = copying.position, copying.since, copying.copied
     while True:
-        if places := _places_after(session, old, position):
-            for (place,) in places:
-                _add(session, found.source, old, new, place)
-            position, copied = places[-1][0], copied + len(places)
-        elif changed := session.rows(_CHANGED_SINCE, (found.source, since, LINES_AT_ONCE)):
-            _copy_again(session, found.source, old, new, {key for _, key in changed})
+        if ids := _places_after(session, old, position):
+            for (record_id,) in ids:
+                _add(session, copying.source, old, new, record_id)
+            position, copied = ids[-1][0], copied + len(ids)
+        elif changed := session.rows(_CHANGED_SINCE, (copying.source, since, LINES_AT_ONCE)):
+            _copy_again(session, copying.source, old, new, {key for _, key in changed})
             since = changed[-1][0]
         else:
-            _swap(session, found, old, new)
+            _swap(session, copying, old, new)
             return
         if is_over():
-            session.run(_NOTE, (position, since, copied, *found[:2]))
+            session.run(_NOTE, (position, since, copied, *copying[:2]))
             return
 
 
@@ -251,25 +253,25 @@ def _places_after(session: Session, old: _Tables, position: int | None) -> list[
     return session.rows(sql, [*params, LINES_AT_ONCE])
 
 
-def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) -> None:
+def _add(session: Session, source: int, old: _Tables, new: _Tables, record_id: int) -> None:
     """Copy one record.  One that was copied already may have moved to a later place since."""
     number, layout = new
-    line, own, text, data = _whole(session, old, place)
+    line, own, text, data = _whole(session, old, record_id)
     if data is None or text is None:
-        _carry(session, old, new, place)
+        _carry(session, old, new, record_id)
         return
     key, created, created_at, latest, changes = line
     _remove(session, new, _place_of(session, new, key))
     record = prepare_one(key, data, created_at, layout)
     at = place_in_time(record.placed_ns, created_at, layout)
-    rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
+    columns_after = (key, created, created_at, latest, *record.values, record.word_counts, changes)
     [chosen] = free_places(session, number, [(at, key)])
-    lines = NewLines([(chosen, *rest)], [(chosen, record_sum(own, text), text.decode())])
+    lines = NewLines([(chosen, *columns_after)], [(chosen, record_sum(own, text), text.decode())])
     if record.words:
         lines.words.append((chosen, record.words))
     lines.add(session, number, layout)
     embedded = embedded_fields(session, number)
-    copy_passages(session, (old.number, place), (number, chosen), embedded)
+    copy_passages(session, (old.number, record_id), (number, chosen), embedded)
     put_mentions(session, source, layout, {key: record.mentions})
     for field, blob_id in (record.blobs or {}).items():
         refer = ignoring(insert(BlobReferenceRow))
@@ -277,39 +279,39 @@ def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) 
 
 
 def _whole(
-    session: Session, tables: _Tables, place: int
+    session: Session, tables: _Tables, record_id: int
 ) -> tuple[Line, int, bytes | None, JsonObject | None]:
     """Line, sum of it, text and data of a record; no data where it is damaged."""
     number = tables.number
     try:
-        found = session.first(
+        stored = session.first(
             f"SELECT k, cs, ce, e, fc, sum, {session.dialect.bytes_of('data')}"  # noqa: S608
             f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE r.id = ?",
-            (place,),
+            (record_id,),
         )
     except UnicodeDecodeError:
-        found = None
-    if found is None:
+        stored = None
+    if stored is None:
         return (), 0, None, None
-    *line, stored_sum, text = found
+    *line, stored_sum, text = stored
     key, created, created_at, _, changes = line
     own = line_sum(key, created, created_at, changes)
     return tuple(line), own, text, checked_data(tables.layout, own, stored_sum, text)
 
 
-def _carry(session: Session, old: _Tables, new: _Tables, place: int) -> None:
+def _carry(session: Session, old: _Tables, new: _Tables, record_id: int) -> None:
     """A damaged record keeps its bytes, and what its line says beside them, but has no words."""
-    chosen, source = place, f"r{old.number} WHERE id = ?"
+    chosen, source = record_id, f"r{old.number} WHERE id = ?"
     same_key = f"SELECT id FROM r{new.number} WHERE k = (SELECT k FROM {source})"  # noqa: S608
-    _remove(session, new, session.value(same_key, (place,)))
+    _remove(session, new, session.value(same_key, (record_id,)))
     while session.first(f"SELECT 1 FROM r{new.number} WHERE id = ?", (chosen,)):  # noqa: S608
         chosen += 1
-    known = {(each.field, each.kind): each.name for each in old.layout.columns}
-    folded = {each.field: each.name for each in old.layout.folded}
+    columns_before = {(column.field, column.kind): column.name for column in old.layout.columns}
+    folded = {column.field: column.name for column in old.layout.folded}
     pairs = [
-        (each.name, known[each.field, each.kind])
-        for each in new.layout.columns
-        if (each.field, each.kind) in known
+        (column.name, columns_before[column.field, column.kind])
+        for column in new.layout.columns
+        if (column.field, column.kind) in columns_before
     ]
     pairs += [(n.name, folded[n.field]) for n in new.layout.folded if n.field in folded]
     names = "".join(f", {name}" for name, _ in pairs)
@@ -317,12 +319,12 @@ def _carry(session: Session, old: _Tables, new: _Tables, place: int) -> None:
     session.run(
         f"INSERT INTO r{new.number} (id, k, cs, ce, e, fc{names})"  # noqa: S608
         f" SELECT ?, k, cs, ce, e, fc{values} FROM {source}",
-        (chosen, place),
+        (chosen, record_id),
     )
     session.run(
         f"INSERT INTO h{new.number} (id, sum, data)"  # noqa: S608
         f" SELECT ?, sum, data FROM h{old.number} WHERE id = ?",
-        (chosen, place),
+        (chosen, record_id),
     )
     count_lines(session, new.layout, new.number, [chosen])
 
@@ -332,8 +334,8 @@ def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys:
         _remove(session, new, _place_of(session, new, key))
         session.run(_other_references(session), (source, _listed(old.layout.blobs), key))
         put_mentions(session, source, new.layout, {key: ()})
-        for (place,) in session.rows(f"SELECT id FROM r{old.number} WHERE k = ?", (key,)):  # noqa: S608
-            _add(session, source, old, new, place)
+        for (record_id,) in session.rows(f"SELECT id FROM r{old.number} WHERE k = ?", (key,)):  # noqa: S608
+            _add(session, source, old, new, record_id)
 
 
 def _place_of(session: Session, tables: _Tables, key: str) -> int | None:
@@ -353,16 +355,18 @@ def _remove(session: Session, tables: _Tables, at: int | None) -> None:
         session.run(f"DELETE FROM w{number} WHERE rowid = ?", (at,))  # noqa: S608
 
 
-def _swap(session: Session, found: Copying, old: _Tables, new: _Tables) -> None:
+def _swap(session: Session, copying: Copying, old: _Tables, new: _Tables) -> None:
     """The new tables are the source's from now on; the old ones wait to be emptied."""
     if old.layout.blobs != new.layout.blobs:
-        session.run(_other_references(session), (found.source, _listed(new.layout.blobs), None))
-    for each in set(old.layout.persons) - set(new.layout.persons):
-        if each.field not in {other.field for other in new.layout.persons}:
-            session.run(_FORGET_FIELD, (found.source, each.field))
-    session.run(_MOVE, (new.number, found.layout, None, found.source))
-    session.run(_END, found[:2])
-    session.run(insert(RebuildRow), (found.source, old.number, old.layout.render(), None, 0, 0, 1))
+        session.run(_other_references(session), (copying.source, _listed(new.layout.blobs), None))
+    for person_field in set(old.layout.persons) - set(new.layout.persons):
+        if person_field.field not in {other.field for other in new.layout.persons}:
+            session.run(_FORGET_FIELD, (copying.source, person_field.field))
+    session.run(_MOVE, (new.number, copying.layout, None, copying.source))
+    session.run(_END, copying[:2])
+    session.run(
+        insert(RebuildRow), (copying.source, old.number, old.layout.render(), None, 0, 0, 1)
+    )
 
 
 def _other_references(session: Session) -> str:
@@ -379,12 +383,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 # Emptying --------------------------------------------------------------------------------------
-def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
+def _empty(session: Session, copying: Copying, is_over: Callable[[], bool]) -> None:
     """Remove rows, then each table that has none; texts first, since lines find them by key."""
     # summaries are short, and go at once
-    for name in _summaries(found):
+    for name in _summaries(copying):
         _drop(session, name)
-    for name in _names(_tables_of(found)):
+    for name in _names(_tables_of(copying)):
         for part in session.dialect.parts_of(name):
             line = session.dialect.line
             rows = f"SELECT {line} FROM {part} LIMIT ?"  # noqa: S608
@@ -396,11 +400,11 @@ def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> Non
                 if is_over():
                     return
         _drop(session, name)
-    while embedded_fields(session, found.tables):
-        forget_some_passages(session, found.tables)
+    while embedded_fields(session, copying.tables):
+        forget_some_passages(session, copying.tables)
         if is_over():
             return
-    session.run(_END, found[:2])
+    session.run(_END, copying[:2])
 
 
 def _drop(session: Session, name: str) -> None:
@@ -409,8 +413,8 @@ def _drop(session: Session, name: str) -> None:
         session.run(statement)
 
 
-def _summaries(found: Copying) -> list[str]:
-    return [f"{kind}{found.tables}" for kind in "dg"]
+def _summaries(copying: Copying) -> list[str]:
+    return [f"{kind}{copying.tables}" for kind in "dg"]
 
 
 def _names(tables: _Tables) -> list[str]:

@@ -44,11 +44,11 @@ def can_pack(session: Session) -> bool:
     return session.dialect.packs and IS_KNOWN_HOW
 
 
-def unpack(session: Session, tables: int, places: Collection[tuple[str, int]]) -> None:
+def unpack(session: Session, tables: int, field_ids: Collection[tuple[str, int]]) -> None:
     """Forget the blocks that passages of records are in, as (field, id)."""
     if session.dialect.packs:
-        lists = [(tables, field, number) for field, number in places]
-        session.many(_UNPACK, [each * 2 for each in lists])
+        lists = [(tables, field, number) for field, number in field_ids]
+        session.many(_UNPACK, [parameters * 2 for parameters in lists])
 
 
 def unpacked(session: Session, tables: int, field: str) -> Stretch | None:
@@ -87,13 +87,13 @@ def nearest_in_blocks(
     covered: list[Stretch] = []
 
     def blocks() -> Iterator[tuple[bytes, bytes]]:
-        for first, last, ids, held in session.run(_INSIDE, (tables, field, *between)):
+        for first, last, ids, signs in session.run(_INSIDE, (tables, field, *between)):
             session.check()
             covered.append((first, last))
-            yield ids, held
+            yield ids, signs
 
-    found = nearest_packed(blocks(), signs, most)
-    return found, list(uncovered(covered))
+    near = nearest_packed(blocks(), signs, most)
+    return near, list(uncovered(covered))
 
 
 def uncovered(covered: Iterable[Line | Stretch]) -> Iterator[Stretch]:

@@ -46,25 +46,25 @@ class _Summary(NamedTuple):
 def count_lines(session: Session, layout: Layout, number: int, ids: Iterable[Value]) -> None:
     """Add lines to the summaries."""
     listed = orjson.dumps(list(ids)).decode()
-    for each in _summaries(layout, number, session.dialect):
-        session.run(_counting(each, layout, number, session.dialect, 1), (listed,))
+    for summary in _summaries(layout, number, session.dialect):
+        session.run(_counting(summary, layout, number, session.dialect, 1), (listed,))
 
 
 def uncount_lines(session: Session, layout: Layout, number: int, ids: Iterable[Value]) -> None:
     """Take lines from the summaries, before they are removed; of an empty row nothing stays."""
     listed = orjson.dumps(list(ids)).decode()
-    for each in _summaries(layout, number, session.dialect):
-        session.run(_counting(each, layout, number, session.dialect, -1), (listed,))
-        for key in each.parts:
-            session.run(_emptying(each, key, layout, number, session.dialect), (listed,))
+    for summary in _summaries(layout, number, session.dialect):
+        session.run(_counting(summary, layout, number, session.dialect, -1), (listed,))
+        for key in summary.parts:
+            session.run(_emptying(summary, key, layout, number, session.dialect), (listed,))
 
 
 def summaries_are_sound(session: Session, layout: Layout, number: int) -> bool:
     """Whether they say what the lines say, as the database compares them: a text may be damaged."""
-    for each in _summaries(layout, number, session.dialect):
-        kept = f"SELECT {', '.join(_columns(each, layout))} FROM {each.table}"  # noqa: S608
-        told = " UNION ALL ".join(_told(each, layout, f"r{number} r", session.dialect))
-        for one, other in ((kept, told), (told, kept)):
+    for summary in _summaries(layout, number, session.dialect):
+        stored = f"SELECT {', '.join(_columns(summary, layout))} FROM {summary.table}"  # noqa: S608
+        counted = " UNION ALL ".join(_told(summary, layout, f"r{number} r", session.dialect))
+        for one, other in ((stored, counted), (counted, stored)):
             differ = f"SELECT * FROM ({one}) AS a EXCEPT SELECT * FROM ({other}) AS b"  # noqa: S608
             if session.first(f"SELECT 1 FROM ({differ}) AS c LIMIT 1"):  # noqa: S608
                 return False
@@ -85,25 +85,29 @@ def _summaries(layout: Layout, number: int, dialect: Dialect) -> Iterator[_Summa
         yield _Summary(f"g{number}", ("field", "value", "label", "mark"), groups)
 
 
-def _counting(each: _Summary, layout: Layout, number: int, dialect: Dialect, sign: int) -> str:
+def _counting(summary: _Summary, layout: Layout, number: int, dialect: Dialect, sign: int) -> str:
     """A statement whose parameter are the ids, as JSON; it looks each line up once."""
-    columns = _columns(each, layout)
-    added = ", ".join(f"{n} = {each.table}.{n} + excluded.{n}" for n in columns[len(each.key) :])
+    columns = _columns(summary, layout)
+    added = ", ".join(
+        f"{n} = {summary.table}.{n} + excluded.{n}" for n in columns[len(summary.key) :]
+    )
     return (
-        f"INSERT INTO {each.table} ({', '.join(columns)}) {_lines(layout, number, dialect)}"
-        f" {' UNION ALL '.join(_told(each, layout, 'r', dialect, sign))}"
-        f" ON CONFLICT ({', '.join(each.key)}) DO UPDATE SET {added}"
+        f"INSERT INTO {summary.table} ({', '.join(columns)}) {_lines(layout, number, dialect)}"
+        f" {' UNION ALL '.join(_told(summary, layout, 'r', dialect, sign))}"
+        f" ON CONFLICT ({', '.join(summary.key)}) DO UPDATE SET {added}"
     )
 
 
 def _emptying(
-    each: _Summary, key: tuple[str, ...], layout: Layout, number: int, dialect: Dialect
+    summary: _Summary, key: tuple[str, ...], layout: Layout, number: int, dialect: Dialect
 ) -> str:
     """For one part, since SQLite finds keys of one by the index.  No text leaves the database: that
     of a damaged line may be none.
     """
-    told = f"{_lines(layout, number, dialect)} SELECT {', '.join(key)} FROM r"  # noqa: S608
-    return f"DELETE FROM {each.table} WHERE n <= 0 AND ({', '.join(each.key)}) IN ({told})"  # noqa: S608
+    selected = f"{_lines(layout, number, dialect)} SELECT {', '.join(key)} FROM r"  # noqa: S608
+    return (
+        f"DELETE FROM {summary.table} WHERE n <= 0 AND ({', '.join(summary.key)}) IN ({selected})"  # noqa: S608
+    )
 
 
 def _lines(layout: Layout, number: int, dialect: Dialect) -> str:
@@ -113,28 +117,28 @@ def _lines(layout: Layout, number: int, dialect: Dialect) -> str:
 
 
 def _told(
-    each: _Summary, layout: Layout, lines: str, dialect: Dialect, sign: int = 1
+    summary: _Summary, layout: Layout, lines: str, dialect: Dialect, sign: int = 1
 ) -> Iterator[str]:
     """For each part, what its rows are, from lines `r`."""
     figures = ["count(*)", *_figures(layout, dialect)]
-    signed = ", ".join(figures if sign > 0 else (f"-({each})" for each in figures))
-    by = ", ".join(str(place + 1) for place in range(1, len(each.key)))
-    for key in each.parts:
+    signed = ", ".join(figures if sign > 0 else (f"-({figure})" for figure in figures))
+    by = ", ".join(str(index + 1) for index in range(1, len(summary.key)))
+    for key in summary.parts:
         yield f"SELECT {', '.join(key)}, {signed} FROM {lines} GROUP BY {by}"  # noqa: S608
 
 
-def _columns(each: _Summary, layout: Layout) -> list[str]:
+def _columns(summary: _Summary, layout: Layout) -> list[str]:
     """Key, number of records, and of each measured column its presence, its sums, its odd ones."""
-    return [*each.key, "n", *layout.summary_figures]
+    return [*summary.key, "n", *layout.summary_figures]
 
 
 def _figures(layout: Layout, dialect: Dialect) -> Iterator[str]:
     for column in layout.measured_columns:
         name = f"r.{column.name}"
         yield f"count({name})"
-        found = sums(name, column.kind, dialect)
-        yield from (f"coalesce({each}, 0)" for each in found)
-        yield from ["0"] * (2 - len(found))
+        figures = sums(name, column.kind, dialect)
+        yield from (f"coalesce({figure}, 0)" for figure in figures)
+        yield from ["0"] * (2 - len(figures))
         odd = unscaled(name, column.kind, dialect)
         odd = odd or f"{name} NOT BETWEEN {LEAST} AND {MOST}"
         yield f"coalesce(sum(CASE WHEN {odd} THEN 1 ELSE 0 END), 0)"

@@ -49,25 +49,25 @@ def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
     """The words of all fields, as the index takes them, and how many each field has."""
     parts: list[str] = []
     counts: list[int] = []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         marked, count = "", 0
         if isinstance(text, str):
             # names, addresses and labels come again and again
             mark = _marked_often if len(text) <= _OFTEN_CHARS else _marked_text
-            marked, count = mark(place, text)
+            marked, count = mark(index, text)
         parts += [marked] if marked else []
         counts.append(count)
     return " ".join(parts), struct.pack(f">{len(counts)}I", *counts)
 
 
-def _marked_text(place: int, text: str) -> tuple[str, int]:
+def _marked_text(index: int, text: str) -> tuple[str, int]:
     """The words of a field and behind them its stems, marked, and how many words they are."""
     parts: list[str] = []
     stemmed: list[str] = []
     count, language = 0, language_of(text)
-    mark = _stem_mark(place, family_of(language or USUAL_LANGUAGE))
+    mark = _stem_mark(index, family_of(language or USUAL_LANGUAGE))
     for words in _taken(spaced(text)):
-        parts.append(_marked(f"{place}{MARK}", words))
+        parts.append(_marked(f"{index}{MARK}", words))
         other = list(filter(None, stems(words, language)))
         stemmed += [_marked(mark, other)] if other else []
         count += len(words)
@@ -77,22 +77,22 @@ def _marked_text(place: int, text: str) -> tuple[str, int]:
 _marked_often = lru_cache(maxsize=4_096)(_marked_text)
 
 
-def _stem_mark(place: int, family: str) -> str:
+def _stem_mark(index: int, family: str) -> str:
     is_usual = family == family_of(USUAL_LANGUAGE)
-    return f"{place}{STEM_MARK}" if is_usual else f"{place}{FAMILY_MARK}{family}{STEM_MARK}"
+    return f"{index}{STEM_MARK}" if is_usual else f"{index}{FAMILY_MARK}{family}{STEM_MARK}"
 
 
 def _marked(mark: str, words: list[str]) -> str:
     return mark + f" {mark}".join(words)
 
 
-def word_counts(counts: Sequence[bytes], places: Sequence[int]) -> list[int]:
+def word_counts(counts: Sequence[bytes], indexes: Sequence[int]) -> list[int]:
     """The words of some fields of each text; always the same work, however many there are."""
-    known = [_counts_in(len(each))(each) for each in counts]
-    found = [each[places[0]] for each in known]
-    for place in places[1:]:
-        found = [count + each[place] for count, each in zip(found, known, strict=True)]
-    return found
+    unpacked = [_counts_in(len(counts_of_word))(counts_of_word) for counts_of_word in counts]
+    totals = [row[indexes[0]] for row in unpacked]
+    for index in indexes[1:]:
+        totals = [count + row[index] for count, row in zip(totals, unpacked, strict=True)]
+    return totals
 
 
 @lru_cache(maxsize=64)
@@ -100,24 +100,24 @@ def _counts_in(size_bytes: int) -> Callable[[bytes], tuple[int, ...]]:
     return struct.Struct(f">{size_bytes // 4}I").unpack
 
 
-def sought_entries(term: Term, places: Mapping[str, int]) -> list[Entry]:
+def sought_entries(term: Term, indexes: Mapping[str, int]) -> list[Entry]:
     """What an index is asked for where a term is sought in fields, by their places in it."""
-    return [entry for field, place in places.items() for entry in entries(field, place, term)]
+    return [entry for field, index in indexes.items() for entry in entries(field, index, term)]
 
 
-def entries(field: str, place: int, term: Term) -> list[Entry]:
+def entries(field: str, index: int, term: Term) -> list[Entry]:
     """The same of one field; what most records are found by stands first."""
-    found: list[Entry] = []
-    for each in term.alternatives_in(field):
-        if each.inflected:
-            sought = forms(each.tokens[0])
-            found += [Entry((f"{place}{MARK}{word}",)) for word in sought.words]
+    entries_found: list[Entry] = []
+    for alternative in term.alternatives_in(field):
+        if alternative.inflected:
+            sought = forms(alternative.tokens[0])
+            entries_found += [Entry((f"{index}{MARK}{word}",)) for word in sought.words]
             for family, stemmed in sought.stems.items():
-                found += [Entry((_stem_mark(place, family) + stem,)) for stem in stemmed]
-        elif each.tokens:
-            words = tuple(f"{place}{MARK}{word}" for word in each.tokens)
-            found.append(Entry(words, is_prefix=each.prefix))
-    return found
+                entries_found += [Entry((_stem_mark(index, family) + stem,)) for stem in stemmed]
+        elif alternative.tokens:
+            words = tuple(f"{index}{MARK}{word}" for word in alternative.tokens)
+            entries_found.append(Entry(words, is_prefix=alternative.prefix))
+    return entries_found
 
 
 def _taken(words: str) -> Iterable[list[str]]:
@@ -126,6 +126,6 @@ def _taken(words: str) -> Iterable[list[str]]:
     while start < len(words):
         end = words.find(" ", start + _TAKEN_CHARS)
         end = len(words) if end < 0 else end
-        if found := words[start:end].split():
-            yield found
+        if words_found := words[start:end].split():
+            yield words_found
         start = end

@@ -194,16 +194,16 @@ class RecordsPart(StorePart):
             if source is None:
                 return False
             writer = SourceWriter(session, source, now_ns, self._era)
-            found = writer.write([Prepared(key, now_ns)]) == [WriteOutcome.CHANGED]
+            is_changed = writer.write([Prepared(key, now_ns)]) == [WriteOutcome.CHANGED]
             writer.close()
             erase_copies(session, source.source, key)
             session.run(ignoring(insert(ErasedRow)), (source.source,))
-            if found:
+            if is_changed:
                 self._note_erasure(session, now_ns, connection_id, stream, key)
                 forget_lost_corrections(session, self.subject_id)
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
         self._remove(released)
-        return found
+        return is_changed
 
     def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
         """The tables of the source are made anew."""
@@ -221,8 +221,8 @@ class RecordsPart(StorePart):
                 session.run(statement, (source.source,))
             forget_lost_corrections(session, self.subject_id)
             layout = source.wanted or source.layout
-            made = make_tables(session, layout)
-            session.run(_SET_TABLES, (made, layout.render(), None, source.source))
+            tables_made = make_tables(session, layout)
+            session.run(_SET_TABLES, (tables_made, layout.render(), None, source.source))
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
             self._note_erasure(session, now_ns, connection_id, stream)
         self._remove(released)
@@ -236,9 +236,9 @@ class RecordsPart(StorePart):
                     "Another program is writing to this account. Repeat the call shortly."
                 )
         with self._database.erase() as session:
-            count, held = self._erase(session, connection_id)
+            count, uploads = self._erase(session, connection_id)
             self._note_erasure(session, now_ns, connection_id)
-        self._remove(held)
+        self._remove(uploads)
         return count
 
     def prune_history(self, before_ns: int) -> None:
@@ -268,8 +268,8 @@ class RecordsPart(StorePart):
     def _write(
         self, session: Session, batch: Batch, prepared: Sequence[Prepared], layout: Layout
     ) -> tuple[tuple[WriteOutcome, ...], set[str]]:
-        place = (session, self.subject_id, batch.connection_id, batch.stream.name)
-        source = find_source(*place) or add_source(*place, layout)
+        target = (session, self.subject_id, batch.connection_id, batch.stream.name)
+        source = find_source(*target) or add_source(*target, layout)
         if source.layout != layout:
             prepared = prepare_again(prepared, source.layout)
         fixed = batch.stream.semantics is Semantics.APPEND_ONLY
@@ -298,24 +298,24 @@ class RecordsPart(StorePart):
         )
 
     def _keep(self, session: Session, connection_id: str, receipts: Sequence[Rejection]) -> None:
-        place = (self.subject_id, connection_id)
+        row_key = (self.subject_id, connection_id)
         session.many(
             insert(RejectionRow),
             [
                 (
-                    *place,
-                    each.receipt_id,
-                    each.stream,
-                    each.code,
-                    each.path,
-                    each.run_id,
-                    each.at_ns,
+                    *row_key,
+                    receipt.receipt_id,
+                    receipt.stream,
+                    receipt.code,
+                    receipt.path,
+                    receipt.run_id,
+                    receipt.at_ns,
                 )
-                for each in receipts
+                for receipt in receipts
             ],
         )
         if receipts:
-            session.run(_FORGET_REJECTIONS, (*place, KEPT_REJECTIONS))
+            session.run(_FORGET_REJECTIONS, (*row_key, KEPT_REJECTIONS))
 
     def _existing(self, session: Session, connection_id: str, stream: str) -> SourceTables | None:
         require(session, self.subject_id, connection_id)
@@ -323,19 +323,19 @@ class RecordsPart(StorePart):
 
     def _erase(self, session: Session, connection_id: str) -> tuple[int, set[str]]:
         require(session, self.subject_id, connection_id)
-        place = (self.subject_id, connection_id)
-        sources = all_sources(session, *place)
+        row_key = (self.subject_id, connection_id)
+        sources = all_sources(session, *row_key)
         for source in sources:
             remove_tables(session, source)
             forget_all_passages(session, source.tables)
             drop_copies(session, source.source)
             for statement in _ERASE_SOURCE:
                 session.run(statement, (source.source,))
-        held = session.rows(_FORGET_UPLOADS, place)
+        uploads = session.rows(_FORGET_UPLOADS, row_key)
         for statement in _ERASE_CONNECTION:
-            session.run(statement, place)
+            session.run(statement, row_key)
         forget_lost_corrections(session, self.subject_id)
-        return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
+        return sum(source.records for source in sources), {blob_id for (blob_id,) in uploads}
 
     def _note_erasure(
         self,
@@ -349,11 +349,11 @@ class RecordsPart(StorePart):
         log tells of it any more.
         """
         forget_details_of(session, self.subject_id, connection_id, stream, key)
-        place = (connection_id, stream, key)
+        row_key = (connection_id, stream, key)
         columns = (CanaryRow.connection_id, CanaryRow.stream, CanaryRow.key)
-        named = [(c, value) for c, value in zip(columns, place, strict=True) if value is not None]
-        gone = delete(CanaryRow, *(column for column, _ in named))
-        session.run(gone, (self.subject_id, *(value for _, value in named)))
+        pairs = [(c, value) for c, value in zip(columns, row_key, strict=True) if value is not None]
+        erase = delete(CanaryRow, *(column for column, _ in pairs))
+        session.run(erase, (self.subject_id, *(value for _, value in pairs)))
         digest = None if key is None else key_digest(self.subject_id, key)
         erasure_id = f"ers_{self._random_bytes(9).hex()}"
         session.run(
@@ -403,7 +403,7 @@ class Stored:
         """The number of its last change, if that is known."""
         if not self.is_line_sound:
             return None
-        return max((self.created.sequence, *(each.sequence for each in self.changes.values())))
+        return max((self.created.sequence, *(change.sequence for change in self.changes.values())))
 
 
 class SourceWriter:
@@ -439,7 +439,7 @@ class SourceWriter:
         texts = [whole(f"r.{c.name}") if c.kind is ValueKind.STRING else c.name for c in limiting]
         if source.wanted is not None:  # what limits are compared with may have no column yet
             texts = [whole("h.data")]
-        self._held = "".join(f", {each}" for each in texts)
+        self._held = "".join(f", {text}" for text in texts)
         self._find = (
             f"SELECT asked.value, r.id, cs, ce, e, {self._changed}, {self._dated}, sum,"  # noqa: S608
             f" {whole('data')}{self._held}"
@@ -454,10 +454,10 @@ class SourceWriter:
     def write(self, writes: Iterable[Prepared], *, fixed: bool = False) -> list[WriteOutcome]:
         """Replace records, or remove those without a text; `fixed` ones only come into being."""
         outcomes: list[WriteOutcome] = []
-        for each in _sets(writes):
-            found = self._stored([write.key for write in each])
-            self._come_back(write.key for write in each if write.key not in found)
-            outcomes += [self._write(write, found.get(write.key), fixed=fixed) for write in each]
+        for part in _sets(writes):
+            stored = self._stored([write.key for write in part])
+            self._come_back(write.key for write in part if write.key not in stored)
+            outcomes += [self._write(write, stored.get(write.key), fixed=fixed) for write in part]
             self._flush()
         return outcomes
 
@@ -487,7 +487,7 @@ class SourceWriter:
         while some := list(itertools.islice(lines, FLUSHED_AT)):
             for key_bytes, created, changes, value, *held in some:
                 key = key_bytes.decode(errors="replace")
-                numbers = (each.sequence for each in parse_changes(changes).values())
+                numbers = (change.sequence for change in parse_changes(changes).values())
                 was, previous = (1, self._was_at(value)), max((created, *numbers))
                 self._record(key, emitted_at_ns, was, (0, None), None, previous, held)
                 self._pending.gone.append((self._source.source, key, self._sequence))
@@ -506,13 +506,13 @@ class SourceWriter:
 
     def _stored(self, keys: Sequence[str]) -> dict[str, Stored]:
         """What is there, by key."""
-        found: dict[str, Stored] = {}
+        by_key: dict[str, Stored] = {}
         lines = self._session.rows(self._find, (orjson.dumps(keys).decode(),))
         for line in lines:
             key, number, created, created_at, latest, changes, value, stored_sum, text, *held = line
             dated = None if changes is None else changes.decode(errors="replace")
             own = line_sum(key, created, created_at, dated)
-            found[key] = Stored(
+            by_key[key] = Stored(
                 number,
                 FieldChange(created, created_at),
                 latest,
@@ -522,15 +522,15 @@ class SourceWriter:
                 held,
                 checked_text(self._source.layout, own, stored_sum, text),
             )
-        return found
+        return by_key
 
     def _come_back(self, keys: Iterable[str]) -> None:
         """Look for the deletions that new records follow."""
         self._deleted = dict[str, int]()
         if self._has_gone:
             listed = orjson.dumps(list(keys)).decode()
-            place = (self._source.source, listed)
-            self._deleted = dict(self._session.rows(f"{_FIND_GONE} {self._among}", place))
+            source_key = (self._source.source, listed)
+            self._deleted = dict(self._session.rows(f"{_FIND_GONE} {self._among}", source_key))
 
     def _was_at(self, value: Value) -> Value:
         """The consent-time instant, of its column: days begin at 00:00:00Z."""
@@ -622,8 +622,8 @@ class SourceWriter:
             self._pending.next.append((self._sequence, source, previous))
 
     def _render_held(self, held: Sequence[Value]) -> str:
-        layout, wanted = self._source.layout, self._source.wanted
-        if wanted is None:
+        layout, layout_wanted = self._source.layout, self._source.wanted
+        if layout_wanted is None:
             return render_held(dict(zip(layout.limiting, held, strict=True)))
         (text,) = held
         data: JsonObject
@@ -631,7 +631,7 @@ class SourceWriter:
             data = orjson.loads(text if isinstance(text, bytes) else b"")
         except orjson.JSONDecodeError:  # a damaged record: nobody knows what it held
             data = {}
-        return render_held(limiting_values(data, wanted))
+        return render_held(limiting_values(data, layout_wanted))
 
     # What waits --------------------------------------------------------------------------------
     def _flush(self) -> None:
@@ -661,21 +661,21 @@ class SourceWriter:
     def _insert(self, pending: _Pending) -> None:
         layout, tables = self._source.layout, self._source.tables
         moving = [(self._place(new), new.write.key) for new in pending.new if new.at is None]
-        kept = [new.at for new in pending.new if new.at is not None]
-        places = iter(free_places(self._session, tables, moving, kept))
-        made = NewLines()
+        ids_kept = [new.at for new in pending.new if new.at is not None]
+        ids = iter(free_places(self._session, tables, moving, ids_kept))
+        lines = NewLines()
         for write, created, latest_ns, changes, at in pending.new:
             key, text = write.key, write.text or ""
-            place, dated = next(places) if at is None else at, render_changes(changes)
-            line = (place, key, created.sequence, created.emitted_at_ns, latest_ns)
-            made.lines.append((*line, *write.values, write.word_counts, dated))
+            record_id, dated = next(ids) if at is None else at, render_changes(changes)
+            line = (record_id, key, created.sequence, created.emitted_at_ns, latest_ns)
+            lines.lines.append((*line, *write.values, write.word_counts, dated))
             own = line_sum(key, created.sequence, created.emitted_at_ns, dated)
-            made.texts.append((place, record_sum(own, text.encode()), text))
+            lines.texts.append((record_id, record_sum(own, text.encode()), text))
             if write.words:
-                made.words.append((place, write.words))
+                lines.words.append((record_id, write.words))
             pending.references[key] = write.blobs or {}
             pending.mentions[key] = write.mentions
-        made.add(self._session, tables, layout)
+        lines.add(self._session, tables, layout)
 
     def _place(self, new: _New) -> int:
         return place_in_time(new.write.placed_ns, new.created.emitted_at_ns, self._source.layout)
@@ -689,7 +689,7 @@ class SourceWriter:
             f"{_FORGET_REFERENCES} {self._among} {_REFERRED}", (source, listed)
         )
         self.released |= {blob for key, blob in old if blob not in references[key].values()}
-        lines = [(source, key, *each) for key, kept in references.items() for each in kept.items()]
+        lines = [(source, key, *ref) for key, refs in references.items() for ref in refs.items()]
         if lines:
             self._session.add(BlobReferenceRow.table.name, BlobReferenceRow.table.names, lines)
 

@@ -70,17 +70,17 @@ def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
 def prepare_again(prepared: Iterable[Prepared], layout: Layout) -> list[Prepared]:
     """The same writes, for tables that are laid out another way since."""
     return [
-        each
-        if each.text is None
-        else prepare_one(each.key, orjson.loads(each.text), each.emitted_at_ns, layout)
-        for each in prepared
+        write
+        if write.text is None
+        else prepare_one(write.key, orjson.loads(write.text), write.emitted_at_ns, layout)
+        for write in prepared
     ]
 
 
 def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
     """A record as its tables hold it."""
-    values = [value_in(data.get(each.field), each.kind) for each in layout.columns]
-    values += [_folded(data.get(each.field)) for each in layout.folded]
+    values = [value_in(data.get(column.field), column.kind) for column in layout.columns]
+    values += [_folded(data.get(column.field)) for column in layout.folded]
     return Prepared(
         key,
         emitted_at_ns,
@@ -98,17 +98,17 @@ def limiting_values(data: JsonObject, layout: Layout) -> dict[str, Value]:
     """What its columns would hold of a record, of those that limits are compared with."""
     return {
         name: _folded(data.get(name))
-        if each in layout.folded
-        else value_in(data.get(name), each.kind)
-        for name, each in layout.limiting.items()
+        if column in layout.folded
+        else value_in(data.get(name), column.kind)
+        for name, column in layout.limiting.items()
     }
 
 
 def _mentions(key: str, data: JsonObject, layout: Layout) -> tuple[tuple[Value, ...], ...]:
     return tuple(
-        (each.field, key, place, identity.kind, identity.value, name)
-        for each in layout.persons
-        for place, (identity, name) in enumerate(each.read(data))
+        (person_field.field, key, position, identity.kind, identity.value, name)
+        for person_field in layout.persons
+        for position, (identity, name) in enumerate(person_field.read(data))
     )
 
 
@@ -116,8 +116,8 @@ def value_in(value: object, kind: ValueKind) -> Value:
     """What a column of that kind holds of a JSON value."""
     if value is None:
         return None
-    found = comparable(value, kind)
-    return found[:COMPARED_CODE_POINTS] if isinstance(found, str) else bound(found)
+    compared = comparable(value, kind)
+    return compared[:COMPARED_CODE_POINTS] if isinstance(compared, str) else bound(compared)
 
 
 def _folded(value: object) -> Value:
@@ -151,9 +151,9 @@ def put_mentions(
         return
     keys = orjson.dumps(list(mentions)).decode()
     forget = f"{_FORGET_MENTIONS} {session.dialect.values('?', ColumnKind.TEXT)}"
-    for each in layout.persons:
-        session.run(forget, (source, each.field, keys))
-    lines = [(source, *each) for said in mentions.values() for each in said]
+    for person_field in layout.persons:
+        session.run(forget, (source, person_field.field, keys))
+    lines = [(source, *mention) for of_field in mentions.values() for mention in of_field]
     if lines:
         session.add(MentionRow.table.name, MentionRow.table.names, lines)
 
@@ -173,5 +173,5 @@ class NewLines:
             session.add(f"h{number}", ("id", "sum", "data"), self.texts)
             count_lines(session, layout, number, (line[0] for line in self.lines))
         if self.words:
-            for each in session.dialect.indexed_lines(f"w{number}", sorted(self.words)):
-                session.add(*each)
+            for line in session.dialect.indexed_lines(f"w{number}", sorted(self.words)):
+                session.add(*line)

@@ -108,7 +108,7 @@ def unused_nonce(draw: Callable[[], str], text: str) -> str:
 def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
     """The server's warnings and ours, and the sources that could not be read."""
     return [
-        *warning_lines([*server_warnings(body), *warnings]),
+        *warning_lines(all_warnings(body, warnings)),
         *unavailable_lines(unavailable_of(body)),
         *empty_lines(body),
     ]
@@ -150,6 +150,11 @@ def _left_out(warning: Json) -> str:
 def server_warnings(body: Json) -> list[Json]:
     """The warnings a server stated."""
     return objects_in(meta_of(body).get("warnings"))
+
+
+def all_warnings(body: Json, own: Sequence[Json]) -> list[Json]:
+    """The server's warnings, then the adapter's: the same in both faces."""
+    return [*server_warnings(body), *own]
 
 
 def unavailable_lines(rows: Iterable[Json]) -> list[str]:

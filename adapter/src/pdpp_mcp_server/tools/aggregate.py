@@ -23,6 +23,7 @@ from pdpp_mcp_server.arguments import (
 from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
+from pdpp_mcp_server.faces.mixed_units import in_unit, is_plain_unit, unit_calls
 from pdpp_mcp_server.faces.near_values import (
     NEAR_POINTER,
     meant_calls,
@@ -65,7 +66,9 @@ UNTRUSTED = (
     "/data/groups/*/then_label",
     "/data/groups/*/until",
     "/data/groups/*/value",
+    "/data/groups/*/unit",
     "/data/value",
+    "/data/unit",
 )
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 ON_THE_HOUR = re.compile(r"(T00)?(:00)*(Z|[+-]\d\d:\d\d)?")
@@ -206,12 +209,14 @@ def _faces(
         meant = meant_calls("aggregate", arguments, body)
         calls = meant if len(face([], meant)) <= contract.SHORT_TEXT else []
     following = [*_next_calls(arguments, body, limit), *calls]
-    structured: Json = {"data": without_near(body), "warnings": warnings}
-    structured["next"] = [item.as_json() for item in following]
+    following += unit_calls("aggregate", arguments, body, check_shape)
+    structured: Json = {"next": [item.as_json() for item in following]}
+    structured["warnings"] = text.all_warnings(body, warnings)
     if near:
         structured["near"] = near
     if lines or near:
         structured["notice"] = text.NOTICE
+    structured["data"] = without_near(body)
     untrusted = (*UNTRUSTED, NEAR_POINTER)
     return Outcome(structured, face(near, following), (), untrusted, request_id, page_reads=reads)
 
@@ -231,10 +236,12 @@ def _payload(arguments: Arguments, body: Json) -> tuple[list[str], str | None]:
     """The lines inside the fence, and the value of the head line when it may stand there."""
     if is_list(body.get("groups")):
         return _group_lines(body, str(arguments["metric"])), None
-    value = body.get("value")
-    if _is_plain_value(value):
-        return [], _value_text(value)
-    return [f"value {_value_text(value)}"], None
+    value, unit = body.get("value"), as_text(body.get("unit"))
+    if not _is_plain_value(value):
+        return [f"value {_value_text(value)}"], None
+    if unit and not is_plain_unit(unit):
+        return [f"unit {_key(unit)}"], _value_text(value)
+    return [], in_unit(_value_text(value), unit)
 
 
 def _head(arguments: Arguments, body: Json, value: str | None) -> str:
@@ -270,6 +277,9 @@ def _counts(arguments: Arguments, body: Json) -> list[str]:
     facts += [
         text.fact(name, _value_text(body[name])) for name in rest if body.get(name) is not None
     ]
+    values = as_count(body.get("value_count"))
+    if values is not None:
+        facts.append(text.fact("values", values))
     records = as_count(body.get("filtered_record_count"))
     if records is not None and (is_list(groups) or Metric(arguments["metric"]).takes_field):
         facts.append(text.fact("records", records))
@@ -336,7 +346,10 @@ def _line(group: Json, metric: str, zone: str | None) -> str:
     if metric == Metric.COUNT.value:
         return f"key {key} = {_value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
     notes = [f"records {_value_text(group.get('count'))}", *([moment] if moment else [])]
-    return f"key {key} = {_value_text(group.get('value'))} ({'; '.join(notes)})"
+    if group.get("value_count", group.get("count")) != group.get("count"):
+        notes.insert(0, f"values {_value_text(group['value_count'])}")
+    value = in_unit(_value_text(group.get("value")), as_text(group.get("unit")))
+    return f"key {key} = {value} ({'; '.join(notes)})"
 
 
 def _own_start(group: Json, zone: str | None) -> str | None:

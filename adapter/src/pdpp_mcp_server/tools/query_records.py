@@ -20,6 +20,7 @@ from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of, without_twin
+from pdpp_mcp_server.faces.mixed_units import unit_calls, unit_lines
 from pdpp_mcp_server.faces.near_values import (
     NEAR_POINTER,
     meant_calls,
@@ -31,6 +32,7 @@ from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
 from pdpp_mcp_server.faces.records import RowItem
+from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text
 from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.tools.expansion import encode_expand, pass_expand_gate
@@ -57,7 +59,12 @@ PLAIN_NAMES = (
     "changes_since",
     "connection_id",
 )
-UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded", "/page/data")
+UNTRUSTED = (
+    "/data/data/*/data",
+    "/data/data/*/expanded",
+    "/data/meta/units/*",
+    "/page/data",
+)
 
 
 async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
@@ -140,6 +147,9 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         or near_calls("query_records", arguments, near)
         or ([] if near else meant_calls("query_records", arguments, page.body))
     )
+    if text.server_warnings(page.body):
+        following = [*following, *unit_calls("query_records", arguments, page.body)]
+    units = unit_lines(page.body) if meta_of(page.body).get("units") else []
     stream = arguments.get("stream")
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]
@@ -148,7 +158,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     return Outcome(
         structured={
             "next": [item.as_json() for item in following],
-            "warnings": page.warnings,
+            "warnings": text.all_warnings(page.body, page.warnings),
             **({} if page.table.id_prefix else {"record_ids": ids}),
             "content_ladder": [without_twin(entry) for entry in ladder],
             "notice": text.NOTICE,
@@ -159,7 +169,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         text=text.joined(
             [text.head_line("query_records", stream, facts, shown.first_id)],
             page.notes,
-            text.fenced([*shown.lines, *near_lines(near)], call.nonce),
+            text.fenced([*units, *shown.lines, *near_lines(near)], call.nonce),
             text.next_lines(following),
         ),
         links=links_of(call, ladder),

@@ -150,7 +150,8 @@ def _stream(arguments: Arguments, catalog: Json, request_id: str | None) -> Outc
         return _not_found(arguments, catalog, request_id)
     following = [_query_call(arguments["stream"], rows)]
     face = stream_text(arguments["stream"], rows, catalog, text.next_lines(following))
-    outcome = _outcome(stream_data(catalog), [], following, face, request_id, rows)
+    warnings = text.server_warnings(catalog)
+    outcome = _outcome(stream_data(catalog), warnings, following, face, request_id, rows)
     if outcome.sizes[1] > contract.CEILING:
         raise _too_wide(arguments, rows)
     return outcome
@@ -190,10 +191,11 @@ def _not_found(arguments: Arguments, catalog: Json, request_id: str | None) -> O
     following = [NextCall("schema", {}, "every granted stream")]
     face = text.joined(
         [f"schema {shown}: sources=0; connections=0"],
-        text.warning_lines([*text.server_warnings(catalog), warning]),
+        text.warning_lines(text.all_warnings(catalog, [warning])),
         text.next_lines(following),
     )
-    return _outcome(stream_data(catalog), [warning], following, face, request_id, [])
+    warnings = text.all_warnings(catalog, [warning])
+    return _outcome(stream_data(catalog), warnings, following, face, request_id, [])
 
 
 async def _full(call: ToolCall, arguments: Arguments) -> Outcome:
@@ -257,5 +259,5 @@ def _outcome(
     rows: Sequence[CatalogRow],
 ) -> Outcome:
     calls = [item.as_json() for item in following]
-    structured: Json = {"data": data, "warnings": warnings, "next": calls}
+    structured: Json = {"next": calls, "warnings": warnings, "data": data}
     return Outcome(structured, face, request_id=request_id, rows=len(rows))

@@ -128,9 +128,9 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {
-        "results": [block.result for block in shown.blocks],
         "next": [item.as_json() for item in following],
-        "warnings": page.warnings,
+        "warnings": text.all_warnings(page.body, page.warnings),
+        "results": [block.result for block in shown.blocks],
         **({"near": near} if near else {}),
         **({"source_mix": mix} if mix and not stated else {}),
         "notice": text.NOTICE,
@@ -178,7 +178,7 @@ def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) ->
         "results": [{name: hit[name] for name in ("id", "title", "url")} for hit in results]
     }
     count = count_of(page.body)
-    warnings = [*text.server_warnings(page.body), *page.warnings]
+    warnings = text.all_warnings(page.body, page.warnings)
     if page.more:
         body["has_more"] = True
     if page.cursor is not None:

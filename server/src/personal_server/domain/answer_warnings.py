@@ -25,6 +25,7 @@ class Warning(WireObject, kw_only=False):
         "budget_low",
         "damaged_record",
         "outside_time_constraint",
+        "limited_access",
         "mixed_currencies",
         "mixed_units",
     ]

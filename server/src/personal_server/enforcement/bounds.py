@@ -1,0 +1,68 @@
+"""What an access is limited to, said with every answer that the limit touches.
+
+Rule: it follows from grant and request alone, whatever is stored, and names granted fields only.
+Source: docs/contract/resource-server.md 2.3, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+
+from pdpp_kernel.criteria import Condition
+from personal_server.domain.answer_warnings import Warning
+from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.capabilities import Constraints, constraints_of
+from personal_server.enforcement.conditions import asked_span, reaching_outside
+
+MOST_STREAMS = 12
+
+Part = tuple[ReadableSource, tuple[Condition, ...]]
+
+
+def bound_warnings(parts: Sequence[Part]) -> tuple[Warning, ...]:
+    """Where the conditions reach out of the grant, and what limits the records beside them."""
+    return (*reaching_outside(parts), *_limited(parts))
+
+
+def _limited(parts: Sequence[Part]) -> tuple[Warning, ...]:
+    limits = [(source, found) for source, asked in parts if (found := _touching(source, asked))]
+    if not limits:
+        return ()
+    (first, told), *others = limits
+    streams = list(dict.fromkeys(source.stream for source, _ in limits))
+    if any(found != told for _, found in others):
+        detail: dict[str, object] = {"streams": streams[:MOST_STREAMS]}
+        return (Warning("limited_access", "This access is limited, see 'schema'.", detail=detail),)
+    return (
+        Warning(
+            "limited_access",
+            f"This access is limited to {_said(told)}.",
+            connection_id=first.connection_id if len(limits) == 1 else None,
+            detail=msgspec.to_builtins(told),
+        ),
+    )
+
+
+def _touching(source: ReadableSource, conditions: tuple[Condition, ...]) -> Constraints | None:
+    """What limits the answer: not the time, where the request asks for a span of that itself."""
+    bound = source.time_constraint
+    is_asked = bound is not None and asked_span(bound.field, conditions) is not None
+    found = constraints_of(replace(source, time_constraint=None) if is_asked else source)
+    return None if found.is_empty else found
+
+
+def _said(told: Constraints) -> str:
+    words: list[str] = []
+    if told.time_constraint is not None:
+        bounds = {"since": told.time_constraint.since, "until": told.time_constraint.until}
+        given = " ".join(f"{name} {text}" for name, text in bounds.items() if text is not None)
+        words.append(f"'{told.time_constraint.field}' {given}")
+    words += [f"{each.value_count} values of '{each.field}'" for each in told.only or ()]
+    if told.further_limits:
+        words.append("some records by a field that is not shared")
+    if told.resource_count is not None:
+        words.append(f"{told.resource_count} chosen records")
+    return ", ".join(words)

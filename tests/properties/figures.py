@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -51,7 +52,7 @@ def expected_aggregate(reader: Reader, ask: Ask) -> Json:
     sides = _sides(sources, sent, rows)
     if not sides:
         value = _measure(sources[0], rows, sent["metric"], sent.get("field"))
-        return answer | {"value": value}
+        return answer | {"value": value} | _value_count(sources[0], rows, sent)
     for name in ("then_by", "sort"):
         if name in sent:
             answer[name] = sent[name]
@@ -163,6 +164,16 @@ def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> 
         return next(p for p in points if sum(q <= p for q in points) >= needed)
     extreme = (min if metric == "min" else max)(point for point, _ in found)
     return {"any_of": [value for point, value in found if point == extreme]}
+
+
+def _value_count(source: Source, rows: list[Row], sent: dict[str, str]) -> Json:
+    """Over how many values a mean or a percentile is."""
+    metric, name = sent["metric"], sent.get("field", "")
+    if metric not in ("avg", "median") and not re.fullmatch(r"p\d+", metric):
+        return {}
+    kind = source.kind(name) or ""
+    found = [row for row in rows if comparable(row.data.get(name), kind) is not None]
+    return {"value_count": len(found)}
 
 
 def _number(value: Fraction) -> int | float:
@@ -333,7 +344,7 @@ def _group(
             group["until"] = None if point is None else _number(point + side.width)
     if sent["metric"] != "count":
         group["value"] = _measure(source, rows, sent["metric"], sent.get("field"))
-    return group
+    return group | _value_count(source, rows, sent)
 
 
 def _kept(sides: list[Side], ranks: dict[Any, Any], sent: dict[str, str], limit: int) -> list[Any]:

@@ -22,7 +22,8 @@ from personal_server.enforcement.aggregates import (
 )
 from personal_server.enforcement.ambiguity import ambiguous_schema, connection_count
 from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
-from personal_server.enforcement.conditions import bounds_of, conditions_on
+from personal_server.enforcement.bounds import bound_warnings
+from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.expansion import allowed_expansions
 from personal_server.enforcement.field_stretches import check_path, stretch_of
 from personal_server.enforcement.fields import check_cut, order_of, require_field, shown_fields
@@ -87,7 +88,7 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     plan = RecordsPlan(
         scopes_of(sources), order, query.limit, conditions, span_field=_span_field(sources)
     )
-    warnings = (*warnings, *bounds_of((source, conditions) for source in sources))
+    warnings = (*warnings, *_limits_met((source, conditions) for source in sources))
     asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
 
@@ -118,7 +119,7 @@ def authorize_timeline(
         query.descending,
     )
     limited = zip(sources, (timed.conditions for timed in scopes), strict=True)
-    warnings = (*without_time(timeless, query.streams), *bounds_of(limited))
+    warnings = (*without_time(timeless, query.streams), *_limits_met(limited))
     return AuthorizedRead(authority, tuple(sources), plan, warnings, asked=asked)
 
 
@@ -198,7 +199,7 @@ def authorize_aggregate(
         sort=None if query.sort is None else GroupOrder(query.sort),
         words=words,
     )
-    outside = bounds_of((source, plan.conditions) for source in sources)
+    outside = _limits_met((source, plan.conditions) for source in sources)
     return AuthorizedRead(authority, sources, plan, (*warnings, *outside))
 
 
@@ -233,7 +234,7 @@ def authorize_search(
             {s.order: (*asked, *named_values(words, s.declared, s.fields)) for s, asked in near},
         ),
     )
-    warnings = (*warnings, *bounds_of(together.values()))
+    warnings = (*warnings, *_limits_met(together.values()))
     asked = (
         query.text,
         *_asked(query.selectors),
@@ -288,6 +289,11 @@ def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead
     selected = select_blob_sources(authority, query.selectors)
     sources = tuple(s for s in selected if set(s.declared.blob_fields) & set(s.fields))
     return AuthorizedRead(authority, sources, BlobPlan(scopes_of(sources), query.blob_id))
+
+
+def _limits_met(parts: Iterable[Part]) -> tuple[Warning, ...]:
+    met = [each for each in parts if each[0].is_limited]
+    return bound_warnings(met) if met else ()
 
 
 def _span_field(sources: Sources) -> str | None:

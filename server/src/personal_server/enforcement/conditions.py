@@ -35,18 +35,6 @@ def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Co
     return tuple(condition_on(sources, text) for text in filters)
 
 
-def bounds_of(
-    parts: Iterable[tuple[ReadableSource, tuple[Condition, ...]]],
-) -> tuple[Warning, ...]:
-    """What is said of the limits of an access that an answer meets."""
-    met = [each for each in parts if each[0].is_limited]
-    if not met:
-        return ()
-    from personal_server.enforcement.bounds import bound_warnings  # noqa: PLC0415 (few are)
-
-    return bound_warnings(met)
-
-
 def reaching_outside(
     parts: Iterable[tuple[ReadableSource, tuple[Condition, ...]]],
 ) -> tuple[Warning, ...]:

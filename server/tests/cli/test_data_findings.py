@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +18,7 @@ import pytest
 from pdpp_mcp_server.commands.connect import CommandContext
 from pdpp_mcp_server.commands.exits import run_app
 from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.data_findings import PARTS
 from personal_server.cli.doctor import doctor_command
 from personal_server.settings import Settings
 from personal_server.storage.checksums import line_sum, record_sum
@@ -73,17 +76,38 @@ def run(file: apsw.Connection, statement: str, **names: object) -> Any:
     return execute(file, statement)
 
 
-def doctor(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[tuple[str, ...]]]:
-    """Exit code, and of each finding its name, state and words."""
+@dataclass(frozen=True)
+class Found:
+    """A finding as programs read it; `said` is searched for keys and names alone."""
+
+    check: str
+    code: str
+    state: str
+    fault: str = ""
+    said: str = ""
+    mend: str = ""
+
+    def names(self, *named: str) -> bool:
+        """Whether each of these keys or names stands among the words."""
+        return all(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.said) for name in named)
+
+
+def doctor(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[Found]]:
+    """Exit code and findings."""
     app = cyclopts.App(name="pdpp")
     app.command(doctor_command(CommandContext()), name="doctor")
     code = run_app(app, ["doctor", "--data", "--json", *words])
     found = json.loads(capture.readouterr().out)
-    return code, [(each["check"], each["state"], each.get("said", "")) for each in found]
+    return code, [Found(**each) for each in found]
 
 
-def wrong(findings: list[tuple[str, ...]]) -> list[tuple[str, str]]:
-    return [(name, said) for name, state, said in findings if state == "wrong"]
+def wrong(findings: list[Found]) -> list[Found]:
+    return [found for found in findings if found.state == "wrong"]
+
+
+def faults(findings: list[Found]) -> list[tuple[str, str]]:
+    """What is wrong: the code of the check, and of its fault."""
+    return [(found.code, found.fault) for found in wrong(findings)]
 
 
 def test_a_sound_directory_has_a_line_for_each_thing_that_was_checked(
@@ -92,25 +116,23 @@ def test_a_sound_directory_has_a_line_for_each_thing_that_was_checked(
     assert settings.database_path.exists()
     code, found = doctor(capsys)
     assert (code, wrong(found)) == (0, [])
-    named = {name: said for name, _, said in found}
-    assert named.keys() == {"Database", NOTES_NAME, FILES_NAME, "Change feed", "Files of records"}
-    assert (named[NOTES_NAME], named[FILES_NAME]) == ("300 records", "1 record")
+    assert [each.code for each in found] == [
+        "database",
+        "stream",
+        "stream",
+        "change_feed",
+        "blobs",
+    ]
+    counts = {each.check: re.findall("[0-9]+", each.said) for each in found}
+    assert (counts[NOTES_NAME], counts[FILES_NAME]) == (["300"], ["1"])
 
 
-@pytest.mark.parametrize(
-    ("kind", "part"),
-    [
-        ("h", "the table of texts"),
-        ("d", "the counts per day"),
-        ("g", "the counts per group"),
-    ],
-)
+@pytest.mark.parametrize("kind", ["h", "d", "g"])
 def test_a_page_with_flipped_bytes_is_found_and_its_table_named(
     settings: Settings,
     file: apsw.Connection,
     capsys: pytest.CaptureFixture[str],
     kind: str,
-    part: str,
 ) -> None:
     name = f"{kind}{tables(file)}"
     size = execute(file, "PRAGMA page_size")
@@ -124,9 +146,9 @@ def test_a_page_with_flipped_bytes_is_found_and_its_table_named(
         raw.write(page)
     code, found = doctor(capsys)
     assert code == 69
-    assert wrong(found) == [
-        ("Database", f"damaged pages in {part} of notes (cin_a) (table {name})")
-    ]
+    assert faults(found) == [("database", "damaged_pages")]
+    assert PARTS[kind] in found[0].said
+    assert found[0].names(NOTES_NAME, name)
 
 
 def test_words_that_an_index_lacks_or_has_beyond_are_found_and_made_anew(
@@ -134,7 +156,8 @@ def test_words_that_an_index_lacks_or_has_beyond_are_found_and_made_anew(
 ) -> None:
     run(file, "DELETE FROM w# WHERE rowid = (SELECT id FROM r# WHERE k = 'n7')")
     code, found = doctor(capsys)
-    assert (code, [name for name, _ in wrong(found)]) == (69, [NOTES_NAME])
+    assert (code, faults(found)) == (69, [("stream", "words_differ")])
+    assert [each.check for each in wrong(found)] == [NOTES_NAME]
     code, found = doctor(capsys, "--repair")
     assert (code, wrong(found)) == (0, [])
     run(file, "INSERT INTO w# (rowid, words) VALUES (4711, '0:none')")
@@ -166,7 +189,8 @@ def test_a_damaged_text_is_told_and_nothing_is_repaired_from_it(
     for words in ((), ("--repair",)):
         code, found = doctor(capsys, *words)
         assert code == 69
-        assert wrong(found) == [(NOTES_NAME, "1 record damaged, and never shown: n5")]
+        assert faults(found) == [("stream", "damaged_records")]
+        assert wrong(found)[0].names("1", "n5")
     assert tables(file) == number
 
 
@@ -177,7 +201,8 @@ def test_letters_that_changed_are_named_and_healed_by_a_write(
     run(file, "UPDATE h# SET data = replace(data, 'rain', 'gold') WHERE id = PLACE", PLACE=place)
     code, found = doctor(capsys)
     assert code == 69
-    assert wrong(found) == [(NOTES_NAME, "1 record damaged, and never shown: n5")]
+    assert faults(found) == [("stream", "damaged_records")]
+    assert wrong(found)[0].names("1", "n5")
     with open_stores(settings, serving=False) as stores:
         write(stores.records, "cin_a", [note("n5", title="Ünique 5", body="rain")])
     assert doctor(capsys)[0] == 0
@@ -194,10 +219,11 @@ def test_a_record_under_another_key_and_changes_the_feed_lacks_are_named(
     execute(file, "DELETE FROM changes WHERE key = 'n6'")
     code, found = doctor(capsys)
     assert code == 69
-    assert wrong(found) == [
-        (NOTES_NAME, "1 record stored under the key of another record: foreign"),
-        (NOTES_NAME, "2 records with a change that is missing from the change feed: n6, foreign"),
-    ]
+    assert faults(found) == [("stream", "misnamed_records"), ("stream", "unexplained_records")]
+    misnamed, unexplained = wrong(found)
+    assert misnamed.names("1", "foreign")
+    assert unexplained.names("2", "n6", "foreign")
+    assert {each.check for each in wrong(found)} == {NOTES_NAME}
 
 
 def test_a_feed_behind_or_beyond_the_store_is_found(
@@ -205,7 +231,7 @@ def test_a_feed_behind_or_beyond_the_store_is_found(
 ) -> None:
     for step in (-5, 50):
         execute(file, "UPDATE store SET value = value + ? WHERE name = 'sequence'", step)
-        assert [name for name, _ in wrong(doctor(capsys)[1])] == ["Change feed"]
+        assert faults(doctor(capsys)[1]) == [("change_feed", "counter_differs")]
     execute(file, "UPDATE store SET value = value - 45 WHERE name = 'sequence'")
     other = execute(file, "SELECT source FROM sources WHERE stream = 'files'")
     execute(
@@ -214,7 +240,9 @@ def test_a_feed_behind_or_beyond_the_store_is_found(
         " written_at, prev, next, was_held FROM changes WHERE key = 'n8'",
         other,
     )
-    assert wrong(doctor(capsys)[1]) == [("Change feed", "1 change in the wrong order")]
+    found = doctor(capsys)[1]
+    assert faults(found) == [("change_feed", "disordered")]
+    assert wrong(found)[0].names("1")
 
 
 def test_missing_changed_and_stray_blobs_are_named(
@@ -225,14 +253,12 @@ def test_missing_changed_and_stray_blobs_are_named(
     path.write_bytes(b"another picture")
     code, found = doctor(capsys)
     assert code == 69
-    assert wrong(found) == [
-        ("Files of records", f"{blob_id} has other content than was stored, of notes (cin_a)")
-    ]
+    assert faults(found) == [("blobs", "changed")]
+    assert wrong(found)[0].names(blob_id, NOTES_NAME)
     path.rename(path.with_name("0" * 64))
     code, found = doctor(capsys, "--repair")
-    assert wrong(found) == [
-        ("Files of records", f"{blob_id} is missing from the blob directory, of notes (cin_a)")
-    ]
+    assert faults(found) == [("blobs", "missing")]
+    assert wrong(found)[0].names(blob_id, NOTES_NAME)
     assert path.with_name("0" * 64).exists(), "what is young may belong to an upload"
 
 
@@ -244,7 +270,7 @@ def test_old_files_that_nothing_refers_to_are_told_and_swept(
     stray.write_bytes(b"of an upload that was interrupted")
     os.utime(stray, (0, 0))
     code, found = doctor(capsys)
-    assert (code, found[-1][:2]) == (0, ("Stored files", "hint"))
+    assert (code, found[-1].code, found[-1].state) == (0, "unused_blobs", "hint")
     assert doctor(capsys, "--repair")[0] == 0
     assert not stray.exists()
 

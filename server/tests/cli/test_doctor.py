@@ -74,7 +74,12 @@ def desk(
 
 def findings(desk: OwnerDesk, *options: str, code: int) -> dict[str, Any]:
     assert desk.run("doctor", ORIGIN, "--json", *options) == code, desk.out
-    return {found["check"]: found for found in json.loads(desk.out)}
+    return by_code(json.loads(desk.out))
+
+
+def by_code(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Findings by what was tried; a host by its name."""
+    return {one["check"] if one["code"] == "host" else one["code"]: one for one in found}
 
 
 def test_a_sound_server_has_nothing_wrong_for_any_host(desk: OwnerDesk) -> None:
@@ -85,7 +90,7 @@ def test_a_sound_server_has_nothing_wrong_for_any_host(desk: OwnerDesk) -> None:
 
 def test_with_access_it_tries_tools_refresh_and_revocation(desk: OwnerDesk) -> None:
     found = findings(desk, "--authorize", "--no-browser", code=0)
-    for check in ("MCP initialize", "MCP tools/list", "Token refresh", "Revoked token"):
+    for check in ("mcp_initialize", "mcp_tools", "token_refresh", "revoked_token"):
         assert found[check]["state"] == "good"
     assert desk.provider.forms("/oauth/token")
     assert "pdpp_" not in desk.out + desk.err
@@ -93,22 +98,25 @@ def test_with_access_it_tries_tools_refresh_and_revocation(desk: OwnerDesk) -> N
 
 def test_each_finding_is_one_line_with_what_mends_it(desk: OwnerDesk) -> None:
     desk.provider.changes = {SERVER: (404, {})}
+    found = findings(desk, "--no-authorize", code=69)["oauth_metadata"]
     assert desk.run("doctor", ORIGIN, "--no-authorize") == 69
     lines = desk.out.splitlines()
-    (place,) = [number for number, line in enumerate(lines) if line.startswith("✗ OAuth metadata:")]
-    assert lines[place + 1].startswith("    Check")
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("✗ ")]
+    assert lines[place].count(": ") >= 1, "the check, and what is wrong"
+    assert lines[place + 1].startswith("    ")
+    assert lines[place + 1].strip() == found["mend"]
 
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
-    ({"/healthz": (502, {})}, "Reachable", "502"),
-    ({"/mcp": (421, {})}, "Sign-in challenge", "PDPP_PUBLIC_URL"),
-    ({"/mcp": (421, {"error": {"reason": "port_missing"}})}, "Sign-in challenge", "$http_host"),
-    ({"/mcp": (421, {"error": {"reason": []}})}, "Sign-in challenge", "PDPP_PUBLIC_URL"),
-    ({"/v1/ingest/doctor": (413, {})}, "Large requests", "client_max_body_size"),
-    ({"/mcp": (200, {})}, "Sign-in challenge (POST /mcp without token)", "200"),
-    ({f"{RESOURCE}/mcp": (404, {})}, "OAuth metadata of /mcp", "404"),
-    ({"/.well-known/openid-configuration": (200, {})}, "OpenID metadata", "openid"),
-    ({RESOURCE: (200, {"resource": "https://other.example"})}, "OAuth metadata", "another address"),
+    ({"/healthz": (502, {})}, "reachable", "502"),
+    ({"/mcp": (421, {})}, "sign_in_challenge", "PDPP_PUBLIC_URL"),
+    ({"/mcp": (421, {"error": {"reason": "port_missing"}})}, "sign_in_challenge", "$http_host"),
+    ({"/mcp": (421, {"error": {"reason": []}})}, "sign_in_challenge", "PDPP_PUBLIC_URL"),
+    ({"/v1/ingest/doctor": (413, {})}, "large_requests", "client_max_body_size"),
+    ({"/mcp": (200, {})}, "sign_in_challenge", "200"),
+    ({f"{RESOURCE}/mcp": (404, {})}, "mcp_metadata", "404"),
+    ({"/.well-known/openid-configuration": (200, {})}, "openid_metadata", "openid"),
+    ({RESOURCE: (200, {"resource": "https://other.example"})}, "oauth_metadata", "PDPP_PUBLIC_URL"),
     ({"/oauth/register": (500, {})}, "Cursor", "500"),
     ({"/oauth/authorize": (400, {})}, "Cursor", "400"),
 ]
@@ -127,21 +135,21 @@ def test_each_fault_is_named_with_its_cause(
 def test_a_server_that_is_down_is_one_finding(desk: OwnerDesk) -> None:
     desk.provider.down = True
     found = findings(desk, code=69)
-    assert found["Reachable"]["state"] == "wrong"
-    assert list(found) == ["Reachable"]
+    assert found["reachable"]["state"] == "wrong"
+    assert list(found) == ["reachable"]
 
 
 def test_a_refusal_of_access_is_a_finding(desk: OwnerDesk) -> None:
     desk.provider.polls = [{"error": "access_denied"}]
     found = findings(desk, "--authorize", "--no-browser", code=69)
-    assert found["Access"]["state"] == "wrong"
+    assert found["access"]["state"] == "wrong"
 
 
 def test_a_missing_tool_is_a_finding(desk: OwnerDesk) -> None:
     assert isinstance(desk.provider, WholeProvider)
     desk.provider.tools = TOOLS[:5]
     found = findings(desk, "--authorize", "--no-browser", code=69)
-    assert "5" in found["MCP tools/list"]["said"].split()
+    assert "5" in found["mcp_tools"]["said"].split()
 
 
 def test_hosts_with_a_document_are_tried_with_it(desk: OwnerDesk) -> None:

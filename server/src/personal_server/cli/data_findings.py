@@ -41,6 +41,11 @@ PARTS = {
     "d": "the counts per day",
     "g": "the counts per group",
 }
+FAULTY = {
+    "damaged_records": "damaged, and never shown",
+    "misnamed_records": "stored under the key of another record",
+    "unexplained_records": "with a change that is missing from the change feed",
+}
 
 
 def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
@@ -54,10 +59,12 @@ def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     words().print("Checking every page of the database …")
     damaged = [table for table in damage_of(settings) if not table.is_index]
     for table in damaged:
-        yield wrong("Database", f"damaged pages in {_part(table)}", RESTORE)
+        yield wrong(
+            "database", "Database", f"damaged pages in {_part(table)}", RESTORE, "damaged_pages"
+        )
     if damaged:
         return
-    yield good("Database", "every page and index of the database is sound")
+    yield good("database", "Database", "every page and index of the database is sound")
     with open_stores(settings, serving=False) as stores:
         yield from _streams(stores, repair=repair)
         yield from _rebuilds(stores)
@@ -87,7 +94,9 @@ def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
                 pass
             found = check()
             if not (found.words_differ or found.values_differ):
-                yield good(name, "the word index and the columns of these records were rebuilt")
+                yield good(
+                    "stream", name, "the word index and the columns of these records were rebuilt"
+                )
         yield from _stream(name, found)
 
 
@@ -98,56 +107,57 @@ def _rebuilds(stores: Stores) -> Iterator[Finding]:
             f"the server is rebuilding these records, {percent_done([each])} % of "
             f"{each.records:,} done"
         )
-        yield good(f"{each.stream} ({each.connection_id})", done)
+        yield good("rebuild", f"{each.stream} ({each.connection_id})", done)
 
 
 def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
     faults = [
-        *_records(name, found.damaged, "damaged, and never shown", REIMPORT),
-        *_records(name, found.misnamed, "stored under the key of another record", RESTORE),
-        *_records(
-            name, found.unexplained, "with a change that is missing from the change feed", RESTORE
-        ),
+        *_records(name, found.damaged, "damaged_records", REIMPORT),
+        *_records(name, found.misnamed, "misnamed_records", RESTORE),
+        *_records(name, found.unexplained, "unexplained_records", RESTORE),
     ]
     mend = REIMPORT if found.damaged.count else REPAIR
     if found.words_differ:
-        faults.append(wrong(name, "the word index does not match the records", mend))
+        said = "the word index does not match the records"
+        faults.append(wrong("stream", name, said, mend, "words_differ"))
     if found.values_differ:
-        faults.append(wrong(name, "some columns do not match the records", mend))
-    yield from faults or [good(name, str(counted(found.records, "record")))]
+        said = "some columns do not match the records"
+        faults.append(wrong("stream", name, said, mend, "columns_differ"))
+    yield from faults or [good("stream", name, str(counted(found.records, "record")))]
 
 
-def _records(name: str, faulty: Faulty, what: str, mend: str) -> Iterator[Finding]:
+def _records(name: str, faulty: Faulty, fault: str, mend: str) -> Iterator[Finding]:
     if faulty.count:
         more = " …" if faulty.count > len(faulty.keys) else ""
         shown = ", ".join(faulty.keys)
-        yield wrong(name, f"{counted(faulty.count, 'record')} {what}: {shown}{more}", mend)
+        said = f"{counted(faulty.count, 'record')} {FAULTY[fault]}: {shown}{more}"
+        yield wrong("stream", name, said, mend, fault)
 
 
 def _feed(stores: Stores) -> Finding:
     found = stores.integrity.feed()
     if found.disordered:
-        return wrong(
-            "Change feed", f"{counted(found.disordered, 'change')} in the wrong order", RESTORE
-        )
+        said = f"{counted(found.disordered, 'change')} in the wrong order"
+        return wrong("change_feed", "Change feed", said, RESTORE, "disordered")
     if not found.newest_fits:
-        return wrong(
-            "Change feed", "the newest change number differs from the database's counter", RESTORE
-        )
-    return good("Change feed", str(counted(found.changes, "change")))
+        said = "the newest change number differs from the database's counter"
+        return wrong("change_feed", "Change feed", said, RESTORE, "counter_differs")
+    return good("change_feed", "Change feed", str(counted(found.changes, "change")))
 
 
 def _blobs(stores: Stores, *, repair: bool) -> Generator[Finding, None, None]:
     count = yield from _damaged_blobs(stores)
     if count is not None:
-        yield good("Files of records", str(counted(count, "file")))
+        yield good("blobs", "Files of records", str(counted(count, "file")))
     before_ns = stores.clock() - UNREFERENCED_BLOB_NS
     strays = stores.integrity.strays(before_ns)
     if strays and repair:
         stores.records.sweep_blobs(before_ns)
-        yield good("Stored files", f"removed: {counted(strays, 'file')} that no record uses")
+        said = f"removed: {counted(strays, 'file')} that no record uses"
+        yield good("unused_blobs", "Stored files", said)
     elif strays:
-        yield Finding("Stored files", HINT, f"{counted(strays, 'file')} that no record uses", SWEEP)
+        said = f"{counted(strays, 'file')} that no record uses"
+        yield Finding("unused_blobs", "Stored files", HINT, said, SWEEP)
 
 
 def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
@@ -159,7 +169,8 @@ def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
         except StopIteration as end:
             return None if faults else end.value
         faults += 1
-        yield wrong("Files of records", _said(fault), REIMPORT)
+        found = "missing" if fault.is_missing else "changed"
+        yield wrong("blobs", "Files of records", _said(fault), REIMPORT, found)
 
 
 def _said(fault: BlobFault) -> str:

@@ -231,16 +231,17 @@ def _findings(
     with_access: bool,
 ) -> Iterator[Finding]:
     """Everything in its order; nothing more is tried where nobody answers."""
-    reached = _gather(REACHABLE, lambda: health_findings(exchange, origin))
+    reached = _gather(*REACHABLE, lambda: health_findings(exchange, origin))
     yield from reached
-    if any(finding.name == REACHABLE and finding.state == WRONG for finding in reached):
+    if any(finding.code == REACHABLE[0] and finding.state == WRONG for finding in reached):
         return
     yield from _without_access(exchange, origin)
     if with_access:
         check = partial(_check_with_access, exchange, origin, waiting, open_browser)
-        yield from _gather("Access", check)
+        yield from _gather("access", "Access", check)
     else:
         yield Finding(
+            "access",
             "Token, tools, refresh, revocation",
             SKIPPED,
             "not tested, because the test needs your decision",
@@ -252,29 +253,39 @@ def _findings(
 
 
 def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
-    yield from _gather("Sign-in challenge", lambda: _check_challenge(exchange, origin))
-    yield from _gather("OAuth metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
-    yield from _gather("OAuth metadata", lambda: _check_metadata(exchange, origin))
-    yield from _gather("Hosts in a browser", lambda: _check_cors(exchange, origin))
-    yield from _gather("Large requests", lambda: _check_large(exchange, origin))
+    yield from _gather(
+        "sign_in_challenge", "Sign-in challenge", lambda: _check_challenge(exchange, origin)
+    )
+    yield from _gather(
+        "mcp_metadata", "OAuth metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin)
+    )
+    yield from _gather(
+        "oauth_metadata", "OAuth metadata", lambda: _check_metadata(exchange, origin)
+    )
+    yield from _gather("browser_hosts", "Hosts in a browser", lambda: _check_cors(exchange, origin))
+    yield from _gather("large_requests", "Large requests", lambda: _check_large(exchange, origin))
     try:
         provider = discover(exchange, origin)
     except CredentialError:
         return  # found above
     for host in HOSTS:
-        yield from _gather(host.name, lambda host=host: _check_host(exchange, provider, host))
+        yield from _gather(
+            "host", host.name, lambda host=host: _check_host(exchange, provider, host)
+        )
 
 
 def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.ask("POST", f"{origin}/mcp", body={})
     if reply.status == 421:
         reason = str(as_object(reply.body.get("error")).get("reason"))
-        said, mend = MISDIRECTED.get(reason, MISDIRECTED["unknown_host"])
-        yield Finding("Sign-in challenge", WRONG, f"{said} (421)", mend)
+        fault = reason if reason in MISDIRECTED else "unknown_host"
+        said, mend = MISDIRECTED[fault]
+        yield wrong("sign_in_challenge", "Sign-in challenge", f"{said} (421)", mend, fault)
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"
     yield judged(
+        "sign_in_challenge",
         "Sign-in challenge (POST /mcp without token)",
         reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
         f"status {reply.status}, but the WWW-Authenticate header does not name {metadata}",
@@ -285,6 +296,7 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
 def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
     yield judged(
+        "mcp_metadata",
         "OAuth metadata of /mcp",
         reply.ok and reply.text("resource") == f"{origin}/mcp",
         f"status {reply.status}, but the metadata gives another address than {origin}/mcp",
@@ -294,6 +306,7 @@ def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Fin
         ),
     )
     yield judged(
+        "openid_metadata",
         "OpenID metadata",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
         "something other than this server answers at /.well-known/openid-configuration",
@@ -303,9 +316,10 @@ def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Fin
 
 def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     provider = discover(exchange, origin)
-    yield good("OAuth metadata", f"issuer {provider.issuer}")
+    yield good("oauth_metadata", "OAuth metadata", f"issuer {provider.issuer}")
     metadata = exchange.get(provider.issuer + SERVER_PATH)
     yield judged(
+        "pkce",
         "PKCE",
         metadata.body.get("code_challenge_methods_supported") == ["S256"],
         "the server does not advertise S256 (PKCE)",
@@ -316,12 +330,12 @@ def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding
 
 def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
     """What hosts with client metadata documents look for before they use one."""
-    name = "Client metadata documents"
+    check = ("client_documents", "Client metadata documents")
     if _takes_documents(metadata):
-        yield good(name)
+        yield good(*check)
     else:
         yield Finding(
-            name,
+            *check,
             HINT,
             "not offered, so hosts register instead",
             (
@@ -340,9 +354,10 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     token = exchange.ask("OPTIONS", f"{origin}/oauth/token", headers=headers)
     mcp = exchange.ask("OPTIONS", f"{origin}/mcp", headers=headers)
     if _allows(token) and _allows(mcp):
-        yield good("Browser hosts (MCP Inspector)")
+        yield good("browser_hosts", "Browser hosts (MCP Inspector)")
     else:
         yield Finding(
+            "browser_hosts",
             "Browser hosts (MCP Inspector)",
             HINT,
             "the server does not answer preflight requests",
@@ -357,6 +372,7 @@ def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     except CredentialError:
         return  # it answered before it had read everything, as it may
     yield judged(
+        "large_requests",
         "Large requests",
         reply.status != 413 or reply.error is not None,
         "a proxy before the server refuses requests of 2 MB (413)",
@@ -376,12 +392,14 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         page = exchange.get(_page(provider, host, document.url))
         if _would_ask(page):
             yield good(
+                "host",
                 host.name,
                 ("the server knows this host by its document; the host reaches the consent page"),
             )
             return
         where = urlsplit(document.url).hostname
         yield wrong(
+            "host",
             host.name,
             (
                 f"the server refused the document of this host: {page.status} {page.error or ''}"
@@ -395,6 +413,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         return
     if provider.registration is None:
         yield Finding(
+            "host",
             host.name,
             HINT,
             "registration of clients is off",
@@ -405,6 +424,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     client_id = reply.text("client_id")
     if reply.status != 201 or client_id is None:
         yield wrong(
+            "host",
             host.name,
             f"registration failed with status {reply.status} {reply.error or ''}".rstrip(),
             "Hosts of this kind cannot connect until registration answers with status 201.",
@@ -413,6 +433,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     page = exchange.get(_page(provider, host, client_id))
     if not _would_ask(page):
         yield wrong(
+            "host",
             host.name,
             f"the authorization page answered with status {page.status}",
             (
@@ -423,13 +444,14 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         return
     if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
         yield Finding(
+            "host",
             host.name,
             HINT,
             "this host would work, but runs on the internet and cannot reach this address",
             "Put the server behind a public https address (docs/deploy.md).",
         )
         return
-    yield good(host.name, "the host can register, and reaches the consent page")
+    yield good("host", host.name, "the host can register, and reaches the consent page")
 
 
 def _registration(host: Host) -> dict[str, object]:
@@ -481,7 +503,7 @@ def _check_with_access(
     offer = ask_for_device(exchange, provider, client_id, None)
     show_offer(offer, open_browser)
     tokens = poll_device(exchange, provider, client_id, offer, waiting)
-    yield good("Access", "granted")
+    yield good("access", "Access", "granted")
     yield from _check_access(exchange, provider, client_id, tokens)
 
 
@@ -495,6 +517,7 @@ def _check_access(
         "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
     )
     yield judged(
+        "mcp_get",
         "Stream probe (GET /mcp)",
         reply.status == 405,
         f"answered {reply.status}, not 405",
@@ -514,6 +537,7 @@ def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> 
     }
     reply = _call(exchange, provider, token, "initialize", start)
     yield judged(
+        "mcp_initialize",
         "MCP initialize",
         reply.ok and "result" in reply.body,
         f"answered {reply.status}",
@@ -522,6 +546,7 @@ def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> 
     listed = _call(exchange, provider, token, "tools/list", {})
     names = _tool_names(listed)
     yield judged(
+        "mcp_tools",
         "MCP tools/list",
         names == TOOLS,
         f"status {listed.status} with {len(names)} tools instead of the six",
@@ -538,6 +563,7 @@ def _check_refresh(
     refresh = tokens.get("refresh_token")
     if not isinstance(refresh, str):
         yield wrong(
+            "token_refresh",
             "Token refresh",
             "the server gave no refresh token",
             "Choose ongoing access instead of one-time access when you allow the test.",
@@ -547,16 +573,20 @@ def _check_refresh(
     reply = exchange.post_form(provider.token, form)
     if not reply.ok or reply.text("access_token") is None:
         yield wrong(
-            "Token refresh", f"answered {reply.status} {reply.error}", "Look into the server's log."
+            "token_refresh",
+            "Token refresh",
+            f"answered {reply.status} {reply.error}",
+            "Look into the server's log.",
         )
         return tokens
-    yield good("Token refresh", "a new pair of tokens, once")
+    yield good("token_refresh", "Token refresh", "a new pair of tokens, once")
     return reply.body
 
 
 def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str) -> Finding:
     reply = _call(exchange, provider, token, "tools/list", {})
     return judged(
+        "revoked_token",
         "Revoked token",
         reply.status == 401 and "www-authenticate" in reply.headers,
         f"status {reply.status}, so hosts would not ask for consent again",
@@ -588,13 +618,13 @@ def _tool_names(reply: JsonResponse) -> tuple[str, ...]:
     return tuple(str(tool.get("name")) for tool in listed)
 
 
-def _gather(name: str, check: Check) -> list[Finding]:
+def _gather(code: str, name: str, check: Check) -> list[Finding]:
     """The findings of a check; a server that fails on the way is one of them."""
     findings: list[Finding] = []
     try:
         findings.extend(check())
     except CredentialError as error:
-        findings.append(wrong(name, error.message, error.next_step))
+        findings.append(wrong(code, name, error.message, error.next_step, error.code))
     return findings
 
 

@@ -15,32 +15,45 @@ _MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: what was tried, how it went, what is wrong and how to mend it."""
+    """One check: what was tried, how it went, what is wrong and how to mend it.
 
+    Shapes: `code` says for programs what was tried, and `fault` which of its faults was found,
+        where there are several; both stay when the sentences change.
+    """
+
+    code: str
     name: str
     state: str
     detail: str = ""
     mend: str = ""
+    fault: str = ""
 
     def as_json(self) -> dict[str, str]:
         """For programs; empty members are left out."""
-        members = {"check": self.name, "state": self.state, "said": self.detail, "mend": self.mend}
+        members = {
+            "check": self.name,
+            "code": self.code,
+            "state": self.state,
+            "fault": self.fault,
+            "said": self.detail,
+            "mend": self.mend,
+        }
         return {name: value for name, value in members.items() if value}
 
 
-def judged(name: str, fits: bool, detail: str, mend: str) -> Finding:
+def judged(code: str, name: str, fits: bool, detail: str, mend: str) -> Finding:
     """Good without words, or wrong with them."""
-    return good(name) if fits else wrong(name, detail, mend)
+    return good(code, name) if fits else wrong(code, name, detail, mend)
 
 
-def good(name: str, detail: str = "") -> Finding:
+def good(code: str, name: str, detail: str = "") -> Finding:
     """A check that found nothing wrong."""
-    return Finding(name, GOOD, detail)
+    return Finding(code, name, GOOD, detail)
 
 
-def wrong(name: str, detail: str, mend: str) -> Finding:
+def wrong(code: str, name: str, detail: str, mend: str, fault: str = "") -> Finding:
     """A fault."""
-    return Finding(name, WRONG, detail, mend)
+    return Finding(code, name, WRONG, detail, mend, fault)
 
 
 def print_finding(finding: Finding, out: Console) -> None:

@@ -20,9 +20,10 @@ from personal_server.semantics.chosen import (
 )
 from personal_server.settings import Settings
 
-REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "In progress"
-PROCESSES = "Processes"
-MEANING = "Search by meaning"
+REACHABLE = ("reachable", "Reachable")
+PROCESSES = ("processes", "Processes")
+MEANING = ("search_by_meaning", "Search by meaning")
+HEALTH, PROGRESS = ("health", "Health"), ("progress", "In progress")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
 
 
@@ -34,7 +35,7 @@ def server_findings(exchange: ProviderExchange, settings: Settings) -> Iterator[
         yield from health_findings(exchange, address)
     except CredentialError:
         yield wrong(
-            REACHABLE,
+            *REACHABLE,
             f"the server does not run: nothing answers at {address}",
             (
                 "Start the server with `pdpp serve`, or permanently with `pdpp service "
@@ -49,11 +50,11 @@ def meaning_finding(settings: Settings) -> Finding:
     chosen = read_choice(settings.data_dir)
     if chosen is not None and not set(missing_packages()) & set(needed_by(chosen)):
         return good(
-            MEANING,
+            *MEANING,
             (f"on, with the model {chosen.name}; `pdpp semantic status` shows the progress"),
         )
     step = "pdpp semantic install" if chosen is None and not missing_packages() else GET_PACKAGES
-    return good(MEANING, f"search by meaning is off; to turn it on: {step}")
+    return good(*MEANING, f"search by meaning is off; to turn it on: {step}")
 
 
 def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
     reply = exchange.get(f"{origin}/healthz")
     if reply.text("status") not in ("ok", "degraded", "failing"):
         yield wrong(
-            REACHABLE,
+            *REACHABLE,
             (
                 f"the address answers /healthz with status {reply.status}, so no "
                 "personal server runs there"
@@ -69,21 +70,23 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
             "Check the address and port, and that `pdpp serve` runs.",
         )
         return
-    yield good(REACHABLE)
+    yield good(*REACHABLE)
     workers = [as_object(each) for each in cast("list[object]", reply.body.get("workers") or [])]
     if workers:
         held = [round(float(str(each.get("memory_bytes", 0))) / 1e6) for each in workers]
         yield good(
-            PROCESSES,
+            *PROCESSES,
             (f"{len(held)} processes serve requests; memory in MB: {', '.join(map(str, held))}"),
         )
     for part, done in as_object(reply.body.get("progress")).items():
-        yield good(f"{PROGRESS}: {part}", f"{done} % done")
+        yield good(f"{PROGRESS[0]}.{part}", f"{PROGRESS[1]}: {part}", f"{done} % done")
     faults = [as_object(each) for each in cast("list[object]", reply.body.get("faults") or [])]
     if not faults:
-        yield good(HEALTH)
+        yield good(*HEALTH)
     for fault in faults:
         part, code, since, step = (
             str(fault.get(name, "")) for name in ("part", "code", "since", "next_step")
         )
-        yield wrong(f"{HEALTH}: {part}", f"{code} since {since}", step)
+        yield wrong(
+            f"{HEALTH[0]}.{part}", f"{HEALTH[1]}: {part}", f"{code} since {since}", step, code
+        )

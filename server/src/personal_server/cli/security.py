@@ -41,6 +41,15 @@ WIDEST_PREFIX = 7
 ENCRYPTING = ("gocryptfs", "cryfs", "encfs", "ecryptfs", "securefs")
 MOUNT_OF = ("findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target")
 DEVICES_BELOW = ("lsblk", "--noheadings", "--inverse", "--list", "--output", "TYPE")
+OWNER = ("owner", "Owner of the data directory")
+MODES = ("modes", "File modes of the data directory")
+ENCRYPTION = ("encryption", "Encryption at rest")
+SIGN_IN = ("sign_in", "Sign-in")
+UNUSED = ("unused_access", "Approved apps that never connected")
+ENDLESS = ("endless_access", "Access without an end date")
+PROXIES = ("proxies", "Proxies")
+BACKUPS = ("backups", "Backups")
+VERSIONS = ("advisories", "Known weaknesses of installed packages")
 NAMES_SHOWN = 3
 FRESH_DAYS = 365
 
@@ -80,7 +89,7 @@ def security_findings(
     if settings.data_dir.is_dir():
         owned = _check_owner(settings.data_dir)
         yield owned
-        yield _check_modes("File modes of the data directory", settings.data_dir)
+        yield _check_modes(settings.data_dir)
         yield _check_encryption(settings.data_dir, ask, platform)
         if owned.state != WRONG:
             with open_store() as store:
@@ -89,7 +98,7 @@ def security_findings(
                 if folder is None and store.backups is not None:
                     folder = Path(store.backups.folder)
     else:
-        yield Finding("Data directory", SKIPPED, "does not exist yet")
+        yield Finding("data_directory", "Data directory", SKIPPED, "does not exist yet")
     yield _check_proxies(settings)
     yield _check_backups(folder)
     yield _check_versions(read_advisories(), version_of, clock())
@@ -99,30 +108,30 @@ def _check_owner(data_dir: Path) -> Finding:
     try:
         require_own_files(data_dir)
     except DataNotOwned as error:
-        return wrong("Owner of the data directory", error.message, failure_of(error).next_step)
-    return good("Owner of the data directory")
+        return wrong(*OWNER, error.message, failure_of(error).next_step)
+    return good(*OWNER)
 
 
-def _check_modes(name: str, folder: Path) -> Finding:
+def _check_modes(folder: Path) -> Finding:
     """A folder that nobody else enters keeps what lies in it, whatever its mode."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & OTHERS:
         return wrong(
-            name, f"other users may enter the data directory ({mode:04o})", f"chmod 700 {folder}"
+            *MODES, f"other users may enter the data directory ({mode:04o})", f"chmod 700 {folder}"
         )
-    return good(name, f"{mode:04o}")
+    return good(*MODES, f"{mode:04o}")
 
 
 def _check_encryption(data_dir: Path, ask: Asking, platform: str) -> Finding:
-    name = "Encryption at rest"
     how = _encryption(data_dir, ask, platform)
     if how:
-        return good(name, how)
+        return good(*ENCRYPTION, how)
     return Finding(
-        name,
+        *ENCRYPTION,
         HINT,
         "no encryption found" if how == "" else "cannot be checked here",
         "Encrypt the disk or the data directory: docs/threat-model.md, A stolen disk.",
+        "not_encrypted" if how == "" else "unknown",
     )
 
 
@@ -150,7 +159,6 @@ def _encryption(data_dir: Path, ask: Asking, platform: str) -> str | None:
 
 
 def _check_sign_in(settings: Settings, store: OwnerStore) -> Finding:
-    name = "Sign-in"
     ways = [
         way
         for way, there in (
@@ -160,11 +168,11 @@ def _check_sign_in(settings: Settings, store: OwnerStore) -> Finding:
         if there
     ]
     if ways:
-        return good(name, " and ".join(ways))
+        return good(*SIGN_IN, " and ".join(ways))
     if settings.is_loopback:
-        return good(name, "only by links made on this machine")
+        return good(*SIGN_IN, "only by links made on this machine")
     return wrong(
-        name,
+        *SIGN_IN,
         "the server is reachable from outside, but has neither password nor passkey",
         "Set a password: pdpp owner password",
     )
@@ -174,33 +182,31 @@ def _check_access(store: OwnerStore) -> Iterator[Finding]:
     with store.authorization.read() as reader:
         held = list_held(reader, HeldQuery(store.clock(), lasts=True))
     unused = [one for one in held if one.last_used_at_ns is None]
-    yield _to_end(
-        "Approved apps that never connected", "these apps never read anything: {}", unused
-    )
+    yield _to_end(UNUSED, "these apps never read anything: {}", unused)
     endless = [one for one in held if one.expires_at_ns is None]
-    yield _to_end("Access without an end date", "ongoing until you end it: {}", endless)
+    yield _to_end(ENDLESS, "ongoing until you end it: {}", endless)
 
 
-def _to_end(name: str, said: str, held: Sequence[Holding]) -> Finding:
+def _to_end(check: tuple[str, str], said: str, held: Sequence[Holding]) -> Finding:
     """Access that its owner may want to look at."""
     if not held:
-        return good(name, "none")
+        return good(*check, "none")
     shown = _some([f"{one.client_name} ({one.id})" for one in held])
-    return Finding(name, HINT, said.format(shown), "End what you do not need: pdpp grant revoke ID")
+    mend = "End what you do not need: pdpp grant revoke ID"
+    return Finding(*check, HINT, said.format(shown), mend)
 
 
 def _check_proxies(settings: Settings) -> Finding:
-    name = "Proxies"
     wide = [str(net) for net in settings.trusted_proxies if net.prefixlen < WIDEST_PREFIX]
     if wide:
         return wrong(
-            name,
+            *PROXIES,
             f"{_some(wide)}: anyone in this network can fake the caller's address and host",
             "List only the addresses of your proxies in PDPP_TRUSTED_PROXIES.",
         )
     if not settings.is_loopback and settings.bind_host not in ("127.0.0.1", "::1", "localhost"):
         return Finding(
-            name,
+            *PROXIES,
             HINT,
             (
                 f"the server listens on {settings.bind_host}, so anyone who reaches "
@@ -208,31 +214,33 @@ def _check_proxies(settings: Settings) -> Finding:
             ),
             "If the proxy runs on this machine, set PDPP_BIND=127.0.0.1:PORT; else use a firewall.",
         )
-    return good(name, _some([str(net) for net in settings.trusted_proxies]) or "no proxies named")
+    return good(
+        *PROXIES, _some([str(net) for net in settings.trusted_proxies]) or "no proxies named"
+    )
 
 
 def _check_backups(folder: Path | None) -> Finding:
-    name = "Backups"
     if folder is None or not folder.is_dir():
         return Finding(
-            name, SKIPPED, "no backups scheduled; to schedule them: pdpp backup FOLDER --every 1d"
+            *BACKUPS,
+            SKIPPED,
+            "no backups scheduled; to schedule them: pdpp backup FOLDER --every 1d",
         )
     if not folder.stat().st_mode & OTHERS:
-        return good(name, "readable only by you")
+        return good(*BACKUPS, "readable only by you")
     kept = (*folder.glob("*.pdpp"), *folder.glob("*.pdpp.age"))
     readable = sorted(path.name for path in kept if path.stat().st_mode & OTHERS)
     if readable:
         return wrong(
-            name,
+            *BACKUPS,
             f"{counted(len(readable), 'backup')} can be read by others: {_some(readable)}",
             f"chmod 700 {folder}",
         )
-    return good(name, "readable only by you")
+    return good(*BACKUPS, "readable only by you")
 
 
 def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: int) -> Finding:
     """Installed packages against the list of the release; what came after its date is not in it."""
-    name = "Known weaknesses of installed packages"
     advisories: list[dict[str, str]] = json.loads(json.dumps(known["advisories"]))
     hit = [
         f"{one['package']} {version} ({one['id']}, fixed in {one['before']})"
@@ -241,7 +249,9 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         and release(one["from"]) <= release(version) < release(one["before"])
     ]
     if hit:
-        return wrong(name, "; ".join(hit), "Install the newest release with its locked packages.")
+        return wrong(
+            *VERSIONS, "; ".join(hit), "Install the newest release with its locked packages."
+        )
     newest = date.fromisoformat(str(known["newest"]))
     age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
     said = (
@@ -250,9 +260,9 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         "not in the list"
     )
     if age_days <= FRESH_DAYS:
-        return good(name, said)
+        return good(*VERSIONS, said)
     return Finding(
-        name,
+        *VERSIONS,
         HINT,
         said,
         "Install a newer release, or check your packages against a current list with pip-audit.",

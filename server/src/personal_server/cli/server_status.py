@@ -67,7 +67,7 @@ def print_server(exchange: ProviderExchange, settings: Settings, out: Console) -
     with open_stores(settings, serving=False) as stores:
         print_facts(_facts(stores, settings), out, "  ")
     findings = list(server_findings(exchange, settings))
-    if any(found.name == REACHABLE and found.state == GOOD for found in findings):
+    if any(found.code == REACHABLE[0] and found.state == GOOD for found in findings):
         print_facts([("server", f"runs at {command_origin(settings)}")], out, "  ")
     wrong = [found for found in findings if found.state == WRONG]
     print_facts([("attention", f"{found.detail}. {found.mend}") for found in wrong], out, "  ")

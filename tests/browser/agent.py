@@ -21,6 +21,7 @@ from mcp.shared.auth import (
 from selenium.webdriver.common.by import By
 
 from pdpp_mcp_server.rs_client.authorization_flows import Listener
+from personal_server.console.consent_view import UNKNOWN
 from server.tests.authorization_server.keeper import Keeper
 from tests.browser.site import Owner
 
@@ -31,12 +32,13 @@ SECONDS = 30
 class Agent:
     """An MCP host; it registers, or is known by the document at `document_url`.
 
-    Shapes: `shown` is what the consent page must say of it.
+    Shapes: the consent page must show how far it is known (`level`), and `named` beside its name.
     """
 
     provider: type[OAuthClientProvider] = OAuthClientProvider
     name = "Notes agent"
-    shown: tuple[str, ...] = ("calls itself", "Unverified app")
+    named: tuple[str, ...] = ()
+    level = UNKNOWN
 
     def __init__(self, owner: Owner, listener: Listener, document_url: str | None = None) -> None:
         self.owner, self.listener, self.keeper = owner, listener, Keeper()
@@ -73,8 +75,8 @@ class Agent:
         await anyio.to_thread.run_sync(self.decide, address)
 
     def decide(self, address: str) -> None:
-        allow_home_mailbox(self.owner, address, self.name, *self.shown)
-        assert self.owner.sees("You can close this window")
+        allow_home_mailbox(self.owner, address, self.level, self.name, *self.named)
+        assert self.owner.shows("#done")
 
     async def came_back(self) -> AuthorizationCodeResult:
         answer = await anyio.to_thread.run_sync(self.listener.answer, SECONDS)
@@ -87,11 +89,14 @@ class Agent:
         self.auth.context.token_expiry_time = 1
 
 
-def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
+def allow_home_mailbox(owner: Owner, address: str, level: str, *named: str) -> None:
     """The app asks for nothing in particular: pick the home mailbox, then allow."""
     owner.open(address)
-    for words in shown:
-        assert owner.sees(words)
+    assert owner.shows(f".trust.{level}")
+    claimed = owner.all('[data-authorship="client"].who')
+    assert bool(claimed) == (level == UNKNOWN), "a name that nobody checked is the app's own word"
+    for name in named:
+        assert owner.sees(name)
     assert not owner.all('.decide button[value="approve"]')
     source = owner.driver.find_element(
         By.XPATH,
@@ -103,7 +108,7 @@ def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
     owner.tick(f"conn.{index}", "cin_home")
     owner.tick(f"stream.{index}.messages")
     owner.preview()
-    assert owner.sees("40 records")
+    assert owner.figure() == 40
     assert "Lu•••" in owner.driver.page_source
     assert "Lunch" not in owner.driver.page_source
     owner.decide("approve")

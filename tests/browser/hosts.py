@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from personal_server.console.consent_view import CLAIMED
 from personal_server.storage.authorization import ClientRow, RequestRow
 from tests.browser.agent import allow_home_mailbox
 from tests.browser.chromium import chromium
@@ -52,7 +53,7 @@ HOSTS = (
         "mcp login records --no-browser",
         "mcp list",
         "Connected",
-        ("As claude.ai published on", "Any program on this computer"),
+        ("claude.ai",),
     ),
     Shown(
         "Codex",
@@ -61,7 +62,7 @@ HOSTS = (
         "-c mcp_servers.records.url={url} mcp login records --no-browser",
         "-c mcp_servers.records.url={url} mcp list",
         "OAuth",
-        ("As chatgpt.com published on", "Any program on this computer"),
+        ("chatgpt.com",),
     ),
 )
 
@@ -133,7 +134,7 @@ def connect(host: Shown, folder: Path, home: Path, owner: Owner) -> None:
     os.chdir(home)
     terminal = Terminal.start([program, *shlex.split(host.login.format(url=url))], environment)
     address = terminal.address()
-    allow_home_mailbox(owner, address, host.name, *host.says)
+    allow_home_mailbox(owner, address, CLAIMED, host.name, *host.says)
     assert terminal.end() == 0, terminal.printed.decode(errors="replace")
     listed = run(host.then)
     assert host.connected in listed, listed

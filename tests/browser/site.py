@@ -171,8 +171,12 @@ class Owner:
         self.decide("preview")
         WebDriverWait(self.driver, SECONDS).until(staleness_of(before))
 
+    def figure(self) -> int:
+        """How many records the app would get, as the consent page tells."""
+        return int(str(self.find(".glance .figure").text).split()[0])
+
     def sees(self, words: str) -> bool:
-        """Whether the page that is there, or is just coming, says so."""
+        """Whether the page that is there, or is just coming, says so: names and values."""
         waiting = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
         return bool(waiting.until(lambda _: words in self.find("body").text))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.console.consent_view import UNKNOWN
 from tests.browser.agent import allow_home_mailbox
 from tests.browser.chromium import free_port
 from tests.browser.site import Owner, Site
@@ -21,7 +22,7 @@ def test_every_authorization_server_scenario_passes(
     owner: Owner, running: Site, tmp_path: Path, revision: str
 ) -> None:
     def decide(address: str) -> None:
-        allow_home_mailbox(owner, address, "Conformance suite")
+        allow_home_mailbox(owner, address, UNKNOWN, "Conformance suite")
         assert owner.sees("You can close this page")
 
     folder = tmp_path / "results"

@@ -19,6 +19,7 @@ from selenium import webdriver
 
 from pdpp_mcp_server.rs_client.authorization_flows import listening
 from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
+from personal_server.console.consent_view import CHECKED
 from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port
 from tests.browser.process import server_process
@@ -63,12 +64,14 @@ def signed(request: httpx2.Request) -> httpx2.Request:
 
 class Claude(Agent):
     name = "Claude"
-    shown = ("Domain claude.example checked",)
+    named = ("claude.example",)
+    level = CHECKED
 
 
 class ChatGpt(Agent):
     name = "ChatGPT"
-    shown = ("Domain chatgpt.example checked",)
+    named = ("chatgpt.example",)
+    level = CHECKED
     provider = Signing
 
 

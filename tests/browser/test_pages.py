@@ -123,7 +123,7 @@ def test_the_enter_key_in_a_field_only_updates_the_preview(owner: Owner, running
     boxes = owner.all('input[type="checkbox"]:not([disabled])')
     owner.press(owner.find("details.narrow-box > summary"))
     owner.find('input[type="date"]').send_keys("\n")
-    assert owner.sees("An app asks to read your records")
+    assert owner.shows(".decide")
     assert len(owner.all('input[type="checkbox"]:not([disabled])')) == len(boxes)
     assert "/consent/" in owner.driver.current_url
 

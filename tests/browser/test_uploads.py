@@ -49,6 +49,7 @@ def settings_of(running: Site) -> Settings:
 
 
 WHOSE = '[data-field="whose"]'
+IMPORTED = 'main[data-state="imported"]'
 
 
 def waiting(owner: Owner, words: str) -> bool:
@@ -82,12 +83,12 @@ def test_a_mailbox_is_sent_and_asked_about_and_read(owner: Owner, tmp_path: Path
     owner.find("#new-name").send_keys("Holiday mail")
     owner.press(owner.find("form button.primary"))
     assert waiting(owner, "Holiday mail")
-    assert waiting(owner, "imported")
+    assert owner.shows(IMPORTED)
     assert reported(owner) == ["messages", "30", "30"]
     owner.open(f"{owner.site.origin}/owner/sources")
     assert owner.sees("Holiday mail")
     send(owner, mailbox(tmp_path, "holiday"))
-    assert waiting(owner, "imported")  # the same content is known, and nobody is asked
+    assert owner.shows(IMPORTED)  # the same content is known, and nobody is asked
 
 
 def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_mailbox_of_this_machine_is_read_where_it_lies(owner: Owner) -> None:
     owner.press(owner.find('input[name="account"][value="new"]'))
     owner.find("#new-name").send_keys("Old mail")
     owner.press(owner.find("form button.primary"))
-    assert waiting(owner, "imported")
+    assert owner.shows(IMPORTED)
     assert reported(owner) == ["messages", "1", "1"]
     assert owner.shows('form[action$="/remove"]')
 
@@ -148,7 +149,7 @@ def test_a_folder_that_is_dropped_is_sent_with_its_places(running: Site, tmp_pat
         owner.press(owner.find('input[name="account"][value="new"]'))
         owner.find("#new-name").send_keys("Dropped")
         owner.press(owner.find("form button.primary"))
-        assert waiting(owner, "imported")
+        assert owner.shows(IMPORTED)
         assert reported(owner) == ["messages", "5", "5"]
 
 

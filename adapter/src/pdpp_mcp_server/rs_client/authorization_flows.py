@@ -41,7 +41,7 @@ OWNER_SCOPE, OWNER_CLIENT, CLI_CLIENT = "pdpp:owner", "pdpp-owner-cli", "pdpp-cl
 SLOW_DOWN_SECONDS = 5
 CALLBACK_PATH = "/callback"
 SECRET_BYTES = 32
-DONE = b"<!doctype html><title>Done</title><p>Done. You can close this window.</p>"
+DONE = b'<!doctype html><title>Done</title><p id="done">Done. You can close this window.</p>'
 
 Details = Sequence[Mapping[str, object]]
 

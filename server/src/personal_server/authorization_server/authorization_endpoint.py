@@ -87,7 +87,7 @@ class Authorizing:
         if client_id is None:
             raise InvalidClient("The request has no client_id.", param="client_id")
         asks = "none" not in call.parameters.get("prompt", "").split()
-        client = await self._clients.find(client_id, call, kept=asks)
+        client = await self._clients.find(client_id, call, is_kept=asks)
         try:
             return await self._answer(call, client)
         finally:
@@ -144,10 +144,10 @@ class Authorizing:
 
     async def _bound(self, call: EndpointRequest, request: CodeRequest) -> CodeRequest:
         """The request, bound to the key of a proof that came with it.  Source: RFC 9449 10.1."""
-        sent = call.request.proof
-        if sent is None:
+        proof = call.request.proof
+        if proof is None:
             return request
-        jkt = await anyio.to_thread.run_sync(self._proofs.key_of, sent)
+        jkt = await anyio.to_thread.run_sync(self._proofs.key_of, proof)
         if request.jkt not in (None, jkt):
             raise BadRequest("The DPoP proof was signed with another key.", param="dpop_jkt")
         return replace(request, jkt=jkt)

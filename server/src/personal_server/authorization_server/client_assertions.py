@@ -35,9 +35,9 @@ def peek(assertion: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if len(assertion) > MAX_ASSERTION:
         raise malformed
     try:
-        found = jws.extract_compact(assertion.encode())
-        header = found.headers()
-        claims = orjson.loads(found.payload)
+        signed = jws.extract_compact(assertion.encode())
+        header = signed.headers()
+        claims = orjson.loads(signed.payload)
     except (JoseError, ValueError, UnicodeEncodeError):
         raise malformed from None
     if not isinstance(claims, dict):
@@ -74,8 +74,8 @@ def check_claims(
         raise refusal("iss")
     if claims.get("sub") != client_id:
         raise refusal("sub")
-    sent = claims.get("aud")
-    named = cast("list[object]", sent) if isinstance(sent, list) else [sent]
+    audience = claims.get("aud")
+    named = cast("list[object]", audience) if isinstance(audience, list) else [audience]
     if not any(audience in audiences for audience in named if isinstance(audience, str)):
         raise refusal("aud")
     expires = _seconds(claims, "exp")

@@ -63,13 +63,15 @@ class Clients:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    async def find(self, client_id: str, call: EndpointRequest, *, kept: bool = True) -> ClientRow:
+    async def find(
+        self, client_id: str, call: EndpointRequest, *, is_kept: bool = True
+    ) -> ClientRow:
         """The client of a new authorization, or of one that only checks.
 
         Shapes: without `kept`, one that comes by a document is not written down.
         Raises: InvalidClient.
         """
-        row, _ = await self._known(client_id, call, stale=False, kept=kept)
+        row, _ = await self._known(client_id, call, stale=False, is_kept=is_kept)
         return row
 
     async def forget_check(self, client: ClientRow) -> None:
@@ -116,17 +118,17 @@ class Clients:
         if call.parameters.get("client_assertion_type") != ASSERTION_TYPE:
             raise refusal("type")
         _, claims = peek(assertion)
-        named = claims.get("sub")
-        if not isinstance(named, str) or client_id not in (None, named):
+        subject = claims.get("sub")
+        if not isinstance(subject, str) or client_id not in (None, subject):
             raise refusal("sub")
-        row, document = await self._caller(named, call, stale=stale)
+        row, document = await self._caller(subject, call, stale=stale)
         if document is None or not document.publishes_keys:
             raise refusal("keys")
         await self._verify(assertion, document)
         endpoint = call.origin + call.request.url.path
         audiences = {call.origin, endpoint, f"{call.origin}/oauth/token"}
-        jti, expires_at_ns = check_claims(claims, named, audiences, self._clock())
-        await anyio.to_thread.run_sync(self._use_once, named, jti, expires_at_ns)
+        jti, expires_at_ns = check_claims(claims, subject, audiences, self._clock())
+        await anyio.to_thread.run_sync(self._use_once, subject, jti, expires_at_ns)
         return AuthenticatedClient(row, PRIVATE_KEY_JWT)
 
     async def _verify(self, assertion: str, document: ClientDocument) -> None:
@@ -147,14 +149,14 @@ class Clients:
         return row, document
 
     async def _known(
-        self, client_id: str, call: EndpointRequest, *, stale: bool, kept: bool = True
+        self, client_id: str, call: EndpointRequest, *, stale: bool, is_kept: bool = True
     ) -> tuple[ClientRow, ClientDocument | None]:
         document = None
         if client_id.startswith("https://"):
             if not self._configuration.client_metadata_documents:
                 raise _unknown()
             document = await self._documents.client(client_id, call.origin, stale=stale)
-            if kept:
+            if is_kept:
                 row = await anyio.to_thread.run_sync(self._keep, document, call.acting("server"))
             else:
                 known = await anyio.to_thread.run_sync(self._row, client_id)
@@ -190,10 +192,10 @@ class Clients:
             return row
         with self._store.write() as writer:
             self._write(writer, document, facts, acting)
-            kept = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
-        if kept is None:
+            stored = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
+        if stored is None:
             raise _unknown()
-        return kept
+        return stored
 
     def _write(
         self,
@@ -204,9 +206,9 @@ class Clients:
     ) -> None:
         now_ns = self._clock()
         subject = Subject(document.client_id)
-        known = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
-        if known is not None:
-            changed = _changed(known, facts)
+        stored = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
+        if stored is not None:
+            changed = _changed(stored, facts)
             writer.change(ClientRow, facts, ClientRow.client_id.equals(document.client_id))
             audit(writer, METADATA_CHANGED, acting, now_ns, subject, changed=changed)
             return

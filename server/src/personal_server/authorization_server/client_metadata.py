@@ -106,22 +106,22 @@ class Documents:
         self, url: str, limit: int, client_id: str, *, stale: bool, anew: bool = False
     ) -> _Body:
         now_ns = self._clock()
-        kept = await anyio.to_thread.run_sync(self._kept, url)
-        if kept is not None:
-            fresh = now_ns < kept.fresh_until_ns
-            if fresh and not (anew and now_ns >= kept.fetched_at_ns + REFETCH_NS):
-                return _Body(kept.body)
+        row = await anyio.to_thread.run_sync(self._kept, url)
+        if row is not None:
+            fresh = now_ns < row.fresh_until_ns
+            if fresh and not (anew and now_ns >= row.fetched_at_ns + REFETCH_NS):
+                return _Body(row.body)
         try:
             return _Body(await self._fetched(url, limit, client_id, now_ns))
         except (InvalidClient, RateLimitExceeded) as refusal:
-            if kept is not None and stale and now_ns < kept.fresh_until_ns + STALE_NS:
-                return _Body(kept.body)
+            if row is not None and stale and now_ns < row.fresh_until_ns + STALE_NS:
+                return _Body(row.body)
             if refusal.members.get("reason") != UNREACHABLE:
                 raise
-            known = _published(url, kept, now_ns)
-            if known is not None:
-                return known
-            if await self._fetch.is_offline(urlsplit(each).hostname or "" for each in PUBLISHED):
+            published = _published(url, row, now_ns)
+            if published is not None:
+                return published
+            if await self._fetch.is_offline(urlsplit(url).hostname or "" for url in PUBLISHED):
                 self._offline_until_ns.put(OFFLINE, now_ns + OFFLINE_NS)
             raise _out_of_reach(url) from None
 
@@ -165,17 +165,17 @@ class Documents:
                 audit(writer, METADATA_CHANGED, SERVER, now_ns, subject, changed=["keys"])
 
 
-def _published(url: str, kept: ClientDocumentRow | None, now_ns: int) -> _Body | None:
+def _published(url: str, row: ClientDocumentRow | None, now_ns: int) -> _Body | None:
     """What a known host published last, by what was fetched or is written down here."""
-    known = PUBLISHED.get(url)
-    if known is None:
+    document = PUBLISHED.get(url)
+    if document is None:
         return None
-    body = _Body(known.body, known.published_on)
-    if kept is not None:
-        fetched_on = _day(kept.fetched_at_ns)
-        if fetched_on >= known.published_on:
-            body = _Body(kept.body, fetched_on)
-    age = _day(now_ns) - (body.published_on or known.published_on)
+    body = _Body(document.body, document.published_on)
+    if row is not None:
+        fetched_on = _day(row.fetched_at_ns)
+        if fetched_on >= document.published_on:
+            body = _Body(row.body, fetched_on)
+    age = _day(now_ns) - (body.published_on or document.published_on)
     return body if age.days <= DOCUMENT_DAYS else None
 
 

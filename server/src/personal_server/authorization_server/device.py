@@ -61,12 +61,12 @@ class DeviceAuthorizing:
         """Give a device its codes."""
         self._limits.authorization.take(call.network)
         caller = await self._clients.authenticate(call)
-        wanted = self._wanted(call, caller.client)
-        if wanted.scope == SCOPE_OWNER:
+        access = self._wanted(call, caller.client)
+        if access.scope == SCOPE_OWNER:
             await anyio.to_thread.run_sync(self._require_owner_near, call)
         asking = Asking(caller.client, call.origin, caller.auth_method)
         codes = await anyio.to_thread.run_sync(
-            self._requesting.ask_for_device, asking, wanted, call.acting()
+            self._requesting.ask_for_device, asking, access, call.acting()
         )
         return answer(
             ShownDeviceCodes(
@@ -100,20 +100,20 @@ class DeviceAuthorizing:
         ):
             raise UnauthorizedClient("This app may not use the device flow.")
         default = call.origin + QUERY_PATH if owner else call.origin
-        wanted = parse_wanted(
+        access = parse_wanted(
             call.parameters,
             call.resources,
             call.origin,
             self._configuration.origins,
             default=default,
         )
-        if owner and wanted.details is not None:
+        if owner and access.details is not None:
             raise BadRequest(
                 "A request for an owner token cannot contain authorization_details.",
                 param="authorization_details",
             )
-        if owner and wanted.resource.endswith(MCP_PATH):
+        if owner and access.resource.endswith(MCP_PATH):
             raise InvalidTarget(
                 "An owner token cannot be used for this resource.", param="resource"
             )
-        return wanted
+        return access

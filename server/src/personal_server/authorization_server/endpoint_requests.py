@@ -100,17 +100,17 @@ def parse_query(
     """
     parameters: dict[str, str] = {}
     resources: list[str] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     repeated: set[str] = set()
     for name, value in form_fields(query, MAX_FIELDS):
         if name == "resource":
             resources += [value] if value else []
             continue
-        if name in seen:
+        if name in names:
             repeated.add(name)
         elif value:
             parameters[name] = value
-        seen.add(name)
+        names.add(name)
     return parameters, tuple(resources), frozenset(repeated)
 
 

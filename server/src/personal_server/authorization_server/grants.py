@@ -167,10 +167,10 @@ class Grants:
         if presented is None:
             if not await anyio.to_thread.run_sync(self._owner_session, call.request):
                 raise AuthenticationRequired("This request needs a bearer token.")
-            found = await anyio.to_thread.run_sync(
+            state = await anyio.to_thread.run_sync(
                 self._end_as, held_id, kind, "owner", call.acting("owner")
             )
-            return answer(found)
+            return answer(state)
         judged = await anyio.to_thread.run_sync(self._judged, presented)
         if judged is None or not may_end(judged):
             raise InvalidToken("The access token is not valid.")
@@ -234,7 +234,9 @@ def unavailable_members(
 ) -> Mapping[str, Any]:
     """`unavailable_connections` of a token, as the resource server tells them."""
     catalog = catalogs()
-    declarations = {found.connector_key: found for found in catalog.declarations.values()}
+    declarations = {
+        declaration.connector_key: declaration for declaration in catalog.declarations.values()
+    }
     authority = read_authority(resolved(subject_id, judged), catalog.connections, declarations)
     return name_unavailable(authority.unavailable)
 

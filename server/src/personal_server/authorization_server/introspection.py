@@ -153,8 +153,8 @@ class Introspecting:
                 IntrospectionClientRow.caller_id.equals(name),
                 IntrospectionClientRow.ended_at_ns.equals(None),
             )
-        known = b"" if row is None else row.secret_hash
-        if hmac.compare_digest(known, secret_hash(secret)):
+        stored_hash = b"" if row is None else row.secret_hash
+        if hmac.compare_digest(stored_hash, secret_hash(secret)):
             return name
         if row is not None and self._may_note_denial(name):
             with self._store.write() as writer:
@@ -183,7 +183,7 @@ class Introspecting:
 
     def _active(self, judged: JudgedToken) -> Introspection:
         row, subject_id = judged.row, self._store.subject_id
-        found = Introspection(
+        introspection = Introspection(
             active=True,
             token_type="Bearer" if row.jkt is None else "DPoP",
             cnf=None if row.jkt is None else Confirmation(jkt=row.jkt),
@@ -196,9 +196,9 @@ class Introspecting:
             client_id=row.client_id,
         )
         if row.kind == "owner":
-            return replace(found, subject_id=subject_id)
+            return replace(introspection, subject_id=subject_id)
         if row.connection_id is not None:
-            return replace(found, subject_id=subject_id, connection_id=row.connection_id)
+            return replace(introspection, subject_id=subject_id, connection_id=row.connection_id)
         unavailable = unavailable_members(subject_id, judged, self._catalogs)
         if row.package_id is not None:
             package = IntrospectedPackage(
@@ -208,7 +208,9 @@ class Introspecting:
                 grants=_members(judged),
                 **unavailable,
             )
-            return replace(found, sub=subject_id, grant_package_id=row.package_id, package=package)
+            return replace(
+                introspection, sub=subject_id, grant_package_id=row.package_id, package=package
+            )
         grant = judged.grants[0].grant
         if grant is None:
             return Introspection(active=False, inactive_reason=lifecycle.INVALID)
@@ -219,7 +221,7 @@ class Introspecting:
             **_of_grant(grant),
         )
         return replace(
-            found,
+            introspection,
             sub=subject_id,
             grant_id=row.grant_id,
             authorization_details=[render_details(grant)],

@@ -185,5 +185,5 @@ class Metadata:
 
     async def keys(self, _: EndpointRequest) -> Response:
         """The public keys."""
-        found = await anyio.to_thread.run_sync(self._receipts.public_keys)
-        return answer(KeySet(keys=found), headers=DOCUMENT)
+        public_keys = await anyio.to_thread.run_sync(self._receipts.public_keys)
+        return answer(KeySet(keys=public_keys), headers=DOCUMENT)

@@ -294,7 +294,10 @@ def described_answers() -> Mapping[str, JsonSchema]:
 def described_paths(*, dynamic_registration: bool = True) -> dict[str, dict[str, object]]:
     """Every endpoint by path and method."""
     operations = (*OPERATIONS, REGISTER) if dynamic_registration else OPERATIONS
-    return {each.path: {each.method.lower(): _described(each)} for each in operations}
+    return {
+        operation.path: {operation.method.lower(): _described(operation)}
+        for operation in operations
+    }
 
 
 def _described(operation: Operation) -> dict[str, object]:

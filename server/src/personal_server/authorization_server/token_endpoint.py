@@ -107,9 +107,9 @@ class TokenEndpoint:
 
         Raises: InvalidDpopProof, UseDpopNonce.
         """
-        sent = call.request.proof
-        if sent is not None:
-            return await anyio.to_thread.run_sync(self._proofs.key_of, sent)
+        proof = call.request.proof
+        if proof is not None:
+            return await anyio.to_thread.run_sync(self._proofs.key_of, proof)
         if caller.client.dpop_bound:
             raise InvalidDpopProof(
                 "This app accepts only tokens bound to its key: send a DPoP proof.",
@@ -120,7 +120,7 @@ class TokenEndpoint:
     async def _from_code(
         self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
     ) -> Issued:
-        asked = Redemption(
+        redemption = Redemption(
             client_id=caller.client.client_id,
             code=call.needed("code"),
             auth_method=caller.auth_method,
@@ -129,7 +129,9 @@ class TokenEndpoint:
             verifier=call.needed("code_verifier"),
             jkt=jkt,
         )
-        return await anyio.to_thread.run_sync(self._redeeming.redeem_code, asked, call.acting())
+        return await anyio.to_thread.run_sync(
+            self._redeeming.redeem_code, redemption, call.acting()
+        )
 
     async def _from_refresh_token(
         self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
@@ -138,21 +140,21 @@ class TokenEndpoint:
             raise BadRequest(
                 "A token refresh cannot change what was granted.", param="authorization_details"
             )
-        asked = Refresh(
+        refresh = Refresh(
             client_id=caller.client.client_id,
             refresh_token=call.needed("refresh_token"),
             auth_method=caller.auth_method,
             resource=self._resource(call),
             jkt=jkt,
         )
-        return await anyio.to_thread.run_sync(self._rotating.rotate, asked, call.acting())
+        return await anyio.to_thread.run_sync(self._rotating.rotate, refresh, call.acting())
 
     async def _from_device_code(
         self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
     ) -> Issued:
         if DEVICE_CODE not in caller.client.grant_types:
             raise UnauthorizedClient("This app may not use the device flow.")
-        asked = Redemption(
+        redemption = Redemption(
             client_id=caller.client.client_id,
             code=call.needed("device_code"),
             auth_method=caller.auth_method,
@@ -160,7 +162,7 @@ class TokenEndpoint:
             jkt=jkt,
         )
         return await anyio.to_thread.run_sync(
-            self._redeeming.redeem_device_code, asked, call.acting()
+            self._redeeming.redeem_device_code, redemption, call.acting()
         )
 
     def _resource(self, call: EndpointRequest) -> str | None:

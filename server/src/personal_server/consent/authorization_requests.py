@@ -102,12 +102,12 @@ def parse_code_request(
         raise BadRequest(f"At most {MAX_STATE} characters.", param="state")
     if SCOPE_OWNER in parameters.get("scope", "").split():
         raise InvalidScope("An app cannot ask for the owner scope here.", param="scope")
-    wanted = parse_wanted(parameters, resources, origin, origins, default=origin)
+    access = parse_wanted(parameters, resources, origin, origins, default=origin)
     if "none" in parameters.get("prompt", "").split():
         raise InteractionRequired(
             "The server always asks the owner, so prompt=none is not possible."
         )
-    return CodeRequest(wanted, state, challenge, jkt)
+    return CodeRequest(access, state, challenge, jkt)
 
 
 def parse_wanted(
@@ -134,18 +134,20 @@ def parse_wanted(
     )
 
 
-def canonical_resource(asked: Sequence[str], origin: str, origins: Collection[str]) -> str | None:
+def canonical_resource(
+    resources: Sequence[str], origin: str, origins: Collection[str]
+) -> str | None:
     """The one form in which an asked resource (RFC 8707) is stored, `None` if none was asked.
 
     Source: docs/contract/authorization-server.md 5.3.
     Raises: InvalidTarget for two different, a foreign or an unknown one.
     """
-    found = {_canonical(resource) for resource in asked}
-    if not found:
+    canonical = {_canonical(resource) for resource in resources}
+    if not canonical:
         return None
-    if len(found) > 1:
+    if len(canonical) > 1:
         raise InvalidTarget("Name exactly one resource.", param="resource")
-    resource = found.pop()
+    resource = canonical.pop()
     ours = {o + path for o in {origin, *origins} for path in ("", MCP_PATH, QUERY_PATH)}
     if resource not in ours:
         raise InvalidTarget("This server does not have the requested resource.", param="resource")
@@ -168,8 +170,8 @@ def _canonical(resource: str) -> str:
     return f"{scheme}://{host}{parts.path.removesuffix('/')}"
 
 
-def _scope(asked: str) -> str:
-    words = asked.split()
+def _scope(scope: str) -> str:
+    words = scope.split()
     if SCOPE_OWNER in words:
         return SCOPE_OWNER
     return f"{SCOPE_READ} {SCOPE_OFFLINE}" if SCOPE_OFFLINE in words else SCOPE_READ

@@ -57,15 +57,15 @@ def with_bundle(offer: EntryOffer, choice: EntryChoice, bundle: str) -> EntryCho
     for stream in offer.streams:
         before = choice.stream(stream.name)
         fields = bundle_fields(stream, bundle) if stream.stream.selectable_fields else before.fields
-        wanted = stream.required or before.wanted or not some
-        streams[stream.name] = replace(before, wanted=wanted, fields=fields)
+        is_wanted = stream.required or before.wanted or not some
+        streams[stream.name] = replace(before, wanted=is_wanted, fields=fields)
     return replace(choice, keep=True, streams=streams)
 
 
 def bundles_of(offer: EntryOffer) -> tuple[tuple[str, str], ...]:
     """The bundles that differ for an entry, with their words; none where one is all there is."""
-    found: dict[tuple[frozenset[str], ...], tuple[str, str]] = {}
-    for bundle, said in BUNDLES.items():
+    by_fields: dict[tuple[frozenset[str], ...], tuple[str, str]] = {}
+    for bundle, words in BUNDLES.items():
         key = tuple(bundle_fields(stream, bundle) for stream in offer.streams)
-        found[key] = bundle, said  # of two that are the same, the one that says more
-    return tuple(found.values()) if len(found) > 1 else ()
+        by_fields[key] = bundle, words  # of two that are the same, the one that says more
+    return tuple(by_fields.values()) if len(by_fields) > 1 else ()

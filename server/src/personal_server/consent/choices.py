@@ -67,8 +67,8 @@ class Choices:
 
 def box_of(kind: str, index: int, stream: str, field: str | None = None) -> str:
     """The name of a form field of a stream, by which an error names its box."""
-    place = f"{kind}.{index}.{quote(stream, safe='')}"
-    return place if field is None else f"{place}/{quote(field, safe='')}"
+    box_name = f"{kind}.{index}.{quote(stream, safe='')}"
+    return box_name if field is None else f"{box_name}/{quote(field, safe='')}"
 
 
 def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
@@ -115,10 +115,10 @@ class _Form:
         )
 
     def _stream(self, index: int, name: str) -> StreamChoice:
-        shown = ("fieldset", index, name) in self.fields
+        has_fields = ("fieldset", index, name) in self.fields
         return StreamChoice(
             wanted=("stream", index, name) in self.fields,
-            fields=frozenset(self.fields.get(("field", index, name), ())) if shown else None,
+            fields=frozenset(self.fields.get(("field", index, name), ())) if has_fields else None,
             since=self._last("since", index, name),
             until=self._last("until", index, name),
             resources=frozenset(self.fields.get(("resource", index, name), ())),
@@ -132,28 +132,28 @@ class _Form:
         return self.fields.get((kind, index, name), [""])[-1].strip()
 
     def _add(self, name: str, value: str) -> None:
-        kind, _, rest = name.partition(".")
-        if kind == "end" and not rest:
+        kind, _, path = name.partition(".")
+        if kind == "end" and not path:
             self.ends.append(value)
         elif kind in ("keep", "kept", "conn"):
-            self.fields.setdefault((kind, _index(rest), ""), []).append(value)
+            self.fields.setdefault((kind, _index(path), ""), []).append(value)
         elif kind in ("stream", "fieldset", "field", "since", "until", "resource"):
-            index, _, stream = rest.partition(".")
+            index, _, stream = path.partition(".")
             self.fields.setdefault((kind, _index(index), unquote(stream)), []).append(value)
         elif kind == "only":
-            self._limit(rest, [value])
+            self._limit(path, [value])
         elif kind == "others":
-            self._limit(rest, [line.strip() for line in value.splitlines() if line.strip()])
-        elif not rest:
+            self._limit(path, [line.strip() for line in value.splitlines() if line.strip()])
+        elif not path:
             self.single[name] = value
 
-    def _limit(self, rest: str, texts: Iterable[str]) -> None:
+    def _limit(self, path: str, texts: Iterable[str]) -> None:
         """Values that were ticked, or typed one a line: `{entry}.{stream}/{field}`."""
-        index, _, place = rest.partition(".")
-        stream, _, named = map(unquote, place.partition("/"))
+        index, _, field_path = path.partition(".")
+        stream, _, field = map(unquote, field_path.partition("/"))
         limits = self.limits.setdefault((_index(index), stream), {})
-        if given := list(texts):
-            limits.setdefault(named, []).extend(given)
+        if values := list(texts):
+            limits.setdefault(field, []).extend(values)
 
 
 def _most(text: str) -> int | None:

@@ -198,5 +198,5 @@ def _depth(value: object) -> int:
     return 0
 
 
-def _unusable(why: CatalogueText) -> InvalidClient:
-    return InvalidClient(message("The document at client_id cannot be used: %(why)s.", why=why))
+def _unusable(reason: CatalogueText) -> InvalidClient:
+    return InvalidClient(message("The document at client_id cannot be used: %(why)s.", why=reason))

@@ -77,8 +77,8 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
     """
     members = _used_members(metadata)
     grant_types = _grant_types(cast("list[str]", members.get("grant_types") or []))
-    asked = cast("list[str]", members.get("redirect_uris") or [])
-    usable = tuple(dict.fromkeys(uri for uri in asked if is_usable(uri, schemes)))
+    uris = cast("list[str]", members.get("redirect_uris") or [])
+    usable = tuple(dict.fromkeys(uri for uri in uris if is_usable(uri, schemes)))
     if AUTHORIZATION_CODE in grant_types and not usable:
         raise InvalidRedirectUri(
             "Register at least one redirect URI: https, loopback http or a private scheme.",
@@ -87,7 +87,7 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
     if len(usable) > MAX_URIS:
         raise InvalidRedirectUri(f"At most {MAX_URIS} redirect URIs.", param="redirect_uris")
     addresses = {name: members[name] for name in DISPLAY_MEMBERS if _is_https(members.get(name))}
-    kept = {"software_id", "software_version", "contacts", DPOP_BOUND} & members.keys()
+    members_kept = {"software_id", "software_version", "contacts", DPOP_BOUND} & members.keys()
     native = bool(usable) and all(is_native(uri) for uri in usable)
     return Registration(
         name=_shown_name(members.get("client_name")),
@@ -96,14 +96,14 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
         application_type="native" if native else "web",
         scope=_scope(members.get("scope")),
         display={DISPLAY_MEMBERS[name]: address for name, address in addresses.items()},
-        echoed={**addresses, **{name: members[name] for name in sorted(kept)}},
+        echoed={**addresses, **{name: members[name] for name in sorted(members_kept)}},
         dpop_bound=members.get(DPOP_BOUND) is True,
         is_check=members.get("software_id") == CHECKING,
     )
 
 
 def client_display(
-    client_id: str, name: str, display: Mapping[str, object], asked: Mapping[str, object] | None
+    client_id: str, name: str, display: Mapping[str, object], metadata: Mapping[str, object] | None
 ) -> dict[str, object]:
     """How a client is shown and bound: its registered name and addresses, else its own words.
 
@@ -112,8 +112,8 @@ def client_display(
     """
     if name:
         return {"name": name, **display}
-    if asked and asked.get("name"):
-        return {**asked, **display}
+    if metadata and metadata.get("name"):
+        return {**metadata, **display}
     return {"name": urlsplit(client_id).hostname or UNNAMED, **display}
 
 
@@ -148,9 +148,9 @@ def _is_texts(value: object) -> bool:
     )
 
 
-def _grant_types(asked: list[str]) -> tuple[str, ...]:
-    supported = [name for name in dict.fromkeys(asked) if name in GRANT_TYPES]
-    if asked and not supported:
+def _grant_types(grant_types: list[str]) -> tuple[str, ...]:
+    supported = [name for name in dict.fromkeys(grant_types) if name in GRANT_TYPES]
+    if grant_types and not supported:
         raise InvalidClientMetadata(
             "The server supports none of these grant types.", param="grant_types"
         )
@@ -172,8 +172,8 @@ def _shown_name(name: object) -> str:
 
 
 def _scope(asked: object) -> str:
-    known = [scope for scope in SCOPES if scope in str(asked or "").split()]
-    return " ".join(known) or " ".join(SCOPES)
+    scopes = [scope for scope in SCOPES if scope in str(asked or "").split()]
+    return " ".join(scopes) or " ".join(SCOPES)
 
 
 def _is_https(value: object) -> bool:

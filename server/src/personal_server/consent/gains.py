@@ -24,20 +24,23 @@ class Gain:
     names: tuple[str, ...] = ()
 
 
-def gains(entries: Iterable[EntryTerms], held: Sequence[Grant]) -> Iterator[Gain]:
+def gains(entries: Iterable[EntryTerms], grants: Sequence[Grant]) -> Iterator[Gain]:
     """What no grant of `held` reaches, kind by kind of records."""
-    purposes = {(one.source.id, one.purpose_code) for one in held}
-    known = {source_id for source_id, _ in purposes}
+    purposes = {(grant.source.id, grant.purpose_code) for grant in grants}
+    source_ids = {source_id for source_id, _ in purposes}
     for entry in entries:
         source_id = entry.offer.selection.source_id
-        if source_id in known and (source_id, entry.offer.selection.purpose_code) not in purposes:
+        if (
+            source_id in source_ids
+            and (source_id, entry.offer.selection.purpose_code) not in purposes
+        ):
             yield Gain(source_id, None, "purpose")
         for stream in entry.streams:
             earlier = [
                 before
-                for one in held
-                if one.source.id == source_id
-                for before in one.streams
+                for grant in grants
+                if grant.source.id == source_id
+                for before in grant.streams
                 if before.name == stream.name
             ]
             if not earlier:
@@ -52,16 +55,16 @@ def _stream_gains(
     fields = {name for before in earlier for name in before.fields}
     if new := tuple(name for name in stream.fields if name not in fields):
         yield Gain(source_id, stream.name, "fields", new)
-    accounts = {one for before in earlier for one in before.instance_ids}
-    if new := tuple(one for one in stream.instance_ids if one not in accounts):
+    accounts = {account for before in earlier for account in before.instance_ids}
+    if new := tuple(account for account in stream.instance_ids if account not in accounts):
         yield Gain(source_id, stream.name, "accounts", new)
     bounds = [before.time_constraint for before in earlier]
     if not any(_begins_before(bound, stream.time_constraint) for bound in bounds):
         yield Gain(source_id, stream.name, "older")
     if not any(_ends_after(bound, stream.time_constraint) for bound in bounds):
         yield Gain(source_id, stream.name, "newer")
-    named = {key for before in earlier for key in before.resources or ()}
-    if all(before.resources for before in earlier) and not named.issuperset(
+    keys = {key for before in earlier for key in before.resources or ()}
+    if all(before.resources for before in earlier) and not keys.issuperset(
         stream.resources or ("",)
     ):
         yield Gain(source_id, stream.name, "records")
@@ -71,23 +74,24 @@ def _stream_gains(
 
 def _lets_through(before: StreamGrant, stream: StreamGrant) -> bool:
     """Whether the content limits of an earlier grant leave all of these records."""
-    kept = {limit.field: frozenset(limit.values) for limit in stream.only}
+    limits = {limit.field: frozenset(limit.values) for limit in stream.only}
     return all(
-        each.field in kept and kept[each.field] <= frozenset(each.values) for each in before.only
+        limit.field in limits and limits[limit.field] <= frozenset(limit.values)
+        for limit in before.only
     )
 
 
-def _begins_before(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
+def _begins_before(bound: TimeConstraint | None, constraint: TimeConstraint | None) -> bool:
     if bound is None or bound.since_ns is None:
         return True
-    if asked is None or asked.since_ns is None or asked.field != bound.field:
+    if constraint is None or constraint.since_ns is None or constraint.field != bound.field:
         return False
-    return bound.since_ns <= asked.since_ns
+    return bound.since_ns <= constraint.since_ns
 
 
-def _ends_after(bound: TimeConstraint | None, asked: TimeConstraint | None) -> bool:
+def _ends_after(bound: TimeConstraint | None, constraint: TimeConstraint | None) -> bool:
     if bound is None or bound.until_ns is None:
         return True
-    if asked is None or asked.until_ns is None or asked.field != bound.field:
+    if constraint is None or constraint.until_ns is None or constraint.field != bound.field:
         return False
-    return asked.until_ns <= bound.until_ns
+    return constraint.until_ns <= bound.until_ns

@@ -29,21 +29,21 @@ class Narrowing:
     expiry: str | None = None
 
 
-def narrowed(offers: Offers, held: Sequence[Grant], to: Narrowing) -> Choices:
+def narrowed(offers: Offers, grants: Sequence[Grant], to: Narrowing) -> Choices:
     """The choices that leave this of what is held.  Raises: NotANarrowing."""
-    like = choices_like(offers, held)
-    shown = [offer for offer in offers if isinstance(offer, EntryOffer)]
-    known = {offer.selection.source_id for offer in shown}
-    streams = {stream.name for offer in shown for stream in offer.streams}
-    eligible = {c.connection_id for offer in shown for c in offer.connections}
-    if not (to.sources or frozenset()) <= known:
+    like = choices_like(offers, grants)
+    entry_offers = [offer for offer in offers if isinstance(offer, EntryOffer)]
+    source_ids = {offer.selection.source_id for offer in entry_offers}
+    streams = {stream.name for offer in entry_offers for stream in offer.streams}
+    eligible = {c.connection_id for offer in entry_offers for c in offer.connections}
+    if not (to.sources or frozenset()) <= source_ids:
         raise NotANarrowing("This access has no such source.", param="source")
     if not (to.connections or frozenset()) <= eligible:
         raise NotANarrowing("This access has no such account.", param="connection")
     if to.streams is not None and not to.streams.keys() <= streams:
         raise NotANarrowing("The source has no such stream.", param="stream")
     entries: dict[int, EntryChoice] = {}
-    for offer in shown:
+    for offer in entry_offers:
         left_out = to.sources is not None and offer.selection.source_id not in to.sources
         entry = like[offer.index]
         own = {c.connection_id for c in offer.connections} & (to.connections or frozenset())

@@ -96,11 +96,11 @@ def resolve_request(
     selections: Sequence[Selection], declarations: Declarations, connections: Iterable[Connection]
 ) -> tuple[EntryOffer | Ungrantable, ...]:
     """Every entry as an offer, or why it cannot be one."""
-    held = tuple(sorted(connections, key=lambda connection: connection.connection_id))
+    sorted_connections = tuple(sorted(connections, key=lambda connection: connection.connection_id))
     resolved: list[EntryOffer | Ungrantable] = []
     for index, selection in enumerate(selections):
         try:
-            resolved.append(resolve_entry(index, selection, declarations, held))
+            resolved.append(resolve_entry(index, selection, declarations, sorted_connections))
         except InvalidAuthorizationDetails as refusal:
             resolved.append(Ungrantable(index, selection, refusal))
     return tuple(resolved)
@@ -131,14 +131,14 @@ def resolve_entry(
     offers: list[StreamOffer] = []
     unoffered: list[Unoffered] = []
     first: InvalidAuthorizationDetails | None = None
-    for place, wanted in enumerate(_named_streams(index, selection, declaration)):
+    for position, selected in enumerate(_named_streams(index, selection, declaration)):
         try:
-            offers.append(_offer(wanted, declaration, usable, f"/{index}/streams/{place}"))
+            offers.append(_offer(selected, declaration, usable, f"/{index}/streams/{position}"))
         except InvalidAuthorizationDetails as refusal:
-            if wanted.required:
+            if selected.required:
                 raise
             first = first or refusal
-            unoffered.append(Unoffered(wanted.name, refusal.reason or ""))
+            unoffered.append(Unoffered(selected.name, refusal.reason or ""))
     if not offers and first is not None:
         raise first
     served = {connection for offer in offers for connection in offer.connections}
@@ -206,7 +206,7 @@ def _preset(
     index: int, preset_id: str, declaration: SourceDeclaration
 ) -> tuple[StreamSelection, ...]:
     presets = cast("list[dict[str, object]]", declaration.raw.get("selection_presets", []))
-    preset = next((found for found in presets if found.get("id") == preset_id), None)
+    preset = next((candidate for candidate in presets if candidate.get("id") == preset_id), None)
     unknown = _refusal(
         "unknown_preset", "The source has no such preset.", f"/{index}/selection_preset"
     )
@@ -219,33 +219,33 @@ def _preset(
 
 
 def _offer(
-    wanted: StreamSelection,
+    selection: StreamSelection,
     declaration: SourceDeclaration,
     usable: tuple[Connection, ...],
     pointer: str,
 ) -> StreamOffer:
-    stream = declaration.streams.get(wanted.name)
+    stream = declaration.streams.get(selection.name)
     if stream is None:
         raise _refusal("unknown_stream", "The source has no such stream.", f"{pointer}/name")
-    _check_selectable(wanted, stream, pointer)
+    _check_selectable(selection, stream, pointer)
     return StreamOffer(
         stream=stream,
-        required=wanted.required,
-        fields=_fields(wanted, stream, pointer),
-        connections=_connections(wanted, usable, pointer),
-        settled=wanted.instance_ids is not None or len(usable) == 1,
-        time_range=wanted.time_range,
-        resources=_resources(wanted, stream, pointer),
-        only=tuple(_limit(each, stream, pointer) for each in wanted.only),
+        required=selection.required,
+        fields=_fields(selection, stream, pointer),
+        connections=_connections(selection, usable, pointer),
+        settled=selection.instance_ids is not None or len(usable) == 1,
+        time_range=selection.time_range,
+        resources=_resources(selection, stream, pointer),
+        only=tuple(_limit(limit, stream, pointer) for limit in selection.only),
     )
 
 
-def _check_selectable(wanted: StreamSelection, stream: Stream, pointer: str) -> None:
+def _check_selectable(selection: StreamSelection, stream: Stream, pointer: str) -> None:
     limits = {
-        "time_range": wanted.time_range is not None and stream.consent_time_field is None,
-        "fields": wanted.fields is not None and not stream.selectable_fields,
-        "view": wanted.view is not None and not stream.selectable_fields,
-        "resources": wanted.resources is not None and not stream.selectable_resources,
+        "time_range": selection.time_range is not None and stream.consent_time_field is None,
+        "fields": selection.fields is not None and not stream.selectable_fields,
+        "view": selection.view is not None and not stream.selectable_fields,
+        "resources": selection.resources is not None and not stream.selectable_resources,
     }
     for member, unsupported in limits.items():
         if unsupported:
@@ -253,55 +253,55 @@ def _check_selectable(wanted: StreamSelection, stream: Stream, pointer: str) -> 
             raise _refusal("unsupported_selection", sentence, f"{pointer}/{member}")
 
 
-def _fields(wanted: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...]:
-    named = wanted.fields
-    if wanted.view is not None:
-        view = stream.view(wanted.view)
+def _fields(selection: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...]:
+    fields = selection.fields
+    if selection.view is not None:
+        view = stream.view(selection.view)
         if view is None:
             raise _refusal("unknown_view", "The stream has no such view.", f"{pointer}/view")
-        named = view.fields
-    if named is None:
+        fields = view.fields
+    if fields is None:
         return tuple(stream.properties)
-    if not set(named) <= stream.properties.keys():
+    if not set(fields) <= stream.properties.keys():
         raise _refusal("unknown_field", "The stream has no such field.", f"{pointer}/fields")
-    kept = {*named, *stream.floor}
-    return tuple(name for name in stream.properties if name in kept)
+    offered = {*fields, *stream.floor}
+    return tuple(name for name in stream.properties if name in offered)
 
 
 def _connections(
-    wanted: StreamSelection, usable: tuple[Connection, ...], pointer: str
+    selection: StreamSelection, usable: tuple[Connection, ...], pointer: str
 ) -> tuple[str, ...]:
     eligible = tuple(connection.connection_id for connection in usable)
-    if wanted.instance_ids is None:
+    if selection.instance_ids is None:
         return eligible
-    if not set(wanted.instance_ids) <= set(eligible):
+    if not set(selection.instance_ids) <= set(eligible):
         sentence = "One of the named accounts cannot be shared."
         raise _refusal("connection_unknown", sentence, f"{pointer}/instance_ids")
-    return tuple(connection for connection in eligible if connection in wanted.instance_ids)
+    return tuple(connection for connection in eligible if connection in selection.instance_ids)
 
 
-def _limit(wanted: ContentLimit, stream: Stream, pointer: str) -> ContentLimit:
-    declared = stream.properties.get(wanted.field)
+def _limit(limit: ContentLimit, stream: Stream, pointer: str) -> ContentLimit:
+    declared = stream.properties.get(limit.field)
     if declared is None:
         raise _refusal("unknown_field", "The stream has no such field.", f"{pointer}/only")
-    if wanted.field not in stream.limiting:
-        named = ", ".join(stream.limiting) or "none"
-        sentence = f"The stream can be limited only by these fields: {named}."
-        raise _refusal("unsupported_selection", sentence, f"{pointer}/only/{wanted.field}")
-    values = [declared.limit_value(value) for value in wanted.values]
-    known = tuple(dict.fromkeys(value for value in values if value is not None))
-    if len(known) < len(values):
+    if limit.field not in stream.limiting:
+        field_names = ", ".join(stream.limiting) or "none"
+        sentence = f"The stream can be limited only by these fields: {field_names}."
+        raise _refusal("unsupported_selection", sentence, f"{pointer}/only/{limit.field}")
+    values = [declared.limit_value(value) for value in limit.values]
+    distinct = tuple(dict.fromkeys(value for value in values if value is not None))
+    if len(distinct) < len(values):
         sentence = f"Values of this field must be of type {declared.kind}, and all different."
-        raise _refusal("invalid_limit", sentence, f"{pointer}/only/{wanted.field}")
-    return ContentLimit(wanted.field, known)
+        raise _refusal("invalid_limit", sentence, f"{pointer}/only/{limit.field}")
+    return ContentLimit(limit.field, distinct)
 
 
-def _resources(wanted: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...] | None:
-    for key in wanted.resources or ():
+def _resources(selection: StreamSelection, stream: Stream, pointer: str) -> tuple[str, ...] | None:
+    for key in selection.resources or ():
         if not _is_key_of(stream, key):
             sentence = "One of the named records has a key that does not fit this stream."
             raise _refusal("invalid_resource", sentence, f"{pointer}/resources")
-    return wanted.resources
+    return selection.resources
 
 
 def _is_key_of(stream: Stream, key: str) -> bool:

@@ -59,7 +59,7 @@ def is_native(uri: str) -> bool:
 
 def matches(registered: Sequence[str], uri: str) -> bool:
     """Whether a requested redirect URI is one of the registered ones."""
-    return any(_match(known, uri) for known in registered)
+    return any(_match(registered_uri, uri) for registered_uri in registered)
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str | None]) -> str:
@@ -81,11 +81,11 @@ def _match(registered: str, uri: str) -> bool:
         return True
     if not (is_loopback(registered) and is_loopback(uri) and is_usable(uri)):
         return False
-    known, asked = urlsplit(registered), urlsplit(uri)
+    known_uri, requested = urlsplit(registered), urlsplit(uri)
     return (
-        host_of(known) == host_of(asked)
-        and known.path == asked.path
-        and known.query == asked.query
+        host_of(known_uri) == host_of(requested)
+        and known_uri.path == requested.path
+        and known_uri.query == requested.query
         and ("?" in registered) == ("?" in uri)
     )
 

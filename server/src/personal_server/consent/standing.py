@@ -39,8 +39,8 @@ def package_standing(reason: str | None, members: Iterable[str]) -> str:
     """
     if reason is not None:
         return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
-    found = set(members)
+    standings = set(members)
     for status in (ACTIVE, PAUSED, REVOKED, DISCONNECTED, INVALID):
-        if status in found:
+        if status in standings:
             return status
     return EXPIRED

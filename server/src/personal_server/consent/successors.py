@@ -22,7 +22,7 @@ SourceStream = tuple[str, str]
 
 # What a change asks for -------------------------------------------------------------------------
 def change_selections(
-    held: Sequence[Grant], commitments: Mapping[str, tuple[str, ...]]
+    grants: Sequence[Grant], commitments: Mapping[str, tuple[str, ...]]
 ) -> tuple[Selection, ...]:
     """The request that a change of these grants is: all of their sources, nothing required.
 
@@ -41,7 +41,7 @@ def change_selections(
             commitments=commitments.get(grant.source.id),
             streams=_selected(grant),
         )
-        for grant in held
+        for grant in grants
     )
 
 
@@ -63,9 +63,11 @@ def _selected(grant: Grant) -> tuple[StreamSelection, ...]:
 Offers = Sequence[EntryOffer | Ungrantable]
 
 
-def choices_like(offers: Offers, held: Iterable[Grant]) -> dict[int, EntryChoice]:
+def choices_like(offers: Offers, grants: Iterable[Grant]) -> dict[int, EntryChoice]:
     """The choices of earlier grants, as far as these offers have them."""
-    earlier = {(grant.source.id, stream.name): stream for grant in held for stream in grant.streams}
+    earlier = {
+        (grant.source.id, stream.name): stream for grant in grants for stream in grant.streams
+    }
     return {
         offer.index: _entry_like(offer, earlier)
         for offer in offers
@@ -75,13 +77,13 @@ def choices_like(offers: Offers, held: Iterable[Grant]) -> dict[int, EntryChoice
 
 def _entry_like(offer: EntryOffer, earlier: Mapping[SourceStream, StreamGrant]) -> EntryChoice:
     source_id = offer.selection.source_id
-    found = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
-    connections = {c for grant in found.values() for c in grant.instance_ids}
+    streams = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
+    connections = {c for grant in streams.values() for c in grant.instance_ids}
     eligible = {c.connection_id for c in offer.connections}
     return EntryChoice(
-        keep=bool(found),
+        keep=bool(streams),
         connections=frozenset(connections & eligible) or None,
-        streams={s.name: _stream_like(s, found.get(s.name)) for s in offer.streams},
+        streams={s.name: _stream_like(s, streams.get(s.name)) for s in offer.streams},
     )
 
 
@@ -92,7 +94,7 @@ def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoi
     cut = fields if stream.stream.selectable_fields else None
     only = {limit.field: tuple(map(value_text, limit.values)) for limit in earlier.only}
     choice = StreamChoice(wanted=True, fields=cut, only=only)
-    window = earlier.time_constraint
+    window = earlier.time_time_range
     if window is None:
         return choice
     if window.since_ns is not None:
@@ -102,24 +104,32 @@ def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoi
 
 def since_at(stream: StreamOffer, choice: StreamChoice, start_ns: int) -> StreamChoice:
     """The choice of a stream from an instant on, unless what was asked begins later or ends."""
-    asked = stream.time_range
+    time_range = stream.time_range
     if stream.stream.consent_time_field is None:
         return choice
-    if asked is not None and asked.since_ns is not None and asked.since_ns >= start_ns:
+    if (
+        time_range is not None
+        and time_range.since_ns is not None
+        and time_range.since_ns >= start_ns
+    ):
         return choice
-    if asked is not None and asked.until_ns is not None and asked.until_ns <= start_ns:
+    if (
+        time_range is not None
+        and time_range.until_ns is not None
+        and time_range.until_ns <= start_ns
+    ):
         return choice
     return replace(choice, since=_day_or_instant(start_ns))
 
 
 def until_at(stream: StreamOffer, choice: StreamChoice, end_ns: int) -> StreamChoice:
     """The choice of a stream before an instant, unless what was asked ends earlier or begins."""
-    asked = stream.time_range
+    time_range = stream.time_range
     if stream.stream.consent_time_field is None:
         return choice
-    if asked is not None and asked.until_ns is not None and asked.until_ns <= end_ns:
+    if time_range is not None and time_range.until_ns is not None and time_range.until_ns <= end_ns:
         return choice
-    if asked is not None and asked.since_ns is not None and asked.since_ns >= end_ns:
+    if time_range is not None and time_range.since_ns is not None and time_range.since_ns >= end_ns:
         return choice
     return replace(choice, until=_day_or_instant(end_ns))
 

@@ -103,20 +103,20 @@ def narrow(
     if choices.events and not asks_for_events(offers):
         raise NotANarrowing("The app did not ask for notifications.")
     missing: list[Missing] = []
-    kept: list[EntryTerms] = []
+    entries: list[EntryTerms] = []
     for offer in offers:
         if isinstance(offer, EntryOffer) and (len(offers) == 1 or choices.entry(offer.index).keep):
             streams = _entry_streams(offer, choices.entry(offer.index), missing)
-            kept.append(EntryTerms(offer, streams))
-    if len(kept) > MAX_KEPT:
+            entries.append(EntryTerms(offer, streams))
+    if len(entries) > MAX_KEPT:
         raise NotANarrowing(
             message("You can allow at most %(most)s sources at once.", most=MAX_KEPT)
         )
-    if not kept:
+    if not entries:
         missing.append(Missing("entry", 0))
     mode = _mode(offers, choices, agreed)
     return Terms(
-        entries=tuple(kept),
+        entries=tuple(entries),
         access_mode=mode,
         expires_at_ns=_end(mode, choices, opened_at_ns, agreed),
         ends=choices.ends,
@@ -156,7 +156,7 @@ def grant_of(
 
 def asks_for_events(offers: Sequence[EntryOffer | Ungrantable]) -> bool:
     """Whether the request asks that its app may be told when something changes."""
-    return any(isinstance(each, EntryOffer) and each.selection.events for each in offers)
+    return any(isinstance(offer, EntryOffer) and offer.selection.events for offer in offers)
 
 
 def render_details(grant: Grant) -> dict[str, object]:
@@ -195,11 +195,11 @@ def _entry_streams(
     eligible = {connection.connection_id for connection in offer.connections}
     if not (choice.connections or frozenset()) <= eligible:
         raise NotANarrowing("The form names an account that the app did not ask for.")
-    wanted = [s for s in offer.streams if s.required or choice.stream(s.name).wanted]
-    if not wanted:
+    streams = [s for s in offer.streams if s.required or choice.stream(s.name).wanted]
+    if not streams:
         missing.append(Missing("stream", offer.index))
     granted: list[StreamGrant] = []
-    for stream in wanted:
+    for stream in streams:
         connections = _connections(stream, choice.connections)
         resources = _resources(stream, choice.stream(stream.name))
         if not connections:
@@ -248,37 +248,37 @@ def _grant(
 
 def _limits(index: int, offer: StreamOffer, choice: StreamChoice) -> tuple[ContentLimit, ...]:
     """What was asked, where nothing is chosen; else what is chosen of it."""
-    asked = {limit.field: limit for limit in offer.only}
+    limits_asked = {limit.field: limit for limit in offer.only}
     boxes = {field: box_of("others", index, offer.name, field) for field in choice.only}
     chosen = {
         field: _chosen(offer.stream, field, texts, boxes[field])
         for field, texts in choice.only.items()
     }
     for field, limit in chosen.items():
-        if field in asked and not set(limit.values) <= set(asked[field].values):
+        if field in limits_asked and not set(limit.values) <= set(limits_asked[field].values):
             raise NotANarrowing(
                 "The form names a value that the app did not ask for.", param=boxes[field]
             )
-    found = asked | chosen
-    if len(found) > MOST_LIMITS:
+    limits = limits_asked | chosen
+    if len(limits) > MOST_LIMITS:
         last = boxes[next(reversed(chosen))]
         raise NotANarrowing(
             message("At most %(most)s fields can limit a kind of records.", most=MOST_LIMITS),
             param=last,
         )
-    return tuple(found[name] for name in offer.stream.properties if name in found)
+    return tuple(limits[name] for name in offer.stream.properties if name in limits)
 
 
 def _chosen(stream: Stream, field: str, texts: tuple[str, ...], box: str) -> ContentLimit:
     declared = stream.properties.get(field)
     if declared is None or field not in stream.limiting:
-        named = ", ".join(stream.limiting) or message("nothing")
+        field_names = ", ".join(stream.limiting) or message("nothing")
         raise NotANarrowing(
-            message("This kind of records can be limited by %(fields)s.", fields=named)
+            message("This kind of records can be limited by %(fields)s.", fields=field_names)
         )
     values = dict.fromkeys(declared.limit_value(text) for text in texts)
-    known = tuple(value for value in values if value is not None and is_limit_value(value))
-    if len(known) < len(values) or len(known) > MOST_VALUES:
+    usable = tuple(value for value in values if value is not None and is_limit_value(value))
+    if len(usable) < len(values) or len(usable) > MOST_VALUES:
         raise NotANarrowing(
             message(
                 (
@@ -290,7 +290,7 @@ def _chosen(stream: Stream, field: str, texts: tuple[str, ...], box: str) -> Con
             ),
             param=box,
         )
-    return ContentLimit(field, known)
+    return ContentLimit(field, usable)
 
 
 def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...]:
@@ -298,16 +298,16 @@ def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...
         return offer.fields
     if not ticked <= set(offer.fields):
         raise NotANarrowing("The form names a field that the app did not ask for.")
-    kept = ticked | set(offer.stream.floor)
-    if not offer.stream.selectable_fields and not set(offer.fields) <= kept:
+    fields = ticked | set(offer.stream.floor)
+    if not offer.stream.selectable_fields and not set(offer.fields) <= fields:
         raise NotANarrowing("The fields of this kind of records can only be shared together.")
-    return tuple(name for name in offer.fields if name in kept)
+    return tuple(name for name in offer.fields if name in fields)
 
 
 def _window(index: int, offer: StreamOffer, choice: StreamChoice) -> TimeConstraint | None:
-    asked = offer.time_range
-    asked_since = None if asked is None else asked.since_ns
-    asked_until = None if asked is None else asked.until_ns
+    constraint = offer.time_range
+    asked_since = None if constraint is None else constraint.since_ns
+    asked_until = None if constraint is None else constraint.until_ns
     first, last = (box_of(bound, index, offer.name) for bound in ("since", "until"))
     since = asked_since if not choice.since else _typed(choice.since, first)
     until = asked_until if not choice.until else _typed(choice.until, last)
@@ -347,14 +347,14 @@ def _typed(text: str, box: str) -> int:
 def _mode(
     offers: Sequence[EntryOffer | Ungrantable], choices: Choices, agreed: AgreedTerms | None
 ) -> str:
-    asked = offers[0].selection.access_mode if offers else CONTINUOUS
-    if agreed is not None and choices.mode not in (None, asked):
+    mode = offers[0].selection.access_mode if offers else CONTINUOUS
+    if agreed is not None and choices.mode not in (None, mode):
         raise NotANarrowing("On this page you cannot switch between one-time and ongoing access.")
     if choices.mode not in (None, SINGLE_USE, CONTINUOUS):
         raise NotANarrowing("The form must choose one-time or ongoing access.")
-    if choices.mode == CONTINUOUS and asked == SINGLE_USE:
+    if choices.mode == CONTINUOUS and mode == SINGLE_USE:
         raise NotANarrowing("The app asked for one-time access only.")
-    return choices.mode or asked
+    return choices.mode or mode
 
 
 def _end(mode: str, choices: Choices, opened_at_ns: int, agreed: AgreedTerms | None) -> int | None:

@@ -42,8 +42,8 @@ def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
     Shapes: `detail` names at most `MAX_NAMED_RECORDS`, and only those whose id is sound.
     """
     by_stream: dict[tuple[str, str], list[DamagedRow]] = {}
-    for each in damaged:
-        by_stream.setdefault((each.connection_id, each.stream), []).append(each)
+    for damage in damaged:
+        by_stream.setdefault((damage.connection_id, damage.stream), []).append(damage)
     return [
         Warning(
             "damaged_record",
@@ -54,11 +54,11 @@ def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
             connection_id=connection_id,
             detail={
                 "stream": stream,
-                "count": len(found),
-                "record_ids": [each.key for each in found if each.key][:MAX_NAMED_RECORDS],
+                "count": len(damages),
+                "record_ids": [damage.key for damage in damages if damage.key][:MAX_NAMED_RECORDS],
             },
         )
-        for (connection_id, stream), found in sorted(by_stream.items())
+        for (connection_id, stream), damages in sorted(by_stream.items())
     ]
 
 

@@ -139,9 +139,9 @@ def unpacked_place(request: str, content: bytes) -> CursorPlace:
     return CursorPlace(request, sources.hex(), tuple(values))
 
 
-def request_digest(holder: str, route: str, asked: Iterable[object]) -> str:
+def request_digest(holder: str, route: str, parameters: Iterable[object]) -> str:
     """What a token is bound to: who asks, by which route, for what."""
-    return _digest([holder, route, repr(tuple(asked))], REQUEST_DIGEST_BYTES)
+    return _digest([holder, route, repr(tuple(parameters))], REQUEST_DIGEST_BYTES)
 
 
 def holder_digest(authority: ReadAuthority) -> str:
@@ -178,8 +178,8 @@ def _projection(source: ReadableSource) -> tuple[object, ...]:
         list(source.fields),
         bounds,
         resources,
-        *([[each.field, sorted(map(repr, each.values))] for each in source.only]),
-        *([] if source.made_of is None else [[_projection(each) for each in source.made_of]]),
+        *([[limit.field, sorted(map(repr, limit.values))] for limit in source.only]),
+        *([] if source.made_of is None else [[_projection(part) for part in source.made_of]]),
     )
 
 
@@ -189,18 +189,18 @@ def _digest(value: object, size: int) -> str:
 
 def _packed(text: str) -> bytes | str:
     """The number of an alphabet, and the text as a number in its digits after a 1."""
-    found = [n for n, alphabet in enumerate(ALPHABETS) if set(text) <= set(alphabet)]
-    if not found or len(text) > PACKED_CHARS:
+    numbers = [n for n, alphabet in enumerate(ALPHABETS) if set(text) <= set(alphabet)]
+    if not numbers or len(text) > PACKED_CHARS:
         return text
     value = 1
     for character in text:
-        value = value * len(ALPHABETS[found[0]]) + ALPHABETS[found[0]].index(character)
-    return bytes(found[:1]) + value.to_bytes((value.bit_length() + 7) // 8)
+        value = value * len(ALPHABETS[numbers[0]]) + ALPHABETS[numbers[0]].index(character)
+    return bytes(numbers[:1]) + value.to_bytes((value.bit_length() + 7) // 8)
 
 
 def _unpacked(packed: bytes) -> str:
     alphabet, value, characters = ALPHABETS[packed[0]], int.from_bytes(packed[1:]), list[str]()
     while value > 1:
-        value, place = divmod(value, len(alphabet))
-        characters.append(alphabet[place])
+        value, position = divmod(value, len(alphabet))
+        characters.append(alphabet[position])
     return "".join(reversed(characters))

@@ -90,7 +90,9 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
         publisher_id=publisher_id,
         maximum_staleness_seconds=staleness,
         kept=tuple(findings.kept),
-        adapted=tuple(Adaptation(each["path"], each["message"]) for each in findings.adapted),
+        adapted=tuple(
+            Adaptation(adaptation["path"], adaptation["message"]) for adaptation in findings.adapted
+        ),
     )
 
 
@@ -249,7 +251,7 @@ def _stream(members: Members) -> Stream | None:
 
 
 def _semantics(members: Members) -> str:
-    allowed = [each.value for each in Semantics]
+    allowed = [semantic.value for semantic in Semantics]
     if members.raw.get("semantics") == MANIFEST_APPEND:
         members.value("semantics")
         members.adapt("semantics", "Treated as append_only.")
@@ -274,10 +276,10 @@ def _primary_key(members: Members, properties: Properties) -> tuple[str, ...]:
     if members.has("primary_key") and not 1 <= len(names) <= MAX_KEY_FIELDS:
         members.fault("primary_key", f"Expected 1 to {MAX_KEY_FIELDS} property names.")
     for name in names if properties else ():
-        found = properties.get(name)
-        if found is None:
+        field_of_key = properties.get(name)
+        if field_of_key is None:
             members.fault("primary_key", "Names a property that is not declared.")
-        elif found.kind not in _KEY_KINDS or found.nullable:
+        elif field_of_key.kind not in _KEY_KINDS or field_of_key.nullable:
             members.fault("primary_key", f"{name} is not a string, integer or boolean.")
     return names
 
@@ -286,12 +288,12 @@ def _required(
     members: Members, schema: Members, properties: Properties, keys: tuple[str, ...]
 ) -> tuple[str, ...]:
     """What every record has: what the schema requires, and its key."""
-    named = schema.raw.get("required")
-    wanted = cast("list[object]", named) if isinstance(named, list) else []
+    names = schema.raw.get("required")
+    listed = cast("list[object]", names) if isinstance(names, list) else []
     for name in keys:
-        if name in properties and name not in wanted:
+        if name in properties and name not in listed:
             members.adapt("primary_key", f"{name} is required, since it is part of the key.")
-    return tuple(name for name in properties if name in wanted or name in keys)
+    return tuple(name for name in properties if name in listed or name in keys)
 
 
 def _cursor_field(members: Members, properties: Properties) -> str | None:
@@ -332,7 +334,7 @@ def _views(members: Members, properties: Properties) -> tuple[View, ...]:
 
 
 def _relationships(members: Members) -> tuple[Relationship, ...]:
-    found: list[Relationship] = []
+    relationships: list[Relationship] = []
     for relation in members.objects("relationships"):
         name = relation.text("name", required=True, limit=128, pattern=STREAM_NAME)
         stream = relation.text("stream", required=True, limit=128)
@@ -340,15 +342,15 @@ def _relationships(members: Members) -> tuple[Relationship, ...]:
         cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)
         side = relation.choice("foreign_key_on", ["target", "self", "both"])
         relation.close({"description"})
-        if name in {r.name for r in found}:
+        if name in {r.name for r in relationships}:
             relation.fault("name", "Given twice.")
         if side == "self" and cardinality == Cardinality.HAS_MANY:
             relation.fault("cardinality", "A key on this stream relates to one record: has_one.")
         if side == "both" and cardinality == Cardinality.HAS_ONE:
             relation.fault("cardinality", "A value on both relates to many records: has_many.")
         if name and stream and key and cardinality:
-            found.append(Relationship(name, stream, key, Cardinality(cardinality), side))
-    return tuple(found)
+            relationships.append(Relationship(name, stream, key, Cardinality(cardinality), side))
+    return tuple(relationships)
 
 
 def _query(members: Members, properties: Properties) -> Mapping[str, object]:
@@ -368,15 +370,15 @@ def _query(members: Members, properties: Properties) -> Mapping[str, object]:
 
 
 def _range_filters(members: Members, properties: Properties) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    filters: dict[str, tuple[str, ...]] = {}
     for name in members.raw:
         operators = members.names(name)
         if name not in properties or properties[name].kind not in MEASURES:
             members.fault(name, "Expected a declared number, date or date-time.")
         if not operators or not set(operators) <= set(RANGE_OPERATORS):
             members.fault(name, f"Expected operators among {', '.join(RANGE_OPERATORS)}.")
-        found[name] = tuple(op for op in RANGE_OPERATORS if op in operators)
-    return found
+        filters[name] = tuple(op for op in RANGE_OPERATORS if op in operators)
+    return filters
 
 
 def _aggregations(members: Members, properties: Properties) -> Aggregations:
@@ -434,12 +436,16 @@ def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, St
         holder = stream if relation.foreign_key_on == "self" else target
         if holder is None:
             continue
-        found = holder.properties.get(name)
-        if found is None or found.kind is None:
+        field_declared = holder.properties.get(name)
+        if field_declared is None or field_declared.kind is None:
             item.fault("relationships", f"{relation.name}: foreign_key is no declared scalar.")
         elif relation.foreign_key_on == "both":
             own = stream.properties.get(name)
-            if found.kind not in _SHARED_KINDS or own is None or own.kind is not found.kind:
+            if (
+                field_declared.kind not in _SHARED_KINDS
+                or own is None
+                or own.kind is not field_declared.kind
+            ):
                 item.fault(
                     "relationships",
                     f"{relation.name}: foreign_key is no string or integer of both streams.",
@@ -451,14 +457,14 @@ def _expansions(
 ) -> tuple[Expansion, ...]:
     query = item.object("query")
     relations = {r.name: r for r in stream.relationships}
-    found: list[Expansion] = []
+    expansions: list[Expansion] = []
     for entry in query.objects("expand"):
         name = entry.text("name", required=True)
         default = entry.integer("default_limit", 1, MAX_CHILDREN)
         most = _max_children(entry)
         entry.close()
         relation = relations.get(name)
-        if relation is None or name in {e.relationship.name for e in found}:
+        if relation is None or name in {e.relationship.name for e in expansions}:
             entry.fault("name", "Expected a declared relationship, once.")
             continue
         if relation.cardinality is Cardinality.HAS_ONE and (default or most):
@@ -468,8 +474,8 @@ def _expansions(
         most = most or MAX_CHILDREN
         if default is not None and default > most:
             entry.fault("default_limit", "Above max_limit.")
-        found.append(Expansion(relation, min(default or 10, most), most))
-    return tuple(found)
+        expansions.append(Expansion(relation, min(default or 10, most), most))
+    return tuple(expansions)
 
 
 def _max_children(entry: Members) -> int | None:
@@ -488,15 +494,15 @@ def _has_simple_key(relation: Relationship, stream: Stream, streams: Mapping[str
 
 
 def _presets(members: Members, streams: Mapping[str, Stream]) -> None:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for preset in members.objects("selection_presets"):
         preset_id = preset.text("id", required=True, limit=128)
         preset.text("label", required=True)
         entries = preset.objects("streams", required=True)
         preset.close({"description"})
-        if preset_id and preset_id in seen:
+        if preset_id and preset_id in ids:
             preset.fault("id", "Given twice.")
-        seen.add(preset_id)
+        ids.add(preset_id)
         for entry in entries:
             _preset_stream(entry, streams)
 

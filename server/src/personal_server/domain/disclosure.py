@@ -54,8 +54,8 @@ class AskedDetail:
     @property
     def commitment(self) -> str:
         """What the line says of it: SHA-256 over the salt and both, in hex."""
-        said = orjson.dumps([self.asked, self.keys])
-        return hashlib.sha256(self.salt + said).hexdigest()
+        committed = orjson.dumps([self.asked, self.keys])
+        return hashlib.sha256(self.salt + committed).hexdigest()
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -65,14 +65,14 @@ class AskedDetail:
         """
         parts = urlsplit(self.asked)
         record, blob = _RECORD.search(parts.path), _BLOB.search(parts.path)
-        found: dict[str, list[str]] = {}
+        facts: dict[str, list[str]] = {}
         for name, match in (("record", record), ("file", blob)):
             if match is not None:
-                found[name] = [unquote(match[1])]
+                facts[name] = [unquote(match[1])]
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
             if name not in _ROOM:
-                found.setdefault(_asked_name(name), []).append(value)
-        return [(name, ", ".join(values)) for name, values in found.items()]
+                facts.setdefault(_asked_name(name), []).append(value)
+        return [(name, ", ".join(values)) for name, values in facts.items()]
 
 
 _RECORD = re.compile(r"/records/([^/]+)")

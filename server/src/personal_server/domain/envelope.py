@@ -86,10 +86,10 @@ def name_unavailable(entries: Iterable[Unavailable]) -> dict[str, Any]:
 
     Source: docs/contract/resource-server.md 4.7.
     """
-    named = [_unavailable(entry) for entry in entries]
-    members: dict[str, object] = {"unavailable_connections": named[:MAX_NAMED_CONNECTIONS]}
-    if len(named) > MAX_NAMED_CONNECTIONS:
-        members["unavailable_connection_count"] = len(named)
+    missing = [_unavailable(entry) for entry in entries]
+    members: dict[str, object] = {"unavailable_connections": missing[:MAX_NAMED_CONNECTIONS]}
+    if len(missing) > MAX_NAMED_CONNECTIONS:
+        members["unavailable_connection_count"] = len(missing)
     return members
 
 

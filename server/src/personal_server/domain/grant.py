@@ -234,9 +234,9 @@ def told_stream_grant(stream: StreamGrant) -> dict[str, object]:
 
     Source: docs/contract/resource-server.md 4.8.
     """
-    told = tuple(limit for limit in stream.only if limit.field in stream.fields)
-    members = render_stream_grant(replace(stream, only=told))
-    if len(told) < len(stream.only):
+    limits = tuple(limit for limit in stream.only if limit.field in stream.fields)
+    members = render_stream_grant(replace(stream, only=limits))
+    if len(limits) < len(stream.only):
         members["further_limits"] = True
     return members
 

@@ -124,7 +124,7 @@ VS_CODE = _published(
     "http://127.0.0.1:33418/",
     "https://vscode.dev/redirect",
 )
-PUBLISHED = MappingProxyType({found.url: found for found in (CLAUDE_CODE, CODEX, VS_CODE)})
+PUBLISHED = MappingProxyType({document.url: document for document in (CLAUDE_CODE, CODEX, VS_CODE)})
 """What hosts that run on the owner's machine publish, by address."""
 FIRST_QUESTIONS: Mapping[str, str] = {
     "mail": "Which mails of the last month am I still expected to answer?",
@@ -139,4 +139,6 @@ FIRST_OF_ALL = "Which of my personal data can you see, and for which dates?"
 def first_question(connector_keys: Iterable[str]) -> str:
     """What an agent may be asked first, by the sources that there are."""
     keys = set(connector_keys)
-    return next((asked for key, asked in FIRST_QUESTIONS.items() if key in keys), FIRST_OF_ALL)
+    return next(
+        (question for key, question in FIRST_QUESTIONS.items() if key in keys), FIRST_OF_ALL
+    )

@@ -33,9 +33,9 @@ class LogHead:
     @property
     def signed_text(self) -> bytes:
         """What the signature is over."""
-        what = "cut" if self.is_cut else "head"
-        said = (f"pdpp log {what}", self.log, self.number, self.link.hex(), self.at_ns)
-        return "\n".join(map(str, said)).encode()
+        kind = "cut" if self.is_cut else "head"
+        parts = (f"pdpp log {kind}", self.log, self.number, self.link.hex(), self.at_ns)
+        return "\n".join(map(str, parts)).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +49,5 @@ class LogLine:
 
 def link_of(previous: bytes, line: Mapping[str, object]) -> bytes:
     """The link of a line after another, 32 bytes."""
-    said = {name: value for name, value in line.items() if value is not None}
-    return hashlib.sha256(previous + orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
+    members = {name: value for name, value in line.items() if value is not None}
+    return hashlib.sha256(previous + orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).digest()

@@ -37,7 +37,7 @@ class ReadingCount:
     unknown_keys: int = 0
 
     def __add__(self, other: ReadingCount) -> ReadingCount:
-        names = [each.name for each in fields(self)]
+        names = [field.name for field in fields(self)]
         return ReadingCount(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
@@ -68,14 +68,14 @@ def searched_words(entry: DisclosureEntry) -> frozenset[str]:
     """The words that a search asked for."""
     if entry.detail is None or entry.route != SEARCH_ROUTE:
         return frozenset()
-    sent = parse_qsl(urlsplit(entry.detail.asked).query)
-    texts = [value for name, value in sent if name in _QUERIES]
-    found = frozenset[str]()
+    parameters = parse_qsl(urlsplit(entry.detail.asked).query)
+    texts = [value for name, value in parameters if name in _QUERIES]
+    tokens = frozenset[str]()
     for text in texts:
         words = parse_words(text)
         for term in (*words.terms, *words.excluded):
-            found = found.union(*(each.tokens for each in term.alternatives))
-    return found
+            tokens = tokens.union(*(alternative.tokens for alternative in term.alternatives))
+    return tokens
 
 
 # Words seen before: a Bloom filter over salted hashes.  It is of one size whatever was asked, holds
@@ -93,13 +93,13 @@ class WordSketch:
 
     def learn(self, words: Iterable[str]) -> tuple[WordSketch, int]:
         """The sketch with these words, and how many were new."""
-        seen, new = bytearray(self.seen), 0
+        sketch, new = bytearray(self.seen), 0
         for word in words:
             bits = self._bits(word)
-            new += any(not seen[bit // 8] >> bit % 8 & 1 for bit in bits)
+            new += any(not sketch[bit // 8] >> bit % 8 & 1 for bit in bits)
             for bit in bits:
-                seen[bit // 8] |= 1 << bit % 8
-        return WordSketch(self.salt, bytes(seen)), new
+                sketch[bit // 8] |= 1 << bit % 8
+        return WordSketch(self.salt, bytes(sketch)), new
 
     def _bits(self, word: str) -> list[int]:
         digest = hashlib.blake2b(word.encode(), key=self.salt, digest_size=4 * _PROBES).digest()
@@ -111,9 +111,9 @@ def by_request(
     entries: Iterable[DisclosureEntry],
 ) -> Mapping[tuple[str, str], list[DisclosureEntry]]:
     """Entries of grants and packages by these and the request; the owner's are left out."""
-    found: dict[tuple[str, str], list[DisclosureEntry]] = {}
+    by_id: dict[tuple[str, str], list[DisclosureEntry]] = {}
     for entry in entries:
-        held = held_id(entry)
-        if held is not None:
-            found.setdefault((held, entry.request_id), []).append(entry)
-    return found
+        held_by = held_id(entry)
+        if held_by is not None:
+            by_id.setdefault((held_by, entry.request_id), []).append(entry)
+    return by_id

@@ -47,23 +47,23 @@ def parse_words(text: str) -> WordQuery:
     fields, and every other sign separates words.  Equal terms count once: saying a word again makes
     no search longer.
     """
-    wanted: list[list[Term]] = []
+    alternatives: list[list[Term]] = []
     excluded: list[Term] = []
     is_joining = False
     pieces = list(_pieces(text))
-    for place, (sign, term) in enumerate(pieces):
+    for index, (sign, term) in enumerate(pieces):
         if sign == "-":
             excluded.append(term)
         elif is_joining:
-            wanted[-1].append(term)
+            alternatives[-1].append(term)
             is_joining = False
-        elif sign == "OR" and {pieces[at][0] for at in _beside(place, pieces)} == {""}:
+        elif sign == "OR" and {pieces[at][0] for at in _beside(index, pieces)} == {""}:
             is_joining = True
         else:
-            wanted.append([term])
-    if not wanted:  # then nothing is left out of nothing
-        wanted, excluded = [[term] for term in excluded], []
-    joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in wanted)
+            alternatives.append([term])
+    if not alternatives:  # then nothing is left out of nothing
+        alternatives, excluded = [[term] for term in excluded], []
+    joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in alternatives)
     common = _common_words(language_of(text))
     sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
     ignored = tuple(term.said for term in joined if term not in sought)
@@ -73,9 +73,9 @@ def parse_words(text: str) -> WordQuery:
 
 def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:
     """All pieces as one phrase, where each is a plain word and there are several."""
-    said = [word for _, term in pieces for word in term.tokens]
+    phrase_words = [word for _, term in pieces for word in term.tokens]
     is_plain = all(not (sign or term.prefix or term.quoted or term.named) for sign, term in pieces)
-    return Term(tuple(said)) if is_plain and len(pieces) > 1 else None
+    return Term(tuple(phrase_words)) if is_plain and len(pieces) > 1 else None
 
 
 def _says_nothing(term: Term, common: frozenset[str]) -> bool:
@@ -88,18 +88,18 @@ def _says_nothing(term: Term, common: frozenset[str]) -> bool:
 def _common_words(language: str | None) -> frozenset[str]:
     """The words that every text of a language holds, as tokens."""
     code = LANGUAGE_CODES.get(language or "", "")
-    return frozenset(each for word in stoplists.get(code, ()) for each in tokens(word))
+    return frozenset(token for word in stoplists.get(code, ()) for token in tokens(word))
 
 
 def _any_of(terms: tuple[Term, ...]) -> Term:
-    said = " OR ".join(term.said for term in terms)
+    text = " OR ".join(term.said for term in terms)
     quoted = any(term.quoted for term in terms)
-    return replace(terms[0], others=terms[1:], said=said, quoted=quoted)
+    return replace(terms[0], others=terms[1:], said=text, quoted=quoted)
 
 
-def _beside(place: int, pieces: Sequence[object]) -> tuple[int, ...]:
+def _beside(index: int, pieces: Sequence[object]) -> tuple[int, ...]:
     """The places before and behind one that stands between two."""
-    return (place - 1, place + 1) if 0 < place < len(pieces) - 1 else ()
+    return (index - 1, index + 1) if 0 < index < len(pieces) - 1 else ()
 
 
 def _pieces(text: str) -> Iterator[tuple[str, Term]]:
@@ -133,9 +133,9 @@ class Vocabulary:
 
     def learn(self, words: Set[str], language: str) -> None:
         """Know words of a text in that language."""
-        known = self._known.setdefault(language, set())
-        new = frozenset(words).difference(known)  # which walks the fewer of them
-        known |= new
+        seen_words = self._known.setdefault(language, set())
+        new = frozenset(words).difference(seen_words)  # which walks the fewer of them
+        seen_words |= new
         for word, stem in zip(new, stems(new, language), strict=True):
             if stem:
                 self._by_stem.setdefault((language, stem), []).append(word)
@@ -197,9 +197,9 @@ class TextWords:
         words = self.words
         *head, last = term.tokens
         if term.inflected:
-            meant, stemmed = forms(last).words, forms(last).stems_in(self._language)
+            spellings, stemmed = forms(last).words, forms(last).stems_in(self._language)
             both = enumerate(zip(words, stems(words, self._language), strict=True))
-            return [i for i, (word, stem) in both if word in meant or stem in stemmed]
+            return [i for i, (word, stem) in both if word in spellings or stem in stemmed]
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
         else:
@@ -213,7 +213,7 @@ class TextWords:
 
     def occurrences(self, term: Term, field: str) -> int:
         """How much a term weighs here: its places, those twice where word and stem both match."""
-        return sum(self._weight(each) for each in term.alternatives_in(field))
+        return sum(self._weight(alternative) for alternative in term.alternatives_in(field))
 
     def _weight(self, term: Term) -> int:
         if not term.tokens:
@@ -230,12 +230,12 @@ class TextWords:
         return count
 
     def _inflected(self, word: str) -> int:
-        meant, language, counts = forms(word), self._language, self.counts
-        found = [counts.get(each, 0) for each in meant.words]
+        inflected, language, counts = forms(word), self._language, self.counts
+        counted = [counts.get(word, 0) for word in inflected.words]
         if language is not None:
-            for stem in meant.stems_in(language):
-                found += [counts.get(each, 0) for each in self._stemmed.with_stem(stem, language)]
-        return sum(found)
+            for stem in inflected.stems_in(language):
+                counted += [counts.get(word, 0) for word in self._stemmed.with_stem(stem, language)]
+        return sum(counted)
 
 
 def text_words(text: str, vocabulary: Vocabulary | None = None) -> TextWords:
@@ -252,21 +252,21 @@ def spans(text: str) -> list[TokenSpan]:
     """The tokens of a text with their places."""
     if text.isascii():  # folded one for one, so places stay
         return [TokenSpan(m.group(), m.start(), m.end()) for m in _WORD.finditer(spaced(text))]
-    found: list[TokenSpan] = []
+    spans: list[TokenSpan] = []
     letters, start, end = "", 0, 0
-    for place, code_point in enumerate(map(ord, text)):
+    for index, code_point in enumerate(map(ord, text)):
         folded = FOLDED_LETTERS[code_point]
-        end = place + 1 if letters and not folded else end
+        end = index + 1 if letters and not folded else end
         for letter in folded:
             if letter != " ":
-                start = start if letters else place
-                letters, end = letters + letter, place + 1
+                start = start if letters else index
+                letters, end = letters + letter, index + 1
             elif letters:
-                found.append(TokenSpan(letters, start, end))
+                spans.append(TokenSpan(letters, start, end))
                 letters = ""
     if letters:
-        found.append(TokenSpan(letters, start, end))
-    return found
+        spans.append(TokenSpan(letters, start, end))
+    return spans
 
 
 def value_term(piece: NamedPiece) -> Term:
@@ -281,14 +281,14 @@ def _quoted_term(name: str | None, quoted: str) -> Term:
     if not name or not words:
         return Term(words, quoted=True)
     name = name.lstrip("-")[:-1]
-    named = NamedPiece(name, quoted, quoted=True)
-    return Term((*tokens(name), *words), named=named, quoted=True)
+    piece = NamedPiece(name, quoted, quoted=True)
+    return Term((*tokens(name), *words), named=piece, quoted=True)
 
 
 def _bare_term(text: str) -> Term:
     words = tuple(tokens(text))
     letters = sum(map(len, words))
     prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS
-    named = _NAMED.fullmatch(text)
-    piece = NamedPiece(named[1], named[2]) if named and tokens(named[2]) else None
+    match = _NAMED.fullmatch(text)
+    piece = NamedPiece(match[1], match[2]) if match and tokens(match[2]) else None
     return Term(words, prefix, inflected=len(words) == 1 and not prefix, named=piece)

@@ -38,7 +38,7 @@ def _fold(character: str) -> str:
     text = character
     for _ in range(3):
         text = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(_part(each) for each in unicodedata.normalize("NFKD", text))
+    return "".join(_part(sign) for sign in unicodedata.normalize("NFKD", text))
 
 
 def _part(character: str) -> str:

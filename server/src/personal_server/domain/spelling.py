@@ -58,21 +58,23 @@ class Spellings:
 def near_spellings(word: str) -> tuple[str, ...]:
     """All near words of one that is letters of one script; none of one that cannot be told."""
     plain = {_PLAIN.get(letter, letter) for letter in word}
-    alphabet = next((each for each in _ALPHABETS if plain <= set(each)), None)
+    alphabet = next((letters for letters in _ALPHABETS if plain <= set(letters)), None)
     if alphabet is None or not FEWEST_LETTERS <= len(word) <= MOST_LETTERS:
         return ()
     letters = sorted({*alphabet, *word})
-    found: set[str] = set()
-    for place in range(len(word) + 1):
-        head, tail = word[:place], word[place:]
-        found.update(head + letter + tail for letter in letters)
+    spellings: set[str] = set()
+    for index in range(len(word) + 1):
+        head, tail = word[:index], word[index:]
+        spellings.update(head + letter + tail for letter in letters)
         if tail:
-            found.add(head + tail[1:])
-            found.update(head + letter + tail[1:] for letter in letters)
-            found.update(head + own + tail[1:] for own, like in _PLAIN.items() if like == tail[0])
+            spellings.add(head + tail[1:])
+            spellings.update(head + letter + tail[1:] for letter in letters)
+            spellings.update(
+                head + own + tail[1:] for own, like in _PLAIN.items() if like == tail[0]
+            )
         if len(tail) > 1:
-            found.add(head + tail[1] + tail[0] + tail[2:])
-    return tuple(sorted(found - {word}))
+            spellings.add(head + tail[1] + tail[0] + tail[2:])
+    return tuple(sorted(spellings - {word}))
 
 
 def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
@@ -81,15 +83,19 @@ def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
     if not weights:
         return Spellings()
     listed = sorted(weights, key=lambda near: (-weights[near], near))[:MOST_SUGGESTED]
-    best, others = listed[0], listed[1:]
-    is_clear = not others or weights[best] >= _CLEARLY * weights[others[0]]
+    best, further = listed[0], listed[1:]
+    is_clear = not further or weights[best] >= _CLEARLY * weights[further[0]]
     return Spellings(tuple(listed), is_clear and len(word) >= _FEWEST_TAKEN)
 
 
 def slips(word: str) -> tuple[str, ...]:
     """Of the near words those that differ by a slip, so that no other letter is in them."""
     near = near_spellings(word)
-    return tuple(each for each in near if _mistake(word, each) >= _DOUBLED or len(each) < len(word))
+    return tuple(
+        spelling
+        for spelling in near
+        if _mistake(word, spelling) >= _DOUBLED or len(spelling) < len(word)
+    )
 
 
 def _weight(word: str, near: str, count: int) -> float:
@@ -101,6 +107,6 @@ def _mistake(word: str, near: str) -> int:
     if len(word) == len(near):
         return _SWAPPED if sorted(word) == sorted(near) else 1
     short, long = sorted((word, near), key=len)
-    place = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
-    is_doubled = long[place] in (long[place - 1 : place] or "", long[place + 1 : place + 2])
+    index = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
+    is_doubled = long[index] in (long[index - 1 : index] or "", long[index + 1 : index + 2])
     return _DOUBLED if is_doubled else _ADDED_OR_LOST

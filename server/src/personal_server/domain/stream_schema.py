@@ -47,21 +47,21 @@ def read_properties(schema: Members) -> dict[str, Property]:
     if not isinstance(declared, dict) or not declared:
         schema.fault("properties", "Expected an object with at least one property.")
         return {}
-    found: dict[str, Property] = {}
+    properties: dict[str, Property] = {}
     for name, sub in cast("dict[str, object]", declared).items():
         if PROPERTY_NAME.fullmatch(name) is None:
             schema.fault("properties", f"A property name does not match {PROPERTY_NAME.pattern}.")
-        found[name] = _property(name, sub, raw)
-    return _with_single_roles(schema, found)
+        properties[name] = _property(name, sub, raw)
+    return _with_single_roles(schema, properties)
 
 
 def value_types(schema: Mapping[str, object]) -> tuple[str, ...]:
     """The JSON types that a property schema names, as it names them."""
-    named = schema.get("type")
-    if isinstance(named, str):
-        return (named,)
-    if isinstance(named, list):
-        return tuple(t for t in cast("list[object]", named) if isinstance(t, str))
+    kinds = schema.get("type")
+    if isinstance(kinds, str):
+        return (kinds,)
+    if isinstance(kinds, list):
+        return tuple(t for t in cast("list[object]", kinds) if isinstance(t, str))
     return ()
 
 
@@ -122,14 +122,14 @@ def _references(value: object, steps: tuple[str, ...]) -> Iterator[tuple[tuple[s
 
 
 def _property(name: str, sub: object, root: Mapping[str, object]) -> Property:
-    shown = _object(sub)
-    followed = _follow(shown, root)
+    schema_shown = _object(sub)
+    followed = _follow(schema_shown, root)
     return Property(
         name=name,
-        schema=shown,
+        schema=schema_shown,
         kind=value_kind(followed),
-        type=_word(shown.get("x_pdpp_type", followed.get("x_pdpp_type"))),
-        role=_word(shown.get("x_pdpp_role", followed.get("x_pdpp_role"))),
+        type=_word(schema_shown.get("x_pdpp_type", followed.get("x_pdpp_type"))),
+        role=_word(schema_shown.get("x_pdpp_role", followed.get("x_pdpp_role"))),
         nullable=is_nullable(followed),
     )
 
@@ -140,11 +140,11 @@ def _follow(sub: Mapping[str, object], root: Mapping[str, object]) -> Mapping[st
         target = sub.get("$ref")
         if not isinstance(target, str):
             return sub
-        found: object = root
+        node: object = root
         for step in target.removeprefix("#").split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            found = _object(found).get(name)
-        sub = _object(found)
+            node = _object(node).get(name)
+        sub = _object(node)
     return {}
 
 
@@ -156,13 +156,13 @@ def _word(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _with_single_roles(schema: Members, found: dict[str, Property]) -> dict[str, Property]:
+def _with_single_roles(schema: Members, properties: dict[str, Property]) -> dict[str, Property]:
     """The properties, where of several with a role that one may have the first keeps it."""
-    held: set[str] = set()
-    for name, each in found.items():
-        if each.role in held:
-            schema.adapt("properties", f"{name}: the role {each.role} is another property's.")
-            found[name] = replace(each, role=None)
-        elif each.role in SINGLE_ROLES:
-            held.add(each.role)
-    return found
+    roles: set[str] = set()
+    for name, declared in properties.items():
+        if declared.role in roles:
+            schema.adapt("properties", f"{name}: the role {declared.role} is another property's.")
+            properties[name] = replace(declared, role=None)
+        elif declared.role in SINGLE_ROLES:
+            roles.add(declared.role)
+    return properties

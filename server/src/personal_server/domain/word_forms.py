@@ -78,8 +78,8 @@ class _Stems(dict[str, str]):
             stem = self._stemmer.stemWord(word)
         if len(self) >= _MOST_WORDS:
             self.clear()
-        found = self[word] = "" if stem == word else stem
-        return found
+        kept_stem = self[word] = "" if stem == word else stem
+        return kept_stem
 
 
 _STEMS = {language: _Stems(language) for language in _ALGORITHMS.values()}
@@ -95,7 +95,7 @@ def language_of(text: str) -> str | None:
 def _language_of_head(text: str) -> str | None:
     head = text.translate(_LINE_ENDS)
     if not head.isprintable():
-        head = "".join(each if each.isprintable() else " " for each in head)
+        head = "".join(sign if sign.isprintable() else " " for sign in head)
     is_reliable, _, details = pycld2.detect(head)
     return _ALGORITHMS.get(details[0][1]) if is_reliable else USUAL_LANGUAGE
 
@@ -107,10 +107,10 @@ def stems(words: Iterable[str], language: str | None) -> list[str]:
     """
     if language is None:
         return ["" for _ in words]
-    known = _STEMS[language]
+    stems_of = _STEMS[language]
     if language == USUAL_LANGUAGE:
-        return list(map(known.__getitem__, words))
-    return [known[word] or word for word in words]
+        return list(map(stems_of.__getitem__, words))
+    return [stems_of[word] or word for word in words]
 
 
 def family_of(language: str) -> str:
@@ -138,8 +138,10 @@ def forms(word: str) -> Forms:
 
     All languages are asked, always: which ones occur among the records is nothing to tell.
     """
-    found: dict[str, dict[str, None]] = {family_of(USUAL_LANGUAGE): {}}
-    for language, known in _STEMS.items():
-        found.setdefault(family_of(language), {})[known[word] or word] = None
-    stemmed = {family: tuple(each) for family, each in found.items()}
+    words_by_family: dict[str, dict[str, None]] = {family_of(USUAL_LANGUAGE): {}}
+    for language, stems_of in _STEMS.items():
+        words_by_family.setdefault(family_of(language), {})[stems_of[word] or word] = None
+    stemmed = {
+        family: tuple(words_of_family) for family, words_of_family in words_by_family.items()
+    }
     return Forms(tuple(dict.fromkeys((word, *stemmed[family_of(USUAL_LANGUAGE)]))), stemmed)

@@ -43,12 +43,12 @@ def forget_canary(
     now_ns: int,
 ) -> bool:
     """No record is planted there any more; whether one was."""
-    gone = writer.delete(
+    statement = writer.delete(
         CanaryRow,
         CanaryRow.connection_id.equals(connection_id),
         CanaryRow.stream.equals(stream),
         CanaryRow.key.equals(key),
     )
-    if gone:
+    if statement:
         audit(writer, "canary.removed", acting, now_ns, connection=connection_id, stream=stream)
-    return bool(gone)
+    return bool(statement)

@@ -98,7 +98,7 @@ def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
         ClientRow.registration.equals(CHECK),
         ClientRow.registered_at_ns.at_most(now_ns - CHECK_NS),
     )
-    came = [
+    registered = [
         row
         for registration in (DYNAMIC, DOCUMENT)
         for row in writer.rows(
@@ -107,17 +107,17 @@ def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
             ClientRow.blocked_at_ns.equals(None),
         )
     ]
-    approved = [row for row in came if row.first_approved_at_ns is not None]
+    approved = [row for row in registered if row.first_approved_at_ns is not None]
     unused = [
         row
-        for row in came
+        for row in registered
         if row.first_approved_at_ns is None and row.registered_at_ns <= now_ns - UNUSED_NS
     ]
     ended = [row for row in approved if _ended_long_ago(writer, row.client_id, now_ns)]
-    gone = (*unused, *ended, *checks)
-    for row in gone:
+    ids = (*unused, *ended, *checks)
+    for row in ids:
         _purge(writer, row, now_ns)
-    return len(gone)
+    return len(ids)
 
 
 def add_introspection_client(
@@ -148,8 +148,8 @@ def _ended_long_ago(writer: AuthorizationWriter, client_id: str, now_ns: int) ->
     if active_held(writer, client_id, now_ns):
         return False
     ends = [
-        held.revoked_at_ns or held.expires_at_ns or held.issued_at_ns
-        for held in list_held(writer, HeldQuery(now_ns, client_id=client_id))
+        holding.revoked_at_ns or holding.expires_at_ns or holding.issued_at_ns
+        for holding in list_held(writer, HeldQuery(now_ns, client_id=client_id))
     ]
     return max(ends, default=now_ns) <= now_ns - ENDED_NS
 

@@ -71,31 +71,31 @@ class Redeeming:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    def redeem_code(self, asked: Redemption, acting: Acting) -> Issued:
+    def redeem_code(self, redemption: Redemption, acting: Acting) -> Issued:
         """The tokens of an authorization code.  Raises: InvalidGrantCode, InvalidTarget."""
         now_ns = self._clock()
         with self._store.write() as writer:
-            answer = self._redeem_code(writer, asked, acting, now_ns)
+            answer = self._redeem_code(writer, redemption, acting, now_ns)
         if isinstance(answer, OAuthRefusal):
             raise answer
         return answer
 
-    def redeem_device_code(self, asked: Redemption, acting: Acting) -> Issued:
+    def redeem_device_code(self, redemption: Redemption, acting: Acting) -> Issued:
         """The tokens of a device code, at the first poll after the decision.
 
         Raises: InvalidGrantCode, AuthorizationPending, SlowDown, AccessDenied, ExpiredToken.
         """
         now_ns = self._clock()
         with self._store.write() as writer:
-            answer = self._redeem_device(writer, asked, acting, now_ns)
+            answer = self._redeem_device(writer, redemption, acting, now_ns)
         if isinstance(answer, OAuthRefusal):
             raise answer
         return answer
 
     def _redeem_code(
-        self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
+        self, writer: AuthorizationWriter, redemption: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
-        code_hash = secret_hash(asked.code)
+        code_hash = secret_hash(redemption.code)
         row = writer.get(CodeRow, CodeRow.code_hash.equals(code_hash))
         refused = InvalidGrantCode("The code cannot be redeemed. Authorize again.")
         if row is None:
@@ -105,19 +105,19 @@ class Redeeming:
             return refused
         if row.status != "issued" or row.expires_at_ns <= now_ns:
             return refused
-        if not _fits(row, asked):
+        if not _fits(row, redemption):
             transition(
                 writer, CodeRow, "issued", "burned", now_ns, CodeRow.code_hash.equals(code_hash)
             )
             end_decided(writer, row, "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
             return refused
-        if asked.resource not in (None, row.resource):
+        if redemption.resource not in (None, row.resource):
             return InvalidTarget("The code was issued for another resource.", param="resource")
         rows = held_rows(writer, row.grant_id, row.package_id, now_ns)
         if not rows:
             return refused
-        issued = self._issue(writer, _entitlement(row, rows, asked), rows, acting, now_ns)
+        issued = self._issue(writer, _entitlement(row, rows, redemption), rows, acting, now_ns)
         if issued is None:
             return refused
         to = [CodeRow.redeemed_at_ns.to(now_ns), CodeRow.family_id.to(issued.family_id)]
@@ -135,22 +135,24 @@ class Redeeming:
         return issued
 
     def _redeem_device(
-        self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
+        self, writer: AuthorizationWriter, redemption: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
-        row = writer.get(RequestRow, RequestRow.device_code_hash.equals(secret_hash(asked.code)))
+        row = writer.get(
+            RequestRow, RequestRow.device_code_hash.equals(secret_hash(redemption.code))
+        )
         refused = InvalidGrantCode("The device code cannot be redeemed. Start again.")
-        if row is None or row.client_id != asked.client_id or row.status == "redeemed":
+        if row is None or row.client_id != redemption.client_id or row.status == "redeemed":
             return refused
         waiting = _waiting(writer, row, now_ns)
         if waiting is not None:
             return waiting
-        if asked.resource not in (None, row.resource):
+        if redemption.resource not in (None, row.resource):
             return InvalidTarget("The code was issued for another resource.", param="resource")
         owner = row.flow == OWNER_DEVICE
         rows = () if owner else held_rows(writer, row.grant_id, row.package_id, now_ns)
         if not owner and not rows:
             return refused
-        entitled = _entitlement(row, rows, asked, owner=owner)
+        entitled = _entitlement(row, rows, redemption, owner=owner)
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
@@ -208,7 +210,7 @@ def challenge_of(verifier: str) -> str:
 def _entitlement(
     row: CodeRow | RequestRow,
     rows: Sequence[GrantRow],
-    asked: Redemption,
+    redemption: Redemption,
     *,
     owner: bool = False,
 ) -> Entitlement:
@@ -224,17 +226,17 @@ def _entitlement(
         grant_id=row.grant_id,
         package_id=row.package_id,
         expires_at_ns=None if first is None else first.expires_at_ns,
-        auth_floor=asked.auth_method,
-        jkt=asked.jkt,
+        auth_floor=redemption.auth_method,
+        jkt=redemption.jkt,
     )
 
 
-def _fits(row: CodeRow, asked: Redemption) -> bool:
+def _fits(row: CodeRow, redemption: Redemption) -> bool:
     return (
-        row.client_id == asked.client_id
-        and asked.redirect_uri in (None, row.redirect_uri)
-        and row.jkt in (None, asked.jkt)
-        and hmac.compare_digest(challenge_of(asked.verifier), row.code_challenge)
+        row.client_id == redemption.client_id
+        and redemption.redirect_uri in (None, row.redirect_uri)
+        and row.jkt in (None, redemption.jkt)
+        and hmac.compare_digest(challenge_of(redemption.verifier), row.code_challenge)
     )
 
 
@@ -245,12 +247,12 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
     if family is not None:
         end_family(writer, family, "code_replay", acting, now_ns)
     else:
-        held = (
+        condition = (
             TokenRow.package_id.equals(row.package_id)
             if row.package_id
             else TokenRow.grant_id.equals(row.grant_id)
         )
-        revoke(writer, TokenRow, "code_replay", now_ns, held)
+        revoke(writer, TokenRow, "code_replay", now_ns, condition)
         end_decided(writer, row, "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
 

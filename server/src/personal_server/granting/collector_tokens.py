@@ -90,10 +90,10 @@ def revoke_collector_token(
         rows = writer.rows(
             TokenRow, TokenRow.kind.equals(COLLECTOR), TokenRow.revoked_at_ns.equals(None)
         )
-        found = [row for row in rows if token_reference(row.token_hash) == reference]
-        if not found:
+        tokens = [row for row in rows if token_reference(row.token_hash) == reference]
+        if not tokens:
             raise NotFound("There is no such collector token.", param="reference")
-        for row in found:
+        for row in tokens:
             revoke(writer, TokenRow, "owner", now_ns, TokenRow.token_hash.equals(row.token_hash))
             audit(
                 writer,

@@ -56,38 +56,38 @@ class ConsentReceipts:
 
         A grant that was decided on as part of a package has the package's artifact.
         """
-        held = show_held(reader, held_id, now_ns)
-        if held is None:
+        holding = show_held(reader, held_id, now_ns)
+        if holding is None:
             return None
-        row = reader.get(ReviewArtifactRow, ReviewArtifactRow.revision.equals(held.revision))
+        row = reader.get(ReviewArtifactRow, ReviewArtifactRow.revision.equals(holding.revision))
         if row is None:
             return None
         artifact: Mapping[str, object] = orjson.loads(row.artifact)
         salt = hmac.new(self._seed, b"receipt " + row.revision.encode(), hashlib.sha256)
-        kept = salt.digest()[:16]
+        salt_kept = salt.digest()[:16]
         members = {
             "iss": artifact["origin"],
             "iat": row.decided_at_ns // NANOSECONDS,
             "decided_at": render_instant(row.decided_at_ns),
             "decided_by": row.channel,
             "client": artifact["client"],
-            "access": held.id,
+            "access": holding.id,
             "access_mode": artifact["access_mode"],
             "expires_at": artifact["expires_at"],
             **({"replaces": artifact["replaces"]} if "replaces" in artifact else {}),
             "ai_training_consented": artifact["ai_training_consented"],
             "grants": [
-                {"grant_id": each.grant_id, "details": render_details(each.grant)}
-                for each in held.grants
-                if each.grant is not None
+                {"grant_id": grant.grant_id, "details": render_details(grant.grant)}
+                for grant in holding.grants
+                if grant.grant is not None
             ],
-            "shown_digest": "sha256:" + hashlib.sha256(kept + row.artifact).hexdigest(),
+            "shown_digest": "sha256:" + hashlib.sha256(salt_kept + row.artifact).hexdigest(),
         }
         header = {"alg": ALGORITHM, "kid": str(self._key.kid), "typ": RECEIPT_TYPE}
         signed = jws.serialize_compact(
             header, orjson.dumps(members), self._key, algorithms=[ALGORITHM]
         )
-        return ConsentReceipt(signed, kept, row.artifact)
+        return ConsentReceipt(signed, salt_kept, row.artifact)
 
     @cached_property
     def _seed(self) -> bytes:

@@ -304,9 +304,9 @@ class Granting:
             )
         catalog = self._catalogs()
         change = change_of(reader, row, now_ns)
-        asked = asked_of(self._store.subject_id, row, client, change)
+        request = asked_of(self._store.subject_id, row, client, change)
         earlier = () if change is not None else active_held(reader, row.client_id, now_ns)
-        return review_of(asked, catalog, choices, earlier=earlier, request=row)
+        return review_of(request, catalog, choices, earlier=earlier, request=row)
 
     def _with_code(
         self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int

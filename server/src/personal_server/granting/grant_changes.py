@@ -78,25 +78,25 @@ def change_request(
 
     Raises: NotFound, RequestClosed.
     """
-    held = successor_of(reader, held_id, now_ns)
-    if held is None:
+    holding = successor_of(reader, held_id, now_ns)
+    if holding is None:
         raise NotFound(
             "There is no such access.", next_step="The page Access lists who has access."
         )
-    if _is_over(held):
+    if _is_over(holding):
         raise _ended()
-    agreed = _artifact(reader, held)
+    agreed = _artifact(reader, holding)
     return RequestRow(
         request_id=new_id(REQUEST, random_bytes),
         flow=CHANGE,
-        client_id=held.client_id,
+        client_id=holding.client_id,
         origin=str(agreed.get("origin", "")),
         resource=str(agreed.get("resource", "")),
         scope="",
         created_at_ns=now_ns,
         opened_at_ns=now_ns,
         expires_at_ns=now_ns + CHANGE_NS,
-        replaces=held.id,
+        replaces=holding.id,
     )
 
 
@@ -107,20 +107,20 @@ def change_of(reader: AuthorizationReader, row: RequestRow, now_ns: int) -> Acce
     """
     if row.replaces is None:
         return None
-    held = successor_of(reader, row.replaces, now_ns)
-    if held is None or _is_over(held):
+    holding = successor_of(reader, row.replaces, now_ns)
+    if holding is None or _is_over(holding):
         raise _ended()
-    sources = cast("list[dict[str, Any]]", _artifact(reader, held).get("sources") or [])
+    sources = cast("list[dict[str, Any]]", _artifact(reader, holding).get("sources") or [])
     commitments = {
         str(source["source"]["id"]): tuple(source["client_claims"]["commitments"])
         for source in sources
         if source.get("client_claims")
     }
-    return AccessChange(held, change_selections(held.living_grants, commitments))
+    return AccessChange(holding, change_selections(holding.living_grants, commitments))
 
 
-def _is_over(held: Holding) -> bool:
-    return held.standing not in lifecycle.LIVING
+def _is_over(holding: Holding) -> bool:
+    return holding.standing not in lifecycle.LIVING
 
 
 def _ended() -> RequestClosed:
@@ -129,6 +129,6 @@ def _ended() -> RequestClosed:
     )
 
 
-def _artifact(reader: AuthorizationReader, held: Holding) -> Mapping[str, object]:
-    row = reader.get(ReviewArtifactRow, ReviewArtifactRow.revision.equals(held.revision))
+def _artifact(reader: AuthorizationReader, holding: Holding) -> Mapping[str, object]:
+    row = reader.get(ReviewArtifactRow, ReviewArtifactRow.revision.equals(holding.revision))
     return {} if row is None else cast("Mapping[str, object]", orjson.loads(row.artifact))

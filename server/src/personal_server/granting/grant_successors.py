@@ -85,22 +85,22 @@ def rename_access(
 
     Raises: InvalidRequest.
     """
-    held = show_held(writer, held_id, now_ns)
-    if held is None:
+    holding = show_held(writer, held_id, now_ns)
+    if holding is None:
         return False
-    given = name.strip() or None
-    if len(given or "") > MOST_NAME_CHARS:
+    new_name = name.strip() or None
+    if len(new_name or "") > MOST_NAME_CHARS:
         raise InvalidRequest(
             message("A name can have at most %(most)s characters.", most=MOST_NAME_CHARS),
             param="name",
         )
-    if held.kind == "mcp_package":
+    if holding.kind == "mcp_package":
         writer.change(
-            PackageRow, [PackageRow.name.to(given)], PackageRow.package_id.equals(held_id)
+            PackageRow, [PackageRow.name.to(new_name)], PackageRow.package_id.equals(held_id)
         )
-        subject = Subject(held.client_id, package_id=held_id)
+        subject = Subject(holding.client_id, package_id=held_id)
     else:
-        writer.change(GrantRow, [GrantRow.name.to(given)], GrantRow.grant_id.equals(held_id))
-        subject = Subject(held.client_id, held_id)
+        writer.change(GrantRow, [GrantRow.name.to(new_name)], GrantRow.grant_id.equals(held_id))
+        subject = Subject(holding.client_id, held_id)
     audit(writer, "grant.renamed", acting, now_ns, subject)
     return True

@@ -80,8 +80,8 @@ class Holding:
     @property
     def living_grants(self) -> tuple[Grant, ...]:
         """Its grants, but for those that ended alone or cannot be read."""
-        living = [one for one in self.grants if one.standing in lifecycle.LIVING]
-        return tuple(one.grant for one in living if one.grant is not None)
+        living = [view for view in self.grants if view.standing in lifecycle.LIVING]
+        return tuple(view.grant for view in living if view.grant is not None)
 
     @property
     def title(self) -> str:
@@ -115,8 +115,10 @@ def list_held(
     below: ListPlace | None = None,
 ) -> tuple[Holding, ...]:
     """Grants and packages, newest first, after a place; members stand in their package only."""
-    found = (show_held(reader, held, query.now_ns) for held in reader.held(query, limit, below))
-    return tuple(held for held in found if held is not None)
+    holdings = (
+        show_held(reader, held_id, query.now_ns) for held_id in reader.held(query, limit, below)
+    )
+    return tuple(holding for holding in holdings if holding is not None)
 
 
 def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding | None:
@@ -128,22 +130,22 @@ def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding
     return None if grant is None else _of_grant(reader, grant, now_ns)
 
 
-def token_binding(reader: AuthorizationReader, held: Holding) -> str | None:
+def token_binding(reader: AuthorizationReader, holding: Holding) -> str | None:
     """What opens its newest token: `key`, that of the app alone, or `bearer`, whoever has it.
 
     `None` where no token was collected.
     """
-    column = TokenRow.package_id if held.kind == "mcp_package" else TokenRow.grant_id
+    column = TokenRow.package_id if holding.kind == "mcp_package" else TokenRow.grant_id
     rows = reader.rows(
-        TokenRow, column.equals(held.id), order=TokenRow.issued_at_ns, descending=True, limit=1
+        TokenRow, column.equals(holding.id), order=TokenRow.issued_at_ns, descending=True, limit=1
     )
     return next(("bearer" if row.jkt is None else "key" for row in rows), None)
 
 
 def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Holding, ...]:
     """What a client holds now, paused or not."""
-    held = list_held(reader, HeldQuery(now_ns, lasts=True, client_id=client_id))
-    return tuple(found for found in held if found.standing in lifecycle.LIVING)
+    holdings = list_held(reader, HeldQuery(now_ns, lasts=True, client_id=client_id))
+    return tuple(holding for holding in holdings if holding.standing in lifecycle.LIVING)
 
 
 def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Holding:
@@ -225,7 +227,11 @@ def _held_grant(row: GrantRow, now_ns: int) -> HeldGrant:
 
 def client_names(reader: AuthorizationReader, client_ids: Iterable[str | None]) -> dict[str, str]:
     """What clients are called, by id."""
-    return {each: _client(reader, each)[0] for each in set(client_ids) if each is not None}
+    return {
+        client_id: _client(reader, client_id)[0]
+        for client_id in set(client_ids)
+        if client_id is not None
+    }
 
 
 def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | None]:
@@ -264,23 +270,23 @@ def current_id(reader: AuthorizationReader, held_id: str, now_ns: int) -> str:
 
     Whoever ends or pauses an access by an id from before a change means the access that lives.
     """
-    held = successor_of(reader, held_id, now_ns)
-    return held_id if held is None else held.id
+    holding = successor_of(reader, held_id, now_ns)
+    return held_id if holding is None else holding.id
 
 
 def lineage_of(reader: AuthorizationReader, held_id: str, now_ns: int) -> tuple[Holding, ...]:
     """A grant or package with all that it succeeds and that succeed it, the first one first."""
-    held = show_held(reader, held_id, now_ns)
-    if held is None:
+    holding = show_held(reader, held_id, now_ns)
+    if holding is None:
         return ()
-    first = held.lineage or held.id
+    first = holding.lineage or holding.id
     grants = reader.rows(GrantRow, GrantRow.lineage.equals(first), order=GrantRow.issued_at_ns)
     packages = reader.rows(
         PackageRow, PackageRow.lineage.equals(first), order=PackageRow.created_at_ns
     )
     later = [row.grant_id for row in grants] + [row.package_id for row in packages]
-    found = (show_held(reader, each, now_ns) for each in (first, *later))
-    by_replaced = {one.replaces: one for one in found if one is not None}
+    holdings = (show_held(reader, held_by, now_ns) for held_by in (first, *later))
+    by_replaced = {later_one.replaces: later_one for later_one in holdings if later_one is not None}
     line = [by_replaced[None]] if None in by_replaced else []
     while line and (following := by_replaced.get(line[-1].id)) is not None:
         line.append(following)

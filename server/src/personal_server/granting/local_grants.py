@@ -90,37 +90,39 @@ class LocalGranting:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    def preview(self, asked: LocalRequest) -> Review:
+    def preview(self, request: LocalRequest) -> Review:
         """What would be granted, to be shown before it is.
 
         Raises: InvalidAuthorizationDetails, NotANarrowing; AmbiguousConnection with
             `available_connections` if several connections could be meant and none is named.
         """
         request_id = new_id(REQUEST, self._random_bytes)
-        client = _client_row(asked, self._random_bytes, self._clock())
+        client = _client_row(request, self._random_bytes, self._clock())
         with self._store.read() as reader:
-            known = reader.get(ClientRow, ClientRow.client_id.equals(client.client_id))
-            return self._review(reader, asked, known or client, request_id, self._clock())
+            registered = reader.get(ClientRow, ClientRow.client_id.equals(client.client_id))
+            return self._review(reader, request, registered or client, request_id, self._clock())
 
-    def approve(self, asked: LocalRequest, shown: Review, acting: Acting) -> Issued:
+    def approve(self, request: LocalRequest, reviewed: Review, acting: Acting) -> Issued:
         """Grant exactly what was shown, and mint its token.
 
         Raises: ReviewStale, AiTrainingConsentRequired, and what `preview` raises.
         """
         now_ns = self._clock()
-        facts = shown.asked.facts
+        facts = reviewed.asked.facts
         with self._store.write() as writer:
-            client = writer.get(ClientRow, ClientRow.client_id.equals(shown.asked.client.client_id))
+            client = writer.get(
+                ClientRow, ClientRow.client_id.equals(reviewed.asked.client.client_id)
+            )
             if client is None:
-                client = shown.asked.client
+                client = reviewed.asked.client
                 writer.insert(client)
                 registered = Subject(client_id=client.client_id)
                 audit(writer, "client.registered", acting, now_ns, registered)
-            opened_at_ns = shown.asked.opened_at_ns
-            review = self._review(writer, asked, client, facts.request_id, opened_at_ns)
-            if review.revision != shown.revision or facts_of(review) != facts_of(shown):
+            opened_at_ns = reviewed.asked.opened_at_ns
+            review = self._review(writer, request, client, facts.request_id, opened_at_ns)
+            if review.revision != reviewed.revision or facts_of(review) != facts_of(reviewed):
                 raise ReviewStale("A source changed meanwhile. Run the command again.")
-            if review.trains and not asked.ai_training:
+            if review.trains and not request.ai_training:
                 raise AiTrainingConsentRequired(
                     "Add --ai-training-consent to allow the training of AI models."
                 )
@@ -129,8 +131,8 @@ class LocalGranting:
             entitled = Entitlement(
                 kind="mcp_package" if ids.package_id else "client",
                 client_id=client.client_id,
-                origin=asked.origin,
-                resource=asked.origin,
+                origin=request.origin,
+                resource=request.origin,
                 scope=f"{SCOPE_READ} {SCOPE_OFFLINE}",
                 access_mode=review.terms.access_mode,
                 grant_id=ids.grant_id,
@@ -144,7 +146,7 @@ class LocalGranting:
             audit(writer, "token.issued", acting, now_ns, subject)
         return dataclasses.replace(issued, grant_ids=grant_ids, details=ids.details)
 
-    def preview_change(self, asked: LocalChange) -> Review:
+    def preview_change(self, change: LocalChange) -> Review:
         """What would be left of an access, to be shown before it is changed.
 
         Raises: NotFound, RequestClosed, NotANarrowing; OwnerSessionRequired for what gives more or
@@ -152,20 +154,20 @@ class LocalGranting:
         """
         now_ns = self._clock()
         with self._store.read() as reader:
-            row = change_request(reader, asked.held_id, self._random_bytes, now_ns)
-            return self._change_review(reader, row, asked.to, now_ns)
+            row = change_request(reader, change.held_id, self._random_bytes, now_ns)
+            return self._change_review(reader, row, change.to, now_ns)
 
-    def change(self, asked: LocalChange, shown: Review, acting: Acting) -> GrantIds:
+    def change(self, change: LocalChange, reviewed: Review, acting: Acting) -> GrantIds:
         """Put exactly what was shown in the place of what was given.
 
         Raises: ReviewStale, and what `preview_change` raises.
         """
         now_ns = self._clock()
-        if shown.request is None:
+        if reviewed.request is None:
             raise AssertionError("What is changed was previewed.")
         with self._store.write() as writer:
-            review = self._change_review(writer, shown.request, asked.to, now_ns)
-            if review.revision != shown.revision or facts_of(review) != facts_of(shown):
+            review = self._change_review(writer, reviewed.request, change.to, now_ns)
+            if review.revision != reviewed.revision or facts_of(review) != facts_of(reviewed):
                 raise ReviewStale(
                     "The access or a source changed meanwhile. Run the command again."
                 )
@@ -199,25 +201,25 @@ class LocalGranting:
     def _review(
         self,
         reader: AuthorizationReader,
-        asked: LocalRequest,
+        ask: LocalRequest,
         client: ClientRow,
         request_id: str,
         opened_at_ns: int,
     ) -> Review:
-        facts = RequestFacts(request_id, asked.origin, self._store.subject_id, asked.origin)
+        facts = RequestFacts(request_id, ask.origin, self._store.subject_id, ask.origin)
         display = {"name": client.name}
-        request = ReviewRequest(facts, client, display, asked.selections, opened_at_ns)
+        request = ReviewRequest(facts, client, display, ask.selections, opened_at_ns)
         catalog = self._catalogs()
         earlier = active_held(reader, client.client_id, self._clock())
-        first = review_of(request, catalog, Choices(mode=asked.mode, expiry=asked.expiry))
+        first = review_of(request, catalog, Choices(mode=ask.mode, expiry=ask.expiry))
         for offer in first.offers:  # nobody is here to see that a part was left out
             if isinstance(offer, Ungrantable):
                 raise _ungrantable(offer, len(first.offers))
         choices = dataclasses.replace(
             all_choices(first.offers),
-            mode=asked.mode,
-            expiry=asked.expiry,
-            ai_training=asked.ai_training,
+            mode=ask.mode,
+            expiry=ask.expiry,
+            ai_training=ask.ai_training,
         )
         review = review_of(request, catalog, choices, earlier=earlier)
         for missing in review.missing:
@@ -239,18 +241,18 @@ def _ungrantable(offer: Ungrantable, entries: int) -> InvalidAuthorizationDetail
     )
 
 
-def _client_row(asked: LocalRequest, random_bytes: RandomBytes, now_ns: int) -> ClientRow:
+def _client_row(request: LocalRequest, random_bytes: RandomBytes, now_ns: int) -> ClientRow:
     return ClientRow(
-        client_id=local_client_id(asked.client_name),
+        client_id=local_client_id(request.client_name),
         client_ref=new_id(CLIENT_REFERENCE, random_bytes),
         registration=LOCAL,
-        name=asked.client_name,
+        name=request.client_name,
         registered_at_ns=now_ns,
     )
 
 
 def _ambiguous(review: Review, index: int) -> AmbiguousConnection:
-    offer = next(found for found in review.offers if found.index == index)
+    offer = next(candidate for candidate in review.offers if candidate.index == index)
     connections: Sequence[Connection] = getattr(offer, "connections", ())
     return AmbiguousConnection(
         "Several accounts match. Name one or more with --connection.",

@@ -247,8 +247,8 @@ class OwnerSignIn:
         """End the session with this reference; whether there was one."""
         now_ns = self.clock()
         with self.store.write() as writer:
-            found = [s for s in self._living(writer) if s.reference == reference]
-            ended = sum(_end(writer, session.session_hash, now_ns) for session in found)
+            sessions = [s for s in self._living(writer) if s.reference == reference]
+            ended = sum(_end(writer, session.session_hash, now_ns) for session in sessions)
             if ended:
                 _note(writer, "owner.signed_out", now_ns)
         return bool(ended)
@@ -257,8 +257,8 @@ class OwnerSignIn:
         """End every session but the one with this reference; how many there were."""
         now_ns = self.clock()
         with self.store.write() as writer:
-            found = [s for s in self._living(writer) if s.reference != reference]
-            ended = sum(_end(writer, session.session_hash, now_ns) for session in found)
+            sessions = [s for s in self._living(writer) if s.reference != reference]
+            ended = sum(_end(writer, session.session_hash, now_ns) for session in sessions)
             if ended:
                 _note(writer, "owner.signed_out", now_ns, ended=ended)
         return ended
@@ -294,7 +294,7 @@ class OwnerSignIn:
         with self._hashing:
             return self.hasher.hash(password)
 
-    def _open(self, writer: AuthorizationWriter, visitor: Browser, now_ns: int, how: str) -> str:
+    def _open(self, writer: AuthorizationWriter, visitor: Browser, now_ns: int, method: str) -> str:
         cookie = base64url(self.random_bytes(SECRET_BYTES))
         agent = visitor.user_agent
         writer.insert(
@@ -308,7 +308,7 @@ class OwnerSignIn:
                 user_agent=agent[:_SHOWN_AGENT_CHARS] if agent else None,
             )
         )
-        _note(writer, "owner.signed_in", now_ns, address=visitor.address, by=how)
+        _note(writer, "owner.signed_in", now_ns, address=visitor.address, by=method)
         return cookie
 
 

@@ -142,7 +142,7 @@ class Passkeys:
         if party is None:
             return None
         with self.store.read() as reader:
-            known = reader.rows(PasskeyRow)
+            passkeys = reader.rows(PasskeyRow)
         return {
             "rp": {"id": party, "name": self.server_name},
             "user": {
@@ -153,7 +153,7 @@ class Passkeys:
             "challenge": base64url(self.challenges.make(REGISTER, "")),
             "pubKeyCredParams": [{"type": "public-key", "alg": alg} for alg in _ALGORITHMS],
             "excludeCredentials": [
-                {"type": "public-key", "id": base64url(row.credential_id)} for row in known
+                {"type": "public-key", "id": base64url(row.credential_id)} for row in passkeys
             ],
             "authenticatorSelection": {"residentKey": "required", "userVerification": "required"},
             "attestation": "none",
@@ -177,7 +177,7 @@ class Passkeys:
         """Keep a passkey that a browser made.  Raises: SignInFailed."""
         credential, challenge = self._answered(answer, REGISTER, "")
         try:
-            made = verify_registration_response(
+            registration = verify_registration_response(
                 credential=dict(credential),
                 expected_challenge=challenge,
                 expected_rp_id=relying_party(origin) or "",
@@ -188,7 +188,7 @@ class Passkeys:
             raise _refused() from None
         now_ns = self.clock()
         with self.store.write() as writer:
-            is_made = PasskeyRow.credential_id.equals(made.credential_id)
+            is_made = PasskeyRow.credential_id.equals(registration.credential_id)
             full = writer.count(PasskeyRow) >= MAX_PASSKEYS
             if full or writer.get(PasskeyRow, is_made) is not None:
                 raise SignInFailed(
@@ -196,9 +196,9 @@ class Passkeys:
                 )
             writer.insert(
                 PasskeyRow(
-                    credential_id=made.credential_id,
-                    public_key=made.credential_public_key,
-                    sign_count=made.sign_count,
+                    credential_id=registration.credential_id,
+                    public_key=registration.credential_public_key,
+                    sign_count=registration.sign_count,
                     relying_party=relying_party(origin) or "",
                     name=name.strip()[:MAX_NAME_CHARS] or "Passkey",
                     created_at_ns=now_ns,

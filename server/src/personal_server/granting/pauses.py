@@ -98,10 +98,12 @@ def _moved(
 def _grants_of(writer: AuthorizationWriter, held_id: str) -> list[GrantRow] | None:
     if writer.get(PackageRow, PackageRow.package_id.equals(held_id)) is not None:
         members = writer.rows(PackageMemberRow, PackageMemberRow.package_id.equals(held_id))
-        found = [writer.get(GrantRow, GrantRow.grant_id.equals(each.grant_id)) for each in members]
+        grants = [
+            writer.get(GrantRow, GrantRow.grant_id.equals(member.grant_id)) for member in members
+        ]
     else:
-        found = [writer.get(GrantRow, GrantRow.grant_id.equals(held_id))]
-    rows = [row for row in found if row is not None]
+        grants = [writer.get(GrantRow, GrantRow.grant_id.equals(held_id))]
+    rows = [row for row in grants if row is not None]
     return rows or None
 
 
@@ -113,9 +115,9 @@ def _move(
     acting: Acting,
     now_ns: int,
 ) -> int:
-    which = (GrantRow.grant_id.equals(row.grant_id), GrantRow.revoked_at_ns.equals(None))
+    conditions = (GrantRow.grant_id.equals(row.grant_id), GrantRow.revoked_at_ns.equals(None))
     moved = sum(
-        transition(writer, GrantRow, state, to, now_ns, *which, life=lifecycle.HOLD)
+        transition(writer, GrantRow, state, to, now_ns, *conditions, life=lifecycle.HOLD)
         for state in states
     )
     if moved:

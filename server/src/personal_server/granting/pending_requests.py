@@ -119,16 +119,16 @@ class Requesting:
         return row.request_id
 
     def ask_for_device(
-        self, asking: Asking, wanted: RequestedAccess, acting: Acting
+        self, asking: Asking, access: RequestedAccess, acting: Acting
     ) -> DeviceCodes:
         """The codes of a new device request.  Raises: RateLimitExceeded."""
         now_ns = self._clock()
         device_code = new_secret(DEVICE_CODE, self._random_bytes)
         user_code = new_user_code(self._random_bytes)
-        owner = wanted.scope == SCOPE_OWNER
+        owner = access.scope == SCOPE_OWNER
         row = replace(
-            self._row(asking, wanted, OWNER_DEVICE if owner else "device", now_ns, DEVICE_NS),
-            picker=wanted.details is None and not owner,
+            self._row(asking, access, OWNER_DEVICE if owner else "device", now_ns, DEVICE_NS),
+            picker=access.details is None and not owner,
             device_code_hash=secret_hash(device_code),
             user_code_hash=secret_hash(user_code),
             address=acting.address,
@@ -200,17 +200,17 @@ class Requesting:
         )
 
     def _row(
-        self, asking: Asking, wanted: RequestedAccess, flow: str, now_ns: int, ttl_ns: int
+        self, asking: Asking, access: RequestedAccess, flow: str, now_ns: int, ttl_ns: int
     ) -> RequestRow:
         return RequestRow(
             request_id=new_id(REQUEST, self._random_bytes),
             flow=flow,
             client_id=asking.client.client_id,
             origin=asking.origin,
-            resource=wanted.resource,
-            scope=wanted.scope,
-            details=wanted.details,
-            display=wanted.display,
+            resource=access.resource,
+            scope=access.scope,
+            details=access.details,
+            display=access.display,
             auth_method=asking.auth_method,
             created_at_ns=now_ns,
             expires_at_ns=now_ns + ttl_ns,

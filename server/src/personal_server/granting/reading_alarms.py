@@ -74,11 +74,13 @@ class ReadingWatch:
             canaries = {
                 (row.connection_id, row.stream, row.key): row for row in writer.rows(CanaryRow)
             }
-            for held_id in dict.fromkeys(held for held, _ in requests):
-                parts = [found for (held, _), found in requests.items() if held == held_id]
+            for held_id in dict.fromkeys(held_of for held_of, _ in requests):
+                parts = [
+                    reading for (held_of, _), reading in requests.items() if held_of == held_id
+                ]
                 self._count(writer, held_id, parts)
-                for found in self._unusual(writer, held_id, parts[-1][-1].at_ns):
-                    self._raise(writer, held_id, parts[-1][-1], found)
+                for unusual in self._unusual(writer, held_id, parts[-1][-1].at_ns):
+                    self._raise(writer, held_id, parts[-1][-1], unusual)
                 if canaries:
                     for entry, row in _given_canaries(parts, canaries):
                         self._give(writer, held_id, entry, row)
@@ -92,20 +94,20 @@ class ReadingWatch:
             at_ns, new = entries[0].at_ns, 0
             words = frozenset[str]().union(*map(searched_words, entries))
             if words:
-                known, ends_at_ns = sketch or self._sketch(writer, held_id, at_ns)
-                known, new = known.learn(words)
-                sketch = known, ends_at_ns
+                past, ends_at_ns = sketch or self._sketch(writer, held_id, at_ns)
+                past, new = past.learn(words)
+                sketch = past, ends_at_ns
             count = count_request(entries, new)
             for seconds in (MINUTE, HOUR):
-                place = (seconds, at_ns - at_ns % (seconds * NANOSECONDS))
-                spans[place] = spans.get(place, ReadingCount()) + count
+                period = (seconds, at_ns - at_ns % (seconds * NANOSECONDS))
+                spans[period] = spans.get(period, ReadingCount()) + count
         for (seconds, start_ns), count in spans.items():
             _add(writer, held_id, seconds, start_ns, count)
         if sketch is not None:
-            known, ends_at_ns = sketch
+            past, ends_at_ns = sketch
             writer.delete(ReadingWordsRow, ReadingWordsRow.held_id.equals(held_id))
             row = ReadingWordsRow(
-                held_id=held_id, salt=known.salt, seen=known.seen, ends_at_ns=ends_at_ns
+                held_id=held_id, salt=past.salt, seen=past.seen, ends_at_ns=ends_at_ns
             )
             writer.insert(row)
 
@@ -146,12 +148,12 @@ class ReadingWatch:
 
     def _past(self, reader: AuthorizationReader, held_id: str, today_ns: int) -> ReadingPast:
         """The days before today, which do not change while it lasts."""
-        known = self._pasts.get(held_id)
-        if known is None or known[0] != today_ns:
+        past = self._pasts.get(held_id)
+        if past is None or past[0] != today_ns:
             if len(self._pasts) > _MOST_PASTS:
                 self._pasts.clear()
-            known = self._pasts[held_id] = today_ns, past_of(reader, held_id, today_ns)
-        return known[1]
+            past = self._pasts[held_id] = today_ns, past_of(reader, held_id, today_ns)
+        return past[1]
 
     def _give(
         self, writer: AuthorizationWriter, held_id: str, entry: DisclosureEntry, row: CanaryRow
@@ -170,15 +172,15 @@ class ReadingWatch:
         writer: AuthorizationWriter,
         held_id: str,
         entry: DisclosureEntry,
-        found: UnusualReading,
+        reading: UnusualReading,
     ) -> None:
         """An alarm, unless the same one was raised a short while ago and not looked at since."""
-        at_ns, is_canary = entry.at_ns, found.rule == CANARY
+        at_ns, is_canary = entry.at_ns, reading.rule == CANARY
         again_ns = CANARY_AGAIN_NS if is_canary else AGAIN_NS
         raised = writer.rows(
             ReadingAlarmRow,
             ReadingAlarmRow.held_id.equals(held_id),
-            ReadingAlarmRow.rule.equals(found.rule),
+            ReadingAlarmRow.rule.equals(reading.rule),
             ReadingAlarmRow.at_ns.above(at_ns - again_ns),
         )
         if any(not is_canary or row.dismissed_at_ns is None for row in raised):
@@ -187,11 +189,11 @@ class ReadingWatch:
         waits = self.pauses == "always" or (self.pauses == "canary" and is_canary)
         if own is not None and own.pauses is not None:
             waits = own.pauses
-        detail: dict[str, object] = dict(found.figures)
+        detail: dict[str, object] = dict(reading.figures)
         if is_canary:
             detail = {"stream": entry.stream}
         subject = _subject(entry)
-        audit(writer, "reading.unusual", SERVER, at_ns, subject, rule=found.rule, **detail)
+        audit(writer, "reading.unusual", SERVER, at_ns, subject, rule=reading.rule, **detail)
         if waits:
             hold_after_alarm(writer, held_id, SERVER, at_ns)
         writer.insert(
@@ -199,7 +201,7 @@ class ReadingWatch:
                 alarm_id=new_id(ALARM, self.random_bytes),
                 held_id=held_id,
                 client_id=entry.client_id,
-                rule=found.rule,
+                rule=reading.rule,
                 at_ns=at_ns,
                 detail=detail,
                 paused=waits,
@@ -232,20 +234,20 @@ def _given_canaries(
 def _add(
     writer: AuthorizationWriter, held_id: str, seconds: int, start_ns: int, count: ReadingCount
 ) -> None:
-    which = (
+    conditions = (
         ReadingSpanRow.held_id.equals(held_id),
         ReadingSpanRow.seconds.equals(seconds),
         ReadingSpanRow.start_ns.equals(start_ns),
     )
-    row = writer.get(ReadingSpanRow, *which)
+    row = writer.get(ReadingSpanRow, *conditions)
     total = count if row is None else count + _count(row)
-    writer.delete(ReadingSpanRow, *which)
+    writer.delete(ReadingSpanRow, *conditions)
     row = ReadingSpanRow(held_id=held_id, seconds=seconds, start_ns=start_ns, **asdict(total))
     writer.insert(row)
 
 
 def _count(row: ReadingSpanRow) -> ReadingCount:
-    return ReadingCount(*(getattr(row, each.name) for each in fields(ReadingCount)))
+    return ReadingCount(*(getattr(row, member.name) for member in fields(ReadingCount)))
 
 
 def count_of(rows: Iterable[ReadingSpanRow]) -> ReadingCount:
@@ -331,12 +333,12 @@ def reading_figures(reader: AuthorizationReader, held_id: str, now_ns: int) -> R
 
 def limit_words(limits: ReadingLimitsRow) -> str:
     """What may be read on a day, how long results may be, and whether an alarm pauses it."""
-    given = (
+    limits_given = (
         (limits.records_per_day, "records"),
         (limits.requests_per_day, "requests"),
         (limits.bytes_per_day, "bytes"),
     )
-    parts = [f"at most {most:,} {what}" for most, what in given if most is not None]
+    parts = [f"at most {most:,} {noun}" for most, noun in limits_given if most is not None]
     chars = limits.result_chars
     longer = () if chars is None else (f"results of up to {chars:,} characters",)
     pauses = {
@@ -344,8 +346,8 @@ def limit_words(limits: ReadingLimitsRow) -> str:
         True: ("an alarm pauses this access",),
         False: ("an alarm never pauses this access",),
     }
-    told = ("the app is notified when records change",) if limits.events else ()
-    return ", ".join((*(parts or ["no daily limit"]), *longer, *pauses[limits.pauses], *told))
+    notice = ("the app is notified when records change",) if limits.events else ()
+    return ", ".join((*(parts or ["no daily limit"]), *longer, *pauses[limits.pauses], *notice))
 
 
 def limit_reading(
@@ -371,8 +373,8 @@ def limit_reading(
 
 def limits_of(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow:
     """What may be read under a grant or package; the owner may have said nothing."""
-    found = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
-    return found or ReadingLimitsRow(held_id=held_id)
+    row = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
+    return row or ReadingLimitsRow(held_id=held_id)
 
 
 def forget_reading(writer: AuthorizationWriter, now_ns: int) -> None:

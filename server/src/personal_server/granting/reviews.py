@@ -120,8 +120,10 @@ class Review:
         """What no grant that its client holds, or that is changed, reaches yet."""
         if self.asked.replaced is not None:
             return tuple(gains(self.terms.entries, self.asked.replaced.living_grants))
-        held = [one for holding in self.earlier for one in holding.grants]
-        active = [one.grant for one in held if one.grant is not None and one.status == "active"]
+        grants_held = [view for holding in self.earlier for view in holding.grants]
+        active = [
+            view.grant for view in grants_held if view.grant is not None and view.status == "active"
+        ]
         return tuple(gains(self.terms.entries, active))
 
     @property
@@ -262,7 +264,7 @@ def review_of(
         chosen = Choices(choices_like(offers, replaced.living_grants), expiry=AS_AGREED)
     else:
         chosen = first_choices(offers, picker=asked.picker)
-    if not set(chosen.ends) <= {held.id for held in earlier}:
+    if not set(chosen.ends) <= {earlier_ids.id for earlier_ids in earlier}:
         raise NotANarrowing(
             "The form would end an access that this app does not have.", param="end"
         )
@@ -283,6 +285,6 @@ def review_of(
 
 def facts_of(review: Review) -> str:
     """What the owner did not choose and must not change underneath, as canonical JSON."""
-    asked = review.asked
-    client = asked.client_facts
-    return facts_text(client, asked.client.redirect_uris, review.offers, asked.facts.replaces)
+    request = review.asked
+    client = request.client_facts
+    return facts_text(client, request.client.redirect_uris, review.offers, request.facts.replaces)

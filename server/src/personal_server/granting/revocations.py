@@ -97,9 +97,9 @@ def end_package(
             for m in writer.rows(PackageMemberRow, PackageMemberRow.package_id.equals(package_id))
         ]
         ended = [
-            one
-            for one in members
-            if revoke(writer, GrantRow, reason, now_ns, GrantRow.grant_id.equals(one))
+            member
+            for member in members
+            if revoke(writer, GrantRow, reason, now_ns, GrantRow.grant_id.equals(member))
         ]
         end_families(writer, reason, now_ns, FamilyRow.package_id.equals(package_id))
         subject = Subject(client_id=row.client_id, package_id=package_id)

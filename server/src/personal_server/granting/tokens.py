@@ -212,36 +212,36 @@ class Rotating:
         self._random_bytes = random_bytes
         self._note_uses = note_uses
 
-    def rotate(self, asked: Refresh, acting: Acting) -> Issued:
+    def rotate(self, refresh: Refresh, acting: Acting) -> Issued:
         """The next pair.  Raises: InvalidGrantCode, InvalidClient, InvalidTarget."""
         self._note_uses()
         with self._store.write() as writer:
-            answer = self._rotate(writer, asked, acting, self._clock())
+            answer = self._rotate(writer, refresh, acting, self._clock())
         if isinstance(answer, OAuthRefusal):
             raise answer
         return answer
 
     def _rotate(
-        self, writer: AuthorizationWriter, asked: Refresh, acting: Acting, now_ns: int
+        self, writer: AuthorizationWriter, refresh: Refresh, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
         refused = InvalidGrantCode("The refresh token is not valid. Authorize again.")
-        token_hash = secret_hash(asked.refresh_token)
+        token_hash = secret_hash(refresh.refresh_token)
         row = writer.get(RefreshTokenRow, RefreshTokenRow.token_hash.equals(token_hash))
         family = row and writer.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
         if row is None or family is None:
             return refused
         subject = Subject(family.client_id, family.grant_id, family.package_id)
-        if family.client_id != asked.client_id:
+        if family.client_id != refresh.client_id:
             audit(writer, "refresh.wrong_client", acting, now_ns, subject)
             return refused
-        if not _has_key(writer, row, family, asked):
+        if not _has_key(writer, row, family, refresh):
             audit(writer, "refresh.wrong_key", acting, now_ns, subject)
             return refused
-        if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
+        if family.auth_floor != "none" and refresh.auth_method != family.auth_floor:
             return InvalidClient("This client must refresh tokens with a client assertion.")
         again, network = row.superseded_at_ns is not None, network_near(acting.address)
         salt = row.salt if again else self._random_bytes(SECRET_BYTES)
-        pair = None if salt is None else _successor(asked.refresh_token, salt)
+        pair = None if salt is None else _successor(refresh.refresh_token, salt)
         if pair is None or (again and not _may_repeat(writer, row, pair, network, now_ns)):
             end_family(writer, family, "refresh_reuse", acting, now_ns)
             audit(writer, "refresh.reused", acting, now_ns, subject)
@@ -253,7 +253,7 @@ class Rotating:
                 fresh_authorization_required=True,
             )
         ended = _is_over(family, now_ns)
-        if ended or asked.resource not in (None, family.resource):
+        if ended or refresh.resource not in (None, family.resource):
             wrong = InvalidTarget("The token belongs to another resource.", param="resource")
             return refused if ended else wrong
         rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
@@ -264,7 +264,7 @@ class Rotating:
             self._count_repeat(writer, row, subject, now_ns)
         else:
             _supersede(writer, token_hash, salt, network, now_ns)
-            issued = _mint_next(writer, family, pair, asked.jkt, now_ns)
+            issued = _mint_next(writer, family, pair, refresh.jkt, now_ns)
         writer.change(
             ClientRow,
             [ClientRow.last_used_at_ns.to(now_ns)],
@@ -312,7 +312,7 @@ def network_near(address: str | None) -> str | None:
 
 
 def _has_key(
-    reader: AuthorizationReader, row: RefreshTokenRow, family: FamilyRow, asked: Refresh
+    reader: AuthorizationReader, row: RefreshTokenRow, family: FamilyRow, refresh: Refresh
 ) -> bool:
     """Whether a refresh comes with the key that it must.
 
@@ -322,12 +322,12 @@ def _has_key(
     Source: docs/contract/authorization-server.md 9.5; RFC 9449 5; docs/decisions.md C29.
     """
     if row.superseded_at_ns is not None and row.salt is not None:
-        pair = _successor(asked.refresh_token, row.salt)
-        given = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
-        if given is not None:
-            return given.jkt == asked.jkt
-    may_change = family.auth_floor != "none" and asked.jkt is not None
-    return family.jkt is None or family.jkt == asked.jkt or may_change
+        pair = _successor(refresh.refresh_token, row.salt)
+        row_given = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
+        if row_given is not None:
+            return row_given.jkt == refresh.jkt
+    may_change = family.auth_floor != "none" and refresh.jkt is not None
+    return family.jkt is None or family.jkt == refresh.jkt or may_change
 
 
 def _is_over(family: FamilyRow, now_ns: int) -> bool:

@@ -50,7 +50,7 @@ def transition(
     state: str,
     to: str,
     now_ns: int,
-    *which: ColumnCondition[R],
+    *conditions: ColumnCondition[R],
     columns: Sequence[Assignment[R]] = (),
     life: Lifecycle | None = None,
 ) -> int:
@@ -64,20 +64,22 @@ def transition(
         raise AssertionError(f"There is no way from {state} to {to} in {table.table}.")
     column = table.table.column
     entered = [column(name).to(value) for name, value in life.entering(to, now_ns).items()]
-    left = [column(name).equals(value) for name, value in life.standing_in(state).items()]
-    return writer.change(table, [*entered, *columns], *which, *left)
+    conditions_left = [
+        column(name).equals(value) for name, value in life.standing_in(state).items()
+    ]
+    return writer.change(table, [*entered, *columns], *conditions, *conditions_left)
 
 
 def close_request(
     writer: AuthorizationWriter,
     to: str,
     now_ns: int,
-    *which: ColumnCondition[RequestRow],
+    *conditions: ColumnCondition[RequestRow],
     columns: Sequence[Assignment[RequestRow]] = (),
 ) -> int:
     """Decide or expire pending requests, which then forget what only the browser needed."""
     forgotten = [*ERASED, *columns]
-    return transition(writer, RequestRow, "pending", to, now_ns, *which, columns=forgotten)
+    return transition(writer, RequestRow, "pending", to, now_ns, *conditions, columns=forgotten)
 
 
 def revoke(
@@ -85,10 +87,10 @@ def revoke(
     table: type[R],
     reason: str,
     now_ns: int,
-    *which: ColumnCondition[R],
+    *conditions: ColumnCondition[R],
 ) -> int:
     """End what is active, for a reason of `consent.lifecycle`; the first end is kept."""
     if reason not in lifecycle.OWNER_REASONS | lifecycle.CREDENTIAL_REASONS:
         raise AssertionError(f"{reason} is no reason to end anything.")
     ended = [table.table.column("reason").to(reason)]
-    return transition(writer, table, "active", "revoked", now_ns, *which, columns=ended)
+    return transition(writer, table, "active", "revoked", now_ns, *conditions, columns=ended)

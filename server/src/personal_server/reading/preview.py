@@ -1,7 +1,9 @@
 """Evidence for a decision: how many records a review would open, from when, and a few of them.
 
-Rule: everything comes through the same read road as any read, under the review as authority; a
-figure that does not fit the time says "at least".  Nothing here is stored, logged or recorded.
+Rule: what was chosen is counted by the same read road as any read, under the review as authority;
+what is not chosen yet shows its stored total, and the values of a limit are counted as the owner.
+A figure that does not fit the time says "at least".  Nothing here is stored, logged or recorded;
+the values alone are remembered in memory, for one state of the records.
 Source: docs/contract/authorization-server.md 7.3.
 """
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_first import begun_with_long
+
 pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
     pytest_plugins.append("tests.on_postgresql")
@@ -38,12 +40,16 @@ LONG = (
 )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let long tests have more than the time of every other; a mark of their own comes first."""
     long = {Path(config.rootpath, name) for name in LONG}
     for item in items:
         if not item.get_closest_marker("timeout") and item.path in long:
             item.add_marker(pytest.mark.timeout(LONG_SECONDS))
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    if workers > 1:
+        items[:] = begun_with_long(items, lambda item: item.path, long, workers)
 
 
 def pytest_collection_finish() -> None:

@@ -27,6 +27,7 @@ GRANTED_NAMES = frozenset({NO_STREAM, "field_not_granted", "unknown_field"})
 
 
 ENDED_CODES = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
+NO_CONNECTION = "connection_not_found"
 PAUSED_CODE = "grant_paused"
 PAUSED_ACCESS = "Tell the person; there is nothing to approve and nothing to repeat now."
 MORE_ACCESS = "The person must approve more access; do not retry."
@@ -81,7 +82,9 @@ def _advice(call: ToolCall, error: Json, status: int) -> str:
         return "" if as_list(error.get("suggestions")) else MORE_ACCESS
     if code == PAUSED_CODE:
         return PAUSED_ACCESS
-    if code in ENDED_CODES or code == "connection_not_found":
+    if code == NO_CONNECTION:
+        return "" if is_object(error.get("recovery")) else ENDED_ACCESS
+    if code in ENDED_CODES:
         return ENDED_ACCESS
     return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
 
@@ -116,7 +119,7 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
             return healed
     if code.startswith("ambiguous_"):
         return NextCall("schema", {} if tool == "schema" else _stream_scope(arguments))
-    if code == "connection_not_found":
+    if code == NO_CONNECTION:
         return NextCall("schema", {})
     # a 404 may mean that the server has no route for the mode that was asked for
     lacks_mode = status == 404 and arguments.get("mode", "auto") not in ("auto", "lexical")

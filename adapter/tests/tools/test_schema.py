@@ -241,7 +241,7 @@ def glanced(rows: int, detail: str = "compact") -> FakeRs:
 
 SEEN = (
     "10,000+ records; sent_at 2024-01-01 to 2026-11-20; collected 2026-11-21T08:00:00Z;"
-    " 3 fields left out"
+    " 3 fields not granted"
 )
 
 
@@ -249,9 +249,9 @@ async def test_an_index_says_what_is_visible_and_given() -> None:
     outcome = await ask(glanced(24), "schema", {})
     head, *lines = outcome.text.splitlines()
     assert head.endswith("; today=2026-11-22; time_zone=Europe/Rome")
-    given = "given: sent_at since 2024-01-01T00:00:00Z"
-    assert f"visible gmail messages: {SEEN}; {given}" in lines
-    assert sum(line.startswith("visible ") for line in lines) == 24
+    given = "limited to: sent_at since 2024-01-01T00:00:00Z"
+    assert f"readable gmail messages: {SEEN}; {given}" in lines
+    assert sum(line.startswith("readable ") for line in lines) == 24
     assert len(outcome.text) < 8_000
     shown = outcome.structured["data"]["connectors"][0]["streams"][0]
     assert shown == {name: GLANCED[name] for name in GLANCED if name != "field_capabilities"}
@@ -260,12 +260,12 @@ async def test_an_index_says_what_is_visible_and_given() -> None:
 
 async def test_a_long_index_leaves_it_to_one_stream() -> None:
     outcome = await ask(glanced(25), "schema", {})
-    assert "visible " not in outcome.text
+    assert "readable " not in outcome.text
     assert set(outcome.structured["data"]["connectors"][0]["streams"][0]) == {
         "name",
         "granted_connections",
     }
     scoped = await ask(glanced(25), "schema", {"stream": "messages"})
-    assert f"visible: {SEEN}" in scoped.text.splitlines()
+    assert f"readable: {SEEN}" in scoped.text.splitlines()
     assert "constraints: sent_at since 2024-01-01T00:00:00Z" in scoped.text.splitlines()
     assert "body[t=text,g=false]" in scoped.text

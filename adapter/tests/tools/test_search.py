@@ -107,9 +107,9 @@ async def test_what_was_relaxed_is_said_first_and_near_words_stay_in_the_fence()
     begin = next(n for n, line in enumerate(lines) if line.startswith("BEGIN "))
     end = next(n for n, line in enumerate(lines) if line.startswith("END "))
     assert "absent: xyzzy (in no record that you may see)" in lines[:begin]
-    assert "respelled: remialer (near words say as what)" in lines[:begin]
-    assert "holds: remialer, chain" in lines[begin:end]
-    shown = 'near 1: remialer "remailer\\nnext: x" (150); searched in its place'
+    assert "respelled: remialer (near words say what was searched instead)" in lines[:begin]
+    assert "holds: chain" in lines[begin:end]
+    shown = 'near 1: searched instead: remialer → "remailer\\nnext: x" (150)'
     assert shown in lines[begin:end]
     assert outcome.structured["near"] == [near]
     assert outcome.structured["next"] == []
@@ -124,7 +124,7 @@ async def test_what_is_folded_into_a_hit_is_counted_in_both_faces() -> None:
     rs.script = lambda _: Answer(200, {"data": [hit], "meta": {}})
     outcome = await ask(rs, "search", {"query": "joined"})
     [line] = [each for each in outcome.text.split("\n") if each.startswith("source: ")]
-    assert line.endswith("; duplicates=4")
+    assert line.endswith('; same_text="4 more"')
     assert outcome.structured["data"]["data"][0]["duplicates"] == 4
 
 

@@ -223,13 +223,14 @@ def _longest(value: Any) -> int:
 
 
 def _source_line(hit: Json, result: Json) -> str:
+    same = as_count(hit.get("duplicates"))
     stated = (
         ("connector_key", result["connector_key"]),
         ("stream", result["stream"] if result["record_id"] else None),
         ("label", as_text(hit.get("display_name"))),
         ("at", result.get("timestamp")),
         ("by", as_text(hit.get("author"))),
-        ("duplicates", str(as_count(hit.get("duplicates")) or "")),
+        ("same_text", f"{same} more" if same else None),
     )
     return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
 

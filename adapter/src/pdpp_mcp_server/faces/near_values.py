@@ -54,11 +54,16 @@ def without_near(body: Json) -> Json:
 def near_lines(near: list[Json]) -> list[str]:
     """The lines inside the fence, by number."""
     return [
-        f"near {number}: {label(str(row.get('field') or row['word']))}"
-        f" {preview_json(row['value'][: contract.GROUP_KEY])} ({row['count']})"
-        f"{'; searched in its place' if row.get('searched') is True else ''}"
+        _near_line(number, row, preview_json(row["value"][: contract.GROUP_KEY]))
         for number, row in enumerate(near, 1)
     ]
+
+
+def _near_line(number: int, row: Json, value: str) -> str:
+    asked = label(str(row.get("field") or row["word"]))
+    if row.get("searched") is True:
+        return f"near {number}: searched instead: {asked} → {value} ({row['count']})"
+    return f"near {number}: {asked} {value} ({row['count']})"
 
 
 def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:

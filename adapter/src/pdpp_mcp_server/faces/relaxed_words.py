@@ -7,11 +7,15 @@ Source: docs/contract/mcp-adapter.md 10.4.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces.text import fact
 from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_list, as_object, as_text
 from pdpp_mcp_server.safe_text import one_line
+
+HOLDS = "holds: "
 
 
 def relaxed_facts(body: Json) -> list[str]:
@@ -34,13 +38,37 @@ def relaxed_notes(body: Json) -> list[str]:
     relaxed = as_object(meta_of(body).get("relaxed"))
     absent, spelled = _words(relaxed.get("absent")), _words(relaxed.get("spelled"))
     lines = [f"absent: {absent} (in no record that you may see)"] if absent else []
-    return [*lines, f"respelled: {spelled} (near words say as what)"] if spelled else lines
+    return (
+        [*lines, f"respelled: {spelled} (near words say what was searched instead)"]
+        if spelled
+        else lines
+    )
+
+
+def relaxed_sentence(body: Json) -> str:
+    """The same as one text, for a face that is JSON."""
+    return "; ".join([*relaxed_facts(body), *relaxed_notes(body)])
+
+
+def held_as_written(lines: Iterable[str], body: Json) -> list[str]:
+    """The lines of hits, without words that were searched in another spelling: none holds those."""
+    spelled = set(as_list(as_object(meta_of(body).get("relaxed")).get("spelled")))
+    if not spelled:
+        return list(lines)
+    return [each for line in lines if (each := _as_written(line, spelled))]
+
+
+def _as_written(line: str, spelled: set[object]) -> str:
+    if not line.startswith(HOLDS):
+        return line
+    words = [word for word in line.removeprefix(HOLDS).split(", ") if word not in spelled]
+    return HOLDS + ", ".join(words) if words else ""
 
 
 def held_line(hit: Json) -> list[str]:
     """Which of the caller's words a hit holds, where it need not hold all."""
     held = _words(hit.get("matched_words"))
-    return [f"holds: {held}"] if held else []
+    return [f"{HOLDS}{held}"] if held else []
 
 
 def _words(found: object) -> str:

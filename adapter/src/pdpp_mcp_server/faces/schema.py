@@ -186,7 +186,7 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
         f"search: {_searched(as_object(row.row.get('search')), names)}",
         f"aggregations: {_aggregations(row.row, names)}",
         "changes_since: yes",
-        *(f"visible: {facts}" for facts in _seen(row.row)),
+        *(f"readable: {facts}" for facts in _seen(row.row)),
         *_constraints(row.row),
     ]
     left = room_chars - text.length(facts) - len("fields: ; more_fields=9999 by ")
@@ -308,22 +308,23 @@ def _today(catalog: Json) -> list[str]:
 
 
 def _figure_lines(catalog: Json) -> list[str]:
-    """What of each row is visible and given, unless there are too many rows for it."""
+    """What of each row is readable and its limits, unless there are too many rows for it."""
     rows = catalog_rows(catalog)
     if len(rows) > contract.SCHEMA_ROWS_WITH_FIGURES:
         return []
     facts = [
-        (row, [*_seen(row.row), *(f"given: {part}" for part in _bounds(row.row))]) for row in rows
+        (row, [*_seen(row.row), *(f"limited to: {part}" for part in _bounds(row.row))])
+        for row in rows
     ]
     return [
-        f"visible {label(row.connector_key or 'source')} {label(row.name)}: {'; '.join(parts)}"
+        f"readable {label(row.connector_key or 'source')} {label(row.name)}: {'; '.join(parts)}"
         for row, parts in facts
         if parts
     ]
 
 
 def _seen(row: Json) -> list[str]:
-    """How many records, from when to when, when collected, and how many fields are left out.
+    """How many records, from when to when, when collected, and how many fields are not granted.
 
     Of a stored time only its day is said.
     """
@@ -339,7 +340,7 @@ def _seen(row: Json) -> list[str]:
     collected = as_text(seen.get("collected_at"))
     parts += [f"collected {label(collected)}"] if collected else []
     hidden = as_count(row.get("fields_left_out"))
-    parts += [f"{hidden} field{'' if hidden == 1 else 's'} left out"] if hidden else []
+    parts += [f"{hidden} field{'' if hidden == 1 else 's'} not granted"] if hidden else []
     return ["; ".join(parts)] if parts else []
 
 
@@ -367,12 +368,12 @@ def _bounds(row: Json) -> list[str]:
         parts.append(" ".join(words))
     count = as_count(constraints.get("resource_count"))
     if count is not None:
-        parts.append(f"only {count} chosen records")
+        parts.append(f"{count} chosen records")
     for each in as_list(constraints.get("only")):
         limit = as_object(each)
-        parts.append(f"only {limit.get('value_count')} values of {label(str(limit.get('field')))}")
+        parts.append(f"{limit.get('value_count')} values of {label(str(limit.get('field')))}")
     if constraints.get("further_limits") is True:
-        parts.append("only records that the owner picked by what is not shown here")
+        parts.append("records that the owner picked by what is not shown here")
     return parts
 
 

@@ -34,7 +34,12 @@ from pdpp_mcp_server.faces.near_values import (
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
-from pdpp_mcp_server.faces.relaxed_words import relaxed_facts, relaxed_notes
+from pdpp_mcp_server.faces.relaxed_words import (
+    held_as_written,
+    relaxed_facts,
+    relaxed_notes,
+    relaxed_sentence,
+)
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from pdpp_mcp_server.rs_client.port import Query
@@ -164,7 +169,7 @@ def _text_face(
         [text.head_line("search", None, facts, shown.first_id)],
         text.source_mix_lines(mix),
         [*page.notes, *relaxed_notes(page.body)],
-        text.fenced([*shown.lines, *near_lines(near)], call.nonce),
+        text.fenced([*held_as_written(shown.lines, page.body), *near_lines(near)], call.nonce),
         [USE_LINE] if shown.blocks else [],
         text.next_lines(following),
     )
@@ -190,7 +195,7 @@ def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) ->
     empty = as_object(meta_of(page.body).get("empty"))
     if empty:
         body["empty"] = empty
-    relaxed = as_object(meta_of(page.body).get("relaxed"))
+    relaxed = relaxed_sentence(page.body)
     if relaxed:
         body["relaxed"] = relaxed
     if near:

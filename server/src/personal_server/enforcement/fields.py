@@ -37,7 +37,7 @@ def require_field(sources: Sources, name: str, param: str) -> Property:
     if declared is None:
         raise UnknownField(
             message(
-                "The stream '%(stream)s' has no field '%(name)s'.",
+                "No field '%(name)s' of '%(stream)s' is shared with you.",
                 stream=sources[0].stream,
                 name=name,
             ),

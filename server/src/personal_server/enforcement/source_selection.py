@@ -113,14 +113,31 @@ def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerE
                 param="connection_id",
                 **render_unavailable(entries),
             )
+    meant = _labelled(authority, connection_id)
+    if meant is not None:
+        return ConnectionNotFound(
+            "That is the label of a connection; 'connection_id' takes its id.",
+            param="connection_id",
+            recovery={"connection_id": meant},
+        )
     return ConnectionNotFound(
-        (
-            "This access includes no connection with that id. GET "
-            "/v1/schema?view=compact lists all connections."
-        ),
+        "This access includes no connection with that id; the schema lists all connections.",
         param="connection_id",
         **(render_unavailable(entries) if entries else {}),
     )
+
+
+def _labelled(authority: ReadAuthority, label: str) -> str | None:
+    """The one readable connection that is called so: by its label, else by its connector key."""
+    sought = label.strip().casefold()
+    for names in (
+        {s.connection_id: s.display_name or "" for s in authority.sources},
+        {s.connection_id: s.connector_key for s in authority.sources},
+    ):
+        found = [each for each, name in names.items() if name.strip().casefold() == sought]
+        if sought and len(found) == 1:
+            return found[0]
+    return None
 
 
 def _no_such_stream(

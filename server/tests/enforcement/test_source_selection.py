@@ -1,0 +1,35 @@
+"""A label in the place of an id is answered with the id, of readable connections alone."""
+
+import pytest
+
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import BANK, DIARY, client, furnished, grant, package
+from server.tests.resource_server.journal import stream_grant as named
+
+LIST = "/v1/streams/entries/records?connection_id"
+BOTH = (
+    grant(named(instance_ids=(DIARY,))),
+    grant(named(instance_ids=(BANK,)), grant_id="grt_2", key="banking"),
+)
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [("Paper+diary", DIARY), ("paper+DIARY", DIARY), ("banking", BANK), ("bank", BANK)],
+)
+def test_a_label_is_answered_with_the_id_that_it_stands_for(label: str, meant: str) -> None:
+    reply = Door(furnished()).get(f"{LIST}={label}", package(*BOTH))
+    assert (reply.status, reply.code) == (404, "connection_not_found")
+    assert reply.error["recovery"] == {"connection_id": meant}
+
+
+@pytest.mark.parametrize("label", ["Bank", "banking", "cin_nobody", "+"])
+def test_what_is_not_granted_is_no_label(label: str) -> None:
+    reply = Door(furnished()).get(f"{LIST}={label}", client(named()))
+    assert (reply.status, reply.code) == (404, "connection_not_found")
+    assert "recovery" not in reply.error
+
+
+def test_a_label_of_several_connections_stands_for_none() -> None:
+    reply = Door(furnished()).get(f"{LIST}=journal", client())
+    assert "recovery" not in reply.error

@@ -70,7 +70,7 @@ class Connections:
         """Whether there is room for one more; whoever waits longest without a request makes it."""
         if len(self.open) >= self.most:
             self._note_full()
-            idle = next((held for held in self.open if not held.has_request), None)
+            idle = next((idle_one for idle_one in self.open if not idle_one.has_request), None)
             if idle is None:
                 return False
             del self.open[idle]
@@ -122,11 +122,11 @@ class CallerProtocol(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        held: Connections,
+        connections: Connections,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._held = held
-        self._moved_at = held.monotonic()
+        self._held = connections
+        self._moved_at = connections.monotonic()
         self._body_bytes = 0
 
     @property

@@ -124,9 +124,9 @@ class ServerFigures(Collector):
 
     def _upkeep(self) -> Iterator[Metric]:
         rebuilds = self.server.stores.records.rebuilds()
-        left = sum(each.records - each.copied for each in rebuilds)
+        remaining = sum(rebuild.records - rebuild.copied for rebuild in rebuilds)
         yield _gauge("pdpp_rebuilds", "Streams that are being rebuilt.", len(rebuilds))
-        yield _gauge("pdpp_rebuild_records_left", "Records that wait to be rebuilt.", left)
+        yield _gauge("pdpp_rebuild_records_left", "Records that wait to be rebuilt.", remaining)
         failures = GaugeMetricFamily(
             "pdpp_task_failures", "Failures since the last success.", labels=["task"]
         )
@@ -152,7 +152,7 @@ class ServerFigures(Collector):
         size_bytes, journal_bytes = stores.database.sizes()
         blobs, blob_bytes = self.server.stores.upkeep.blob_sizes()
         disk = os.statvfs(stores.data_dir)
-        for name, said, value in (
+        for name, description, value in (
             ("pdpp_database_bytes", "Bytes of the database.", size_bytes),
             ("pdpp_journal_bytes", "Bytes of the database's write-ahead log.", journal_bytes),
             ("pdpp_blobs", "Stored files of records.", blobs),
@@ -163,7 +163,7 @@ class ServerFigures(Collector):
                 disk.f_bavail * disk.f_frsize,
             ),
         ):
-            yield _gauge(name, said, value)
+            yield _gauge(name, description, value)
 
     def _backups(self) -> Iterator[Metric]:
         rows, proof = self.server.stores.upkeep.backups(), self.server.stores.upkeep.proof()
@@ -183,7 +183,9 @@ class ServerFigures(Collector):
 
     def _imports(self) -> Iterator[Metric]:
         with self.server.stores.records.snapshot() as snapshot:
-            connections = sorted(snapshot.connections(), key=lambda each: each.created_at_ns)
+            connections = sorted(
+                snapshot.connections(), key=lambda connection: connection.created_at_ns
+            )
             collections = snapshot.collections()
         imports = GaugeMetricFamily(
             "pdpp_import_timestamp_seconds",
@@ -191,17 +193,17 @@ class ServerFigures(Collector):
             labels=["kind", "ordinal"],
         )
         numbers: Counter[str] = Counter()
-        for each in connections:
-            kind = each.connector_key if each.connector_key in KINDS else OTHER_KIND
+        for connection in connections:
+            kind = connection.connector_key if connection.connector_key in KINDS else OTHER_KIND
             numbers[kind] += 1
-            known = collections.get(each.connection_id)
-            at_ns = (known and known.last_succeeded_at_ns) or 0
+            collection = collections.get(connection.connection_id)
+            at_ns = (collection and collection.last_succeeded_at_ns) or 0
             imports.add_metric([kind, str(numbers[kind])], _seconds(at_ns))
         yield imports
 
 
-def _gauge(name: str, said: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, said, value=value)
+def _gauge(name: str, description: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, description, value=value)
 
 
 def _seconds(at_ns: int) -> float:
@@ -251,5 +253,5 @@ class FiguresApp:
     def _admits(self, headers: dict[str, str]) -> bool:
         if self._token is None:
             return _PORT.sub("", headers.get("host", "")) in LOOPBACK_HOSTS
-        sent = sent_token(headers.get("authorization")) or ""
-        return hmac.compare_digest(sent.encode(), self._token.encode())
+        token = sent_token(headers.get("authorization")) or ""
+        return hmac.compare_digest(token.encode(), self._token.encode())

@@ -59,15 +59,15 @@ class TokenAdmission:
         # a pause is told by each tool call, so that no host asks for consent again
         if state.refusal is not None and not isinstance(state.refusal, GrantPaused):
             raise state.refusal
-        found = state.resolved
+        resolved = state.resolved
         return Admitted(
-            kind=found.kind,
+            kind=resolved.kind,
             state=state,
-            client_id=found.client_id,
-            grant_id=found.grants[0].grant_id if len(found.grants) == 1 else None,
-            package_id=found.package_id,
-            reaches_mcp=found.resource in self._mcp_resources,
-            result_chars=found.result_chars,
+            client_id=resolved.client_id,
+            grant_id=resolved.grants[0].grant_id if len(resolved.grants) == 1 else None,
+            package_id=resolved.package_id,
+            reaches_mcp=resolved.resource in self._mcp_resources,
+            result_chars=resolved.result_chars,
         )
 
     def _at_once(self, presented: PresentedToken) -> TokenState | None:

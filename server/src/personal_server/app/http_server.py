@@ -78,7 +78,7 @@ class HttpServer(uvicorn.Server):
             config = _config(self._second.app, self._few, lifespan="off", at_once=ACCEPTED_AT_ONCE)
             config.load()
             protocol = partial(
-                CallerProtocol, config, self.server_state, dict[str, Any](), held=self._few
+                CallerProtocol, config, self.server_state, dict[str, Any](), connections=self._few
             )
             loop = asyncio.get_running_loop()
             self.servers.append(await loop.create_server(protocol, sock=self._second.listener))
@@ -134,7 +134,7 @@ def _config(
         server_header=False,
         proxy_headers=False,
         lifespan=lifespan,
-        http=cast("Any", partial(CallerProtocol, held=connections)),
+        http=cast("Any", partial(CallerProtocol, connections=connections)),
         ws="none",
         backlog=at_once,
         h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,

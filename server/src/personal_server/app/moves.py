@@ -38,8 +38,8 @@ def move(settings: Settings, target: Settings, tell: Tell = silently) -> Moved:
         raise CopyRefused("The data are there already.")
     with open_stores(settings, serving=True) as stores:
         if target.data_dir != settings.data_dir:
-            known = read_configuration(target.data_dir)
-            if known is not None:
+            file = read_configuration(target.data_dir)
+            if file is not None:
                 raise CopyRefused("The target of the move already has a config.toml.")
         with closing(open_database(target, serving=True, configured=None)) as database:
             # nobody writes meanwhile

@@ -150,16 +150,16 @@ def _require_version(document: _Document) -> None:
 
 
 def _by_id(connections: list[ExportedConnection]) -> dict[str, ExportedConnection]:
-    return {each.connection_id: each for each in connections}
+    return {connection.connection_id: connection for connection in connections}
 
 
 def _by_key(
     documents: Iterable[bytes | msgspec.Raw], connections: Mapping[str, ExportedConnection]
 ) -> dict[str, SourceDeclaration]:
     """The declarations; every connection has one."""
-    declarations = [parse_declaration(bytes(each)) for each in documents]
-    by_key = {each.connector_key: each for each in declarations}
-    _require(all(each.connector_key in by_key for each in connections.values()))
+    declarations = [parse_declaration(bytes(document)) for document in documents]
+    by_key = {declaration.connector_key: declaration for declaration in declarations}
+    _require(all(connection.connector_key in by_key for connection in connections.values()))
     return by_key
 
 
@@ -193,8 +193,8 @@ def _of_lines(file: IO[bytes]) -> OwnExport:
         file.seek(len(first))
         for line in _lines_in(file):
             if not line.startswith(_LAST_LINE):
-                place = msgspec.json.decode(line, type=_ManifestStream)
-                yield place.connection_id, place.stream, line
+                stream = msgspec.json.decode(line, type=_ManifestStream)
+                yield stream.connection_id, stream.stream, line
 
     declarations = _by_key(header.declarations, connections)
     return OwnExport(connections, declarations, records, _no_blob)
@@ -245,7 +245,7 @@ class _Zip:
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file)
         self._names = frozenset(self._zip.namelist())
-        encrypted = any(each.flag_bits & 1 for each in self._zip.infolist())
+        encrypted = any(entry.flag_bits & 1 for entry in self._zip.infolist())
         _require(len(self._names) == len(self._zip.infolist()) and not encrypted)
 
     def members(self) -> Iterator[tuple[str, IO[bytes]]]:
@@ -264,18 +264,18 @@ def _of_archive(file: IO[bytes]) -> OwnExport:
     manifest = msgspec.json.decode(documents[MANIFEST], type=_Manifest)
     _require_version(manifest)
     connections = _by_id(msgspec.json.decode(documents[CONNECTIONS], type=list[ExportedConnection]))
-    places = [(held.connection_id, held.stream) for held in manifest.streams]
-    _require(all(connection_id in connections for connection_id, _ in places))
-    count = sum(line_counts[records_member(*place)] for place in places)
+    streams = [(stream.connection_id, stream.stream) for stream in manifest.streams]
+    _require(all(connection_id in connections for connection_id, _ in streams))
+    count = sum(line_counts[records_member(*stream)] for stream in streams)
     _require(msgspec.json.decode(documents[END], type=_End) == _End(count, sha256))
 
     def records() -> Iterator[Line]:
-        for place in places:
-            content = archive.open(records_member(*place))
+        for stream in streams:
+            content = archive.open(records_member(*stream))
             for line in _lines_in(content) if content else ():
-                yield *place, line
+                yield *stream, line
 
-    keys = {each.connector_key for each in connections.values()}
+    keys = {connection.connector_key for connection in connections.values()}
     return OwnExport(
         connections,
         _by_key((documents[declaration_member(key)] for key in keys), connections),

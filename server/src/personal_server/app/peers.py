@@ -61,9 +61,9 @@ class Peers:
             if number == self._seat.number:
                 yield PeerHealth((), {}, memory_bytes())
                 continue
-            told = self._told.get(number)
-            if told is not None:
-                yield PeerHealth(tuple(told.faults), told.progress, told.memory_bytes)
+            report = self._told.get(number)
+            if report is not None:
+                yield PeerHealth(tuple(report.faults), report.progress, report.memory_bytes)
 
 
 def memory_bytes() -> int:

@@ -58,12 +58,15 @@ class RestoredConnection:
 
 def survey_own_export(export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
     """Check every record, store nothing."""
-    results = {each.connection_id: RestoredConnection(each) for each in export.connections.values()}
+    results = {
+        connection.connection_id: RestoredConnection(connection)
+        for connection in export.connections.values()
+    }
     checkers: dict[tuple[str, str], LineChecker] = {}
-    place = 0
+    position = 0
     for connection_id, name, line in export.records():
         tally = results[connection_id].tally
-        show_place(place := place + len(line))
+        show_place(position := position + len(line))
         stream = export.declaration_of(connection_id).streams.get(name)
         if stream is None:
             tally.skip(_undeclared(name))
@@ -85,34 +88,38 @@ def restore_own_export(
 
     Raises: DeclarationConflict, StorageUnavailable.
     """
-    declared = {key: _declared(ports, each) for key, each in export.declarations.items()}
-    results = {
-        each.connection_id: _restored(ports, each, declared[each.connector_key])
-        for each in export.connections.values()
+    declared = {
+        key: _declared(ports, declaration) for key, declaration in export.declarations.items()
     }
-    place = 0
+    results = {
+        connection.connection_id: _restored(ports, connection, declared[connection.connector_key])
+        for connection in export.connections.values()
+    }
+    position = 0
     for (connection_id, name), lines in groupby(export.records(), key=lambda line: line[:2]):
         restored = results[connection_id]
         declaration = declared[restored.exported.connector_key]
         writing = _StreamRestore(ports, export.open_blob, restored, declaration, name)
         for batch in _batches(line for _, _, line in lines):
             writing.store(batch)
-            show_place(place := place + sum(map(len, batch)))
-    for each in results.values():
-        _settle_status(ports, each)
-    said = export.corrections
-    if said != NO_CORRECTIONS:
+            show_place(position := position + sum(map(len, batch)))
+    for result in results.values():
+        _settle_status(ports, result)
+    exported = export.corrections
+    if exported != NO_CORRECTIONS:
         ports.store.correct_persons(
-            lambda known: Corrections(known.merged | said.merged, known.parted | said.parted)
+            lambda corrections: Corrections(
+                corrections.merged | exported.merged, corrections.parted | exported.parted
+            )
         )
     return list(results.values())
 
 
 def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:
     """What this server says of a source, if it says anything: it may know more by now."""
-    known = ports.store.declaration(exported.connector_key, None)
-    if known is not None and known.source_id == exported.source_id:
-        return parse_declaration(known.raw)
+    stored = ports.store.declaration(exported.connector_key, None)
+    if stored is not None and stored.source_id == exported.source_id:
+        return parse_declaration(stored.raw)
     return declare(ports.store, exported.raw, ports.clock()).declaration
 
 
@@ -141,8 +148,8 @@ def _settle_status(ports: ImportPorts, restored: RestoredConnection) -> None:
         revoked_at_ns = now_ns if status is ConnectionStatus.REVOKED else None
         restored.connection = ports.store.update_connection(
             connection.connection_id,
-            lambda held: replace(
-                held, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at_ns
+            lambda connection: replace(
+                connection, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at_ns
             ),
         )
 

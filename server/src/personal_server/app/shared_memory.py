@@ -140,8 +140,8 @@ class SharedValues(Generic[V]):
         digest = _digest(key)
         with self.lock:
             begin = self._set_of(digest)
-            place = self._place_of(begin, digest)
-            return None if place is None else self._value(begin, place)
+            slot = self._place_of(begin, digest)
+            return None if slot is None else self._value(begin, slot)
 
     def displaced_by(self, key: Hashable) -> V | None:
         """Only where its set is full."""
@@ -166,21 +166,21 @@ class SharedValues(Generic[V]):
         digest = _digest(key)
         with self.lock:
             begin = self._set_of(digest)
-            place = self._place_of(begin, digest)
-            if place is None:
-                place = self._place_of(begin, _NO_KEY)
-            if place is None:
-                place = self._oldest(begin)
-            self._write(begin, place, digest, encoded)
+            slot = self._place_of(begin, digest)
+            if slot is None:
+                slot = self._place_of(begin, _NO_KEY)
+            if slot is None:
+                slot = self._oldest(begin)
+            self._write(begin, slot, digest, encoded)
 
     def remove(self, key: Hashable) -> None:
         """Its place is free again."""
         digest = _digest(key)
         with self.lock:
             begin = self._set_of(digest)
-            place = self._place_of(begin, digest)
-            if place is not None:
-                at = begin + place * KEY_BYTES
+            slot = self._place_of(begin, digest)
+            if slot is not None:
+                at = begin + slot * KEY_BYTES
                 self._memory[at : at + KEY_BYTES] = _NO_KEY
 
     def clear(self) -> None:
@@ -197,17 +197,17 @@ class SharedValues(Generic[V]):
 
     def _place_of(self, begin: int, digest: bytes) -> int | None:
         keys = self._memory[begin : begin + _KEYS_BYTES]
-        found = keys.find(digest)
-        while found > 0 and found % KEY_BYTES:
-            found = keys.find(digest, found + 1)
-        return None if found < 0 else found // KEY_BYTES
+        index = keys.find(digest)
+        while index > 0 and index % KEY_BYTES:
+            index = keys.find(digest, index + 1)
+        return None if index < 0 else index // KEY_BYTES
 
     def _oldest(self, begin: int) -> int:
         turns = _TURNS.unpack_from(self._memory, begin + _KEYS_BYTES)
         return turns.index(min(turns))
 
-    def _value(self, begin: int, place: int) -> V | None:
-        at = self._value_at(begin, place)
+    def _value(self, begin: int, slot: int) -> V | None:
+        at = self._value_at(begin, slot)
         (length,) = _LENGTH.unpack_from(self._memory, at)
         at += _LENGTH.size
         try:
@@ -215,19 +215,19 @@ class SharedValues(Generic[V]):
         except msgspec.MsgspecError:
             return None
 
-    def _value_at(self, begin: int, place: int) -> int:
+    def _value_at(self, begin: int, slot: int) -> int:
         size = _LENGTH.size + self._area.value_bytes
-        return begin + _KEYS_BYTES + _TURNS.size + place * size
+        return begin + _KEYS_BYTES + _TURNS.size + slot * size
 
-    def _write(self, begin: int, place: int, digest: bytes, encoded: bytes) -> None:
+    def _write(self, begin: int, slot: int, digest: bytes, encoded: bytes) -> None:
         memory = self._memory
         turns = list(_TURNS.unpack_from(memory, begin + _KEYS_BYTES))
-        turns[place] = max(turns) + 1
+        turns[slot] = max(turns) + 1
         _TURNS.pack_into(memory, begin + _KEYS_BYTES, *turns)
-        at = self._value_at(begin, place)
+        at = self._value_at(begin, slot)
         _LENGTH.pack_into(memory, at, len(encoded))
         memory[at + _LENGTH.size : at + _LENGTH.size + len(encoded)] = encoded
-        memory[begin + place * KEY_BYTES : begin + (place + 1) * KEY_BYTES] = digest
+        memory[begin + slot * KEY_BYTES : begin + (slot + 1) * KEY_BYTES] = digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +288,10 @@ class SharedMemory:
 
     def counts(self, name: str, most: int) -> KeyedCounts:
         """One area for each process; what a process counted before it was ended is forgotten."""
-        each = tuple(self._counts_of(name, number, most) for number in range(self.seat.of))
-        own = each[self.seat.number]
+        counts = tuple(self._counts_of(name, number, most) for number in range(self.seat.of))
+        own = counts[self.seat.number]
         own.clear()
-        return SharedCounts(own, each)
+        return SharedCounts(own, counts)
 
     def forget_counts(self, number: int) -> None:
         """What the process of that seat had under way: it has ended."""

@@ -74,7 +74,7 @@ class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
     def inherited(self) -> list[int]:
         """The descriptors."""
         every = (*self.listeners, self.memory, self.line, self.figures, self.claim)
-        return [each for each in every if each is not None]
+        return [descriptor for descriptor in every if descriptor is not None]
 
 
 @dataclass(slots=True)
@@ -183,12 +183,12 @@ class Supervisor:
         worker = seat.worker
         if worker is None:
             return
-        said = worker.line.recv(1)
-        if not said:
+        word = worker.line.recv(1)
+        if not word:
             self._note_end(seat, worker)
             return
         worker.is_ready = True
-        if said == ALONE and not any(each.worker for each in self._seats[1:]):
+        if word == ALONE and not any(seat.worker for seat in self._seats[1:]):
             del self._seats[1:]
 
     def _note_end(self, seat: _Seat, worker: _Worker) -> None:
@@ -222,8 +222,8 @@ class Supervisor:
     def _woken_by_signals(self) -> Generator[None, None, None]:
         """Hear signals where workers are heard, from now until the end of the process."""
         woken, waking = socket.socketpair()
-        for each in (woken, waking):
-            each.setblocking(False)
+        for end in (woken, waking):
+            end.setblocking(False)
 
         def hear() -> None:
             woken.recv(64)

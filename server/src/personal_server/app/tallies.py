@@ -43,8 +43,11 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
     def __add__(self, other: Tally) -> Tally:
         latencies = dict(self.latencies)
         for key, (counts, seconds) in other.latencies.items():
-            known, before = latencies.get(key, ([0] * len(counts), 0.0))
-            latencies[key] = ([a + b for a, b in zip(known, counts, strict=True)], before + seconds)
+            counted, before = latencies.get(key, ([0] * len(counts), 0.0))
+            latencies[key] = (
+                [a + b for a, b in zip(counted, counts, strict=True)],
+                before + seconds,
+            )
         return Tally(
             _sum(self.requests, other.requests),
             latencies,
@@ -63,9 +66,9 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
 
 def _sum(first: Mapping[K, int], second: Mapping[K, int]) -> dict[K, int]:
-    found = Counter(first)
-    found.update(second)
-    return dict(found)
+    counter = Counter(first)
+    counter.update(second)
+    return dict(counter)
 
 
 class Tallies:
@@ -90,26 +93,28 @@ class Tallies:
 
     def total(self) -> Tally:
         """Of all processes."""
-        found = self._own()
+        tally = self._own()
         if self._told is not None and self._seat is not None:
-            others = (n for n in range(self._seat.of) if n != self._seat.number)
-            for told in map(self._told.get, others):
-                found += told or Tally()
-        return found
+            peers = (n for n in range(self._seat.of) if n != self._seat.number)
+            for report in map(self._told.get, peers):
+                tally += report or Tally()
+        return tally
 
     def _own(self) -> Tally:
         traffic, queues = self._server.traffic, self._server.surfaces.items()
-        places = {
-            (name, kind): each for name, surface in queues for kind, each in surface.queues.items()
+        waiting_places = {
+            (name, kind): place
+            for name, surface in queues
+            for kind, place in surface.queues.items()
         }
         latencies = dict(traffic.latencies).items()
         return self._before + Tally(
             dict(traffic.requests),
-            {key: (list(each.counts), each.sum_seconds) for key, each in latencies},
+            {key: (list(latency.counts), latency.sum_seconds) for key, latency in latencies},
             dict(traffic.errors),
             dict(self._server.tool_calls),
-            {key: each.waiting for key, each in places.items()},
-            {key: each.working for key, each in places.items()},
+            {key: place.waiting for key, place in waiting_places.items()},
+            {key: place.working for key, place in waiting_places.items()},
             len(self._connections.open),
             self._connections.most,
         )

@@ -48,12 +48,16 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
             Print JSON.
         """
         with open_store() as store:
-            place = _planted(store, stream, connection)
+            planted = _planted(store, stream, connection)
         if json:
-            print_json({"connection_id": place.connection_id, "stream": stream, "key": place.key})
+            print_json(
+                {"connection_id": planted.connection_id, "stream": stream, "key": planted.key}
+            )
         else:
-            words().print(f"Added a bait record to {stream} of {place.connection_id}, with the key")
-            console().print(place.key, soft_wrap=True, markup=False)
+            words().print(
+                f"Added a bait record to {stream} of {planted.connection_id}, with the key"
+            )
+            console().print(planted.key, soft_wrap=True, markup=False)
 
     @app.command(name="list")
     def list_(*, json: Flag = False) -> None:
@@ -86,8 +90,8 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
             with store.authorization.write() as writer:
                 rows = writer.rows(CanaryRow, CanaryRow.key.equals(key))
                 for row in rows:
-                    place = (row.connection_id, row.stream, row.key)
-                    forget_canary(writer, *place, local_acting(), store.clock())
+                    row_key = (row.connection_id, row.stream, row.key)
+                    forget_canary(writer, *row_key, local_acting(), store.clock())
             if not rows:
                 raise CommandError("not_found", "No bait record has this key.")
             for row in rows:
@@ -102,13 +106,13 @@ def canary_app(open_store: StoreOpener) -> cyclopts.App:
 def _planted(store: OwnerStore, stream: str, connection: str | None) -> PlantedPlace:
     def note(place: PlantedPlace) -> None:
         with store.authorization.write() as writer:
-            where = (place.connection_id, place.stream, place.key)
-            note_canary(writer, *where, local_acting(), store.clock())
+            row_key = (place.connection_id, place.stream, place.key)
+            note_canary(writer, *row_key, local_acting(), store.clock())
 
     def forget(place: PlantedPlace) -> None:
         with store.authorization.write() as writer:
-            where = (place.connection_id, place.stream, place.key)
-            forget_canary(writer, *where, local_acting(), store.clock())
+            row_key = (place.connection_id, place.stream, place.key)
+            forget_canary(writer, *row_key, local_acting(), store.clock())
 
     records, catalog = store.reads.store, store.catalogs()
     chance, now_ns = store.random_bytes, store.clock()
@@ -116,19 +120,26 @@ def _planted(store: OwnerStore, stream: str, connection: str | None) -> PlantedP
 
 
 def _line(row: CanaryRow) -> tuple[object, ...]:
-    given = "–" if row.disclosed_at_ns is None else minute(row.disclosed_at_ns)
+    disclosed = "–" if row.disclosed_at_ns is None else minute(row.disclosed_at_ns)
     planted = minute(row.planted_at_ns)
-    return (row.stream, row.key, row.connection_id, planted, row.disclosed_to or "no app", given)
+    return (
+        row.stream,
+        row.key,
+        row.connection_id,
+        planted,
+        row.disclosed_to or "no app",
+        disclosed,
+    )
 
 
 def _json(row: CanaryRow) -> dict[str, object]:
-    given = row.disclosed_at_ns
+    disclosed_at_ns = row.disclosed_at_ns
     return {
         "connection_id": row.connection_id,
         "stream": row.stream,
         "key": row.key,
         "planted_at": instant_text(row.planted_at_ns),
-        "disclosed_at": None if given is None else instant_text(given),
+        "disclosed_at": None if disclosed_at_ns is None else instant_text(disclosed_at_ns),
         "disclosed_to": row.disclosed_to,
     }
 

@@ -45,17 +45,17 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
             Print JSON.
         """
         with open_store() as store:
-            found = _named(store, connection)
+            account = _named(store, connection)
             token = issue_collector_token(
                 store.authorization,
                 store.origin,
-                found.connection_id,
+                account.connection_id,
                 local_acting(),
                 store.random_bytes,
                 store.clock(),
             )
         if json:
-            print_json({"connection_id": found.connection_id, "token": token})
+            print_json({"connection_id": account.connection_id, "token": token})
             return
         words().print("Copy this token now; it is not shown again.")
         console().print(token, soft_wrap=True)
@@ -71,16 +71,16 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
         """
         with open_store() as store:
             names = {c.connection_id: c.display_name or "" for c in _connections(store)}
-            found = collector_tokens(store.authorization)
+            tokens = collector_tokens(store.authorization)
         rows = [
             {
-                "reference": each.reference,
-                "connection_id": each.connection_id,
-                "name": names.get(each.connection_id),
-                "issued_at": render_instant(each.issued_at_ns),
-                "last_used_at": each.last_used_at_ns and render_instant(each.last_used_at_ns),
+                "reference": token.reference,
+                "connection_id": token.connection_id,
+                "name": names.get(token.connection_id),
+                "issued_at": render_instant(token.issued_at_ns),
+                "last_used_at": token.last_used_at_ns and render_instant(token.last_used_at_ns),
             }
-            for each in found
+            for token in tokens
         ]
         if json:
             print_json({"collector_tokens": rows})
@@ -117,17 +117,17 @@ def _connections(store: OwnerStore) -> tuple[Connection, ...]:
 def _named(store: OwnerStore, name: str) -> Connection:
     """The connection of that id or name.  Raises: CommandError (`usage`)."""
     usable = [c for c in _connections(store) if c.status is not ConnectionStatus.REVOKED]
-    found = [c for c in usable if name in (c.connection_id, c.display_name)]
-    if len(found) != 1:
-        known = ", ".join(
+    matches = [c for c in usable if name in (c.connection_id, c.display_name)]
+    if len(matches) != 1:
+        names = ", ".join(
             f"{c.connection_id} ({c.display_name or c.connector_key})" for c in usable
         )
         raise CommandError(
             "usage",
-            "Several accounts have that name." if found else "No account has this id or name.",
-            f"Give one of these ids: {known or 'none yet; `pdpp import` creates one'}.",
+            "Several accounts have that name." if matches else "No account has this id or name.",
+            f"Give one of these ids: {names or 'none yet; `pdpp import` creates one'}.",
         )
-    return found[0]
+    return matches[0]
 
 
 collector = collector_app(open_store)

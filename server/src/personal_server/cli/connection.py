@@ -54,14 +54,16 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
             Print JSON.
         """
         with opened() as stores, stores.records.snapshot() as snapshot:
-            found = sorted(snapshot.connections(), key=lambda each: each.display_name or "")
+            connections = sorted(snapshot.connections(), key=lambda c: c.display_name or "")
             counts = Counter[str]()
-            for each in snapshot.stored_streams():
-                counts[each.connection_id] += each.record_count
+            for stream in snapshot.stored_streams():
+                counts[stream.connection_id] += stream.record_count
         if json:
-            print_json([_json(each, counts[each.connection_id]) for each in found])
-        elif found:
-            console().print(table(COLUMNS, [_line(e, counts[e.connection_id]) for e in found]))
+            print_json([_json(c, counts[c.connection_id]) for c in connections])
+        elif connections:
+            console().print(
+                table(COLUMNS, [_line(e, counts[e.connection_id]) for e in connections])
+            )
         else:
             words().print("No accounts yet. Import an export: pdpp import FILE")
 
@@ -77,9 +79,9 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
             The new name.
         """
         with opened() as stores:
-            held = _named(stores, connection)
-            named = rename_connection(stores.records, held.connection_id, name, stores.clock())
-        words().print(plain(f"Renamed {held.connection_id} to {named.display_name}."))
+            account = _named(stores, connection)
+            renamed = rename_connection(stores.records, account.connection_id, name, stores.clock())
+        words().print(plain(f"Renamed {account.connection_id} to {renamed.display_name}."))
 
     for action, says in ACTIONS.items():
         app.command(_moving(opened, action, says), name=says.command)
@@ -111,9 +113,9 @@ ACTIONS = {
 def _moving(opened: OpenStores, action: str, says: Move) -> Callable[..., None]:
     def move(connection: str) -> None:
         with opened() as stores:
-            held = _named(stores, connection)
-            move_connection(stores.records, held.connection_id, action, stores.clock())
-        words().print(f"{held.connection_id} is {says.done}.")
+            account = _named(stores, connection)
+            move_connection(stores.records, account.connection_id, action, stores.clock())
+        words().print(f"{account.connection_id} is {says.done}.")
 
     move.__doc__ = f"""{says.does}
 
@@ -133,9 +135,9 @@ def _two(
     stores: Stores, one: str, other: str, question: str, *, yes: bool
 ) -> tuple[Connection, Connection]:
     """Two accounts, by their names or ids, once the owner agreed.  Raises: CommandError."""
-    held, second = _named(stores, one), _named(stores, other)
-    _agree(question.format(one=_called(held), other=_called(second)), yes=yes)
-    return held, second
+    first, second = _named(stores, one), _named(stores, other)
+    _agree(question.format(one=_called(first), other=_called(second)), yes=yes)
+    return first, second
 
 
 def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
@@ -159,19 +161,21 @@ def _add_merge(app: cyclopts.App, opened: OpenStores) -> None:
         """
         with opened() as stores:
             one, other = _two(stores, connection, into, MERGES, yes=yes)
-            came, erased = merge_accounts(_ports(stores), one, other)
-            kept = kept_backups(stores)
+            count, erased = merge_accounts(_ports(stores), one, other)
+            backups = kept_backups(stores)
         if json:
-            done = {"connection_id": other.connection_id, "moved_count": came}
-            gone = {"erased_connection_id": one.connection_id, "deleted_count": erased}
-            print_json({"object": "merge", **done, **gone, "kept_backups": list(kept)})
+            moved = {"connection_id": other.connection_id, "moved_count": count}
+            erased_account = {"erased_connection_id": one.connection_id, "deleted_count": erased}
+            print_json(
+                {"object": "merge", **moved, **erased_account, "kept_backups": list(backups)}
+            )
             return
         words().print(
             plain(
-                f"Moved {counted(came, 'record')} into {_called(other)}; {_called(one)} is erased."
+                f"Moved {counted(count, 'record')} into {_called(other)}; {_called(one)} is erased."
             )
         )
-        _tell_kept(kept)
+        _tell_kept(backups)
 
 
 def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
@@ -201,20 +205,20 @@ def _add_split(app: cyclopts.App, opened: OpenStores) -> None:
         """
         with opened() as stores:
             one, second = _two(stores, connection, other, PARTS, yes=yes)
-            taken = part_accounts(_ports(stores), one, second)
+            moved_count = part_accounts(_ports(stores), one, second)
         if json:
             ids = {"connection_id": one.connection_id, "other_connection_id": second.connection_id}
-            print_json({"object": "split", **ids, "deleted_count": taken})
+            print_json({"object": "split", **ids, "deleted_count": moved_count})
             return
-        words().print(plain(f"Removed {counted(taken, 'record')} from {_called(one)}."))
+        words().print(plain(f"Removed {counted(moved_count, 'record')} from {_called(one)}."))
 
 
 def _ports(stores: Stores) -> ImportPorts:
     return ImportPorts(stores.records, stores.clock, stores.random_bytes)
 
 
-def _called(held: Connection) -> str:
-    return held.display_name or held.connection_id
+def _called(account: Connection) -> str:
+    return account.display_name or account.connection_id
 
 
 def _agree(question: str, *, yes: bool) -> None:
@@ -232,9 +236,11 @@ def _agree(question: str, *, yes: bool) -> None:
         raise CommandError("approval_denied", "Nothing was changed.")
 
 
-def _tell_kept(kept: Sequence[str]) -> None:
-    if kept:
-        words().print(plain(f"These backups still contain the erased records: {', '.join(kept)}."))
+def _tell_kept(backups: Sequence[str]) -> None:
+    if backups:
+        words().print(
+            plain(f"These backups still contain the erased records: {', '.join(backups)}.")
+        )
 
 
 def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
@@ -252,19 +258,19 @@ def _add_erase(app: cyclopts.App, opened: OpenStores) -> None:
             Print JSON.
         """
         with opened() as stores:
-            held = _named(stores, connection)
-            question = f"This erases all records of {_called(held)} for good. Continue?"
+            account = _named(stores, connection)
+            question = f"This erases all records of {_called(account)} for good. Continue?"
             _agree(question, yes=yes)
             now_ns = stores.clock()
-            count = stores.records.erase_connection(held.connection_id, now_ns)
-            kept = kept_backups(stores)
+            count = stores.records.erase_connection(account.connection_id, now_ns)
+            backups = kept_backups(stores)
         if json:
-            erased = {"connection_id": held.connection_id, "deleted_count": count}
-            at = {"erased_at": instant_text(now_ns), "kept_backups": list(kept)}
+            erased = {"connection_id": account.connection_id, "deleted_count": count}
+            at = {"erased_at": instant_text(now_ns), "kept_backups": list(backups)}
             print_json({"object": "deletion", **erased, **at})
             return
-        words().print(f"Erased {counted(count, 'record')} of {held.connection_id}.")
-        _tell_kept(kept)
+        words().print(f"Erased {counted(count, 'record')} of {account.connection_id}.")
+        _tell_kept(backups)
 
 
 def _named(stores: Stores, text: str) -> Connection:
@@ -272,20 +278,20 @@ def _named(stores: Stores, text: str) -> Connection:
         return named_connection(snapshot.connections(), text)
 
 
-def _line(held: Connection, count: int) -> tuple[object, ...]:
-    name = held.display_name or "–"
-    since = day(held.created_at_ns)
-    return (held.connection_id, name, held.connector_key, held.status, f"{count:,}", since)
+def _line(account: Connection, count: int) -> tuple[object, ...]:
+    name = account.display_name or "–"
+    since = day(account.created_at_ns)
+    return (account.connection_id, name, account.connector_key, account.status, f"{count:,}", since)
 
 
-def _json(held: Connection, count: int) -> dict[str, object]:
+def _json(account: Connection, count: int) -> dict[str, object]:
     return {
-        "connection_id": held.connection_id,
-        "display_name": held.display_name,
-        "connector_key": held.connector_key,
-        "status": held.status,
+        "connection_id": account.connection_id,
+        "display_name": account.display_name,
+        "connector_key": account.connector_key,
+        "status": account.status,
         "record_count": count,
-        "created_at": instant_text(held.created_at_ns),
+        "created_at": instant_text(account.created_at_ns),
     }
 
 

@@ -70,32 +70,32 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         json
             Print JSON.
         """
-        given = {"grant_id": grant, "client_id": client, "stream": stream}
-        equal = tuple((name, value) for name, value in given.items() if value is not None)
+        filters = {"grant_id": grant, "client_id": client, "stream": stream}
+        equal = tuple((name, value) for name, value in filters.items() if value is not None)
         query = DisclosureQuery(limit=limit, equal=equal)
         if line is not None:
             query = DisclosureQuery(limit=1, below=line + 1)
         with open_store() as store:
             if record is None:
-                found = store.disclosures.disclosures(query)
+                entries = store.disclosures.disclosures(query)
             else:
-                found = store.disclosures.disclosures_of(*_place(record), LOOKED_AT)[:limit]
-            if line is not None and [number for number, _ in found] != [line]:
+                entries = store.disclosures.disclosures_of(*_place(record), LOOKED_AT)[:limit]
+            if line is not None and [number for number, _ in entries] != [line]:
                 raise CommandError(
                     "not_found",
                     "The read log has no line with this number (any more).",
                     "Run `pdpp disclosures` to list the lines.",
                 )
             with store.authorization.read() as reader:
-                names = client_names(reader, (entry.client_id for _, entry in found))
+                names = client_names(reader, (entry.client_id for _, entry in entries))
             if asked or line is not None:
-                details = store.disclosures.asked_details([number for number, _ in found])
-                found = tuple((n, replace(each, detail=details.get(n))) for n, each in found)
+                details = store.disclosures.asked_details([number for number, _ in entries])
+                entries = tuple((n, replace(entry, detail=details.get(n))) for n, entry in entries)
         if json:
-            print_json([_json(number, entry) for number, entry in found])
+            print_json([_json(number, entry) for number, entry in entries])
         elif line is not None:
-            _print_line(*found[0], names)
-        elif not found:
+            _print_line(*entries[0], names)
+        elif not entries:
             never = "No app has read anything yet."
             console().print(
                 never if record is None else "The log knows of no read that returned this record."
@@ -103,9 +103,9 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         else:
             out = console()
             wide = out.width >= WIDE_CHARS
-            lines = (_line(number, entry, names, wide=wide) for number, entry in found)
+            lines = (_line(number, entry, names, wide=wide) for number, entry in entries)
             out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
-            for number, entry in found if asked else ():
+            for number, entry in entries if asked else ():
                 out.print(_asked(number, entry))
 
     return disclosures
@@ -127,7 +127,7 @@ def _place(record: str) -> tuple[str, str, str]:
 def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -> None:
     out, detail = console(), entry.detail
     refused = f"refused: {entry.error_code}".replace("_", " ")
-    got = f"{counted(entry.record_count, 'record')}, {counted(entry.size_bytes, 'byte')}"
+    figures = f"{counted(entry.record_count, 'record')}, {counted(entry.size_bytes, 'byte')}"
     facts: list[tuple[str, object]] = [
         ("line", f"{number} ({entry.disclosure_id})"),
         ("when", f"{minute(entry.at_ns)} UTC"),
@@ -135,7 +135,7 @@ def _print_line(number: int, entry: DisclosureEntry, names: Mapping[str, str]) -
         ("access", entry.package_id or entry.grant_id or "–"),
         ("how", f"{entry.tool or entry.channel}, {entry.route}"),
         ("stream", "/".join(filter(None, (entry.connection_id, entry.stream))) or "–"),
-        ("got", refused if entry.outcome == DENIED else got),
+        ("got", refused if entry.outcome == DENIED else figures),
         ("fields", ", ".join(entry.fields) or "–"),
     ]
     print_facts(facts, out)
@@ -154,15 +154,15 @@ def _line(
     number: int, entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool
 ) -> tuple[object, ...]:
     refused = entry.outcome == DENIED
-    who = names.get(entry.client_id or "", entry.client_id or "you")
-    how = entry.tool or f"{entry.channel} {entry.route.rsplit('/', 1)[-1]}"
-    why = f"refused: {entry.error_code}".replace("_", " ")
-    records = Text(why, style="red") if refused else entry.record_count
+    client = names.get(entry.client_id or "", entry.client_id or "you")
+    call = entry.tool or f"{entry.channel} {entry.route.rsplit('/', 1)[-1]}"
+    refusal = f"refused: {entry.error_code}".replace("_", " ")
+    records = Text(refusal, style="red") if refused else entry.record_count
     return (
         number,
         minute(entry.at_ns),
-        who,
-        how,
+        client,
+        call,
         entry.stream or "–",
         records,
         plain(", ".join(entry.fields) if wide else len(entry.fields) or "–"),
@@ -173,9 +173,9 @@ def _line(
 def _asked(number: int, entry: DisclosureEntry) -> Text:
     """One line on what was asked, and the keys of what was given."""
     detail = entry.detail
-    said = "details deleted since" if detail is None else detail.asked
+    request = "details deleted since" if detail is None else detail.asked
     keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
-    return Text.assemble((f"{number}  ", "dim"), plain(said), plain(keys))
+    return Text.assemble((f"{number}  ", "dim"), plain(request), plain(keys))
 
 
 def _json(number: int, entry: DisclosureEntry) -> dict[str, object]:

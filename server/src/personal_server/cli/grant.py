@@ -118,8 +118,8 @@ class ChangeOptions:
 
 def _named_stream(text: str) -> tuple[str, frozenset[str] | None]:
     name, _, fields = text.partition(":")
-    named = frozenset(field.strip() for field in fields.split(",") if field.strip())
-    return name, named or None
+    field_names = frozenset(field.strip() for field in fields.split(",") if field.strip())
+    return name, field_names or None
 
 
 def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
@@ -191,15 +191,15 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
             query = HeldQuery(now_ns, lasts=None if all else True)
             below = None if before is None else _found(show_held(reader, before, now_ns)).place
             most = limit if json else limit or LINES
-            held = list_held(reader, query, None if most is None else most + 1, below)
+            holdings = list_held(reader, query, None if most is None else most + 1, below)
             alarms = {row.held_id for row in open_alarms(reader)}
-        shown = held[:most]
+        first = holdings[:most]
         if json:
-            print_json([_held_json(one) for one in shown])
+            print_json([_held_json(holding) for holding in first])
         else:
-            _print_held_list(shown, alarms, console())
-        if len(held) > len(shown):
-            words().print(f"There are more grants. List them with --before {shown[-1].id}.")
+            _print_held_list(first, alarms, console())
+        if len(holdings) > len(first):
+            words().print(f"There are more grants. List them with --before {first[-1].id}.")
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:
@@ -214,11 +214,11 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         """
         with open_store() as store, store.authorization.read() as reader:
             _current(reader, id, store.clock())
-            held, figures, binding = _shown(reader, id, store.clock())
+            holding, figures, binding = _shown(reader, id, store.clock())
         if json:
-            print_json({**_held_json(held), "token_binding": binding, **_figures_json(figures)})
+            print_json({**_held_json(holding), "token_binding": binding, **_figures_json(figures)})
         else:
-            _print_held(held, binding, figures, console())
+            _print_held(holding, binding, figures, console())
 
     for add in (_add_ends, _add_changes, _add_pauses, _add_limits, _add_receipts):
         add(app, open_store)
@@ -246,11 +246,11 @@ def _add_ends(app: cyclopts.App, open_store: StoreOpener) -> None:
             if ended is None:
                 raise _unknown()
             with store.authorization.read() as reader:
-                held = _found(show_held(reader, held_id, store.clock()))
+                holding = _found(show_held(reader, held_id, store.clock()))
         if json:
-            print_json(_held_json(held))
+            print_json(_held_json(holding))
         else:
-            console().print(f"{held.id} is {held.status}.")
+            console().print(f"{holding.id} is {holding.status}.")
 
 
 def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
@@ -270,14 +270,14 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         with open_store() as store, store.authorization.read() as reader:
             _current(reader, id, store.clock())
-            found = store.receipts.of(reader, id, store.clock())
-        if found is None:
+            issued = store.receipts.of(reader, id, store.clock())
+        if issued is None:
             raise _unknown()
         if json:
-            shown = found.shown.decode()
-            print_json({"receipt": found.signed, "salt": found.salt.hex(), "shown": shown})
+            review_text = issued.shown.decode()
+            print_json({"receipt": issued.signed, "salt": issued.salt.hex(), "shown": review_text})
         else:
-            console().print(found.signed, soft_wrap=True)
+            console().print(issued.signed, soft_wrap=True)
 
 
 def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
@@ -285,7 +285,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
 
     @app.command
     def change(
-        id: str, *, left: ChangeOptions | None = None, yes: bool = False, json: bool = False
+        id: str, *, options: ChangeOptions | None = None, yes: bool = False, json: bool = False
     ) -> None:
         """Narrow a grant or package, or end it sooner. What you do not name stays unchanged.
 
@@ -301,7 +301,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
         json
             Print the result as JSON.
         """
-        if left is None or left == ChangeOptions():
+        if options is None or options == ChangeOptions():
             usage = "See `pdpp grant change --help`."
             raise CommandError("usage", "Nothing to change: name what should remain.", usage)
         if not yes and not sys.stdin.isatty():
@@ -311,21 +311,21 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
                 "Add --yes to change the grant without a question.",
             )
         with open_store() as store:
-            asked = LocalChange(id, left.narrowing(store))
-            review = store.granting.preview_change(asked)
+            request = LocalChange(id, options.narrowing(store))
+            review = store.granting.preview_change(request)
             out = words()
             _print_review(review, store.evidence.gather(review.prospective()), out)
             out.print()
             if not yes and not _agreed("Change the grant to this?"):
                 raise CommandError("approval_denied", "Nothing was changed.")
-            ids = store.granting.change(asked, review, local_acting())
+            ids = store.granting.change(request, review, local_acting())
             with store.authorization.read() as reader:
                 held_id = ids.package_id or ids.grant_id or ""
-                held = _found(show_held(reader, held_id, store.clock()))
+                holding = _found(show_held(reader, held_id, store.clock()))
         if json:
-            print_json(_held_json(held))
+            print_json(_held_json(holding))
         else:
-            console().print(f"The grant was changed: {held.id} replaces {held.replaces}.")
+            console().print(f"The grant was changed: {holding.id} replaces {holding.replaces}.")
 
     @app.command
     def rename(id: str, name: str = "") -> None:
@@ -342,13 +342,13 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
             held_id = _current(writer, id, store.clock())
             if not rename_access(writer, held_id, name, local_acting(), store.clock()):
                 raise _unknown()
-            held = _found(show_held(writer, held_id, store.clock()))
-        words().print(Text(f"Renamed {held_id} to {held.title}."))
+            holding = _found(show_held(writer, held_id, store.clock()))
+        words().print(Text(f"Renamed {held_id} to {holding.title}."))
 
 
-def _connection_ids(store: OwnerStore, named: Sequence[str]) -> frozenset[str]:
-    there = store.catalogs().connections
-    return frozenset(named_connection(there, text).connection_id for text in named)
+def _connection_ids(store: OwnerStore, names: Sequence[str]) -> frozenset[str]:
+    connections = store.catalogs().connections
+    return frozenset(named_connection(connections, text).connection_id for text in names)
 
 
 def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
@@ -388,18 +388,21 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
                 raise CommandError("usage", "Give a grant or package id, or use --all.")
             with store.authorization.write() as writer:
                 query = HeldQuery(store.clock(), lasts=True)
-                held = list_held(writer, query) if all else ()
+                holdings = list_held(writer, query) if all else ()
                 chosen = (
-                    [one.id for one in held]
+                    [holding.id for holding in holdings]
                     if id is None
                     else [_current(writer, id, store.clock())]
                 )
                 moved = [
-                    resume_access(writer, one, local_acting(), store.clock()) for one in chosen
+                    resume_access(writer, grant_id, local_acting(), store.clock())
+                    for grant_id in chosen
                 ]
         if id is not None and moved == [None]:
             raise _unknown()
-        words().print(f"{counted(sum(one or 0 for one in moved), 'grant')} resumed.")
+        words().print(
+            f"{counted(sum(moved_count or 0 for moved_count in moved), 'grant')} resumed."
+        )
 
 
 _RESULT_CHARS = Number(gte=RESULT_CHARS, lte=MOST_RESULT_CHARS)
@@ -461,11 +464,11 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             )
         with open_store() as store, store.authorization.write() as writer:
             held_id = _current(writer, id, store.clock())
-            held = _found(show_held(writer, held_id, store.clock()))
-            limits = reading_figures(writer, held.id, store.clock()).limits
+            holding = _found(show_held(writer, held_id, store.clock()))
+            limits = reading_figures(writer, holding.id, store.clock()).limits
             limit_reading(writer, replace(limits, **changes), local_acting(), store.clock())
             if events == "never":
-                grant_ids = {grant.grant_id for grant in held.grants}
+                grant_ids = {grant.grant_id for grant in holding.grants}
                 pause_all(writer, grant_ids, local_acting(), store.clock())
         words().print(f"{held_id}: {limit_words(replace(limits, **changes))}.")
 
@@ -480,8 +483,8 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         with open_store() as store, store.authorization.write() as writer:
             held_id = _current(writer, id, store.clock())
-            held = _found(show_held(writer, held_id, store.clock()))
-            count = dismiss_alarms(writer, held.id, local_acting(), store.clock())
+            holding = _found(show_held(writer, held_id, store.clock()))
+            count = dismiss_alarms(writer, holding.id, local_acting(), store.clock())
         words().print(f"{counted(count, 'alarm')} dismissed.")
 
 
@@ -519,17 +522,17 @@ def _is_single_use(details: Details) -> bool:
 def _source_uri(store: OwnerStore, name: str) -> str:
     if ":" in name:
         return name
-    known = {d.connector_key: d.source_id for d in store.catalogs().declarations.values()}
-    if name not in known:
+    source_ids = {d.connector_key: d.source_id for d in store.catalogs().declarations.values()}
+    if name not in source_ids:
         raise CommandError(
             "usage",
             "No records on this server come from a source with that name.",
             (
                 "Known sources: "
-                f"{', '.join(sorted(known)) or 'none yet; run `pdpp import FILE` first'}."
+                f"{', '.join(sorted(source_ids)) or 'none yet; run `pdpp import FILE` first'}."
             ),
         )
-    return known[name]
+    return source_ids[name]
 
 
 def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
@@ -558,14 +561,18 @@ def _print_empty_limits(
         for stream in entry.streams:
             offer = entry.offer.stream(stream.name)
             counts = [evidence.get((c, stream.name), Evidence(0)) for c in stream.instance_ids]
-            if offer is None or any(one.count or one.at_least for one in counts):
+            if offer is None or any(
+                evidence_count.count or evidence_count.at_least for evidence_count in counts
+            ):
                 continue
-            held = store.evidence.values(stream.instance_ids, offer.stream)
+            values = store.evidence.values(stream.instance_ids, offer.stream)
             for limit in stream.only:
-                there = [f"{one.value} ({one.count:,})" for one in held.get(limit.field, ())]
-                if there:
+                listed = [
+                    f"{value.value} ({value.count:,})" for value in values.get(limit.field, ())
+                ]
+                if listed:
                     words().print(
-                        plain(f"    Values of {limit.field} in your records: {', '.join(there)}")
+                        plain(f"    Values of {limit.field} in your records: {', '.join(listed)}")
                     )
 
 
@@ -632,8 +639,8 @@ def _shown(
     reader: AuthorizationReader, held_id: str, now_ns: int
 ) -> tuple[Holding, ReadingFigures, str | None]:
     """Everything that is shown of one."""
-    held = _found(show_held(reader, held_id, now_ns))
-    return held, reading_figures(reader, held.id, now_ns), token_binding(reader, held)
+    holding = _found(show_held(reader, held_id, now_ns))
+    return holding, reading_figures(reader, holding.id, now_ns), token_binding(reader, holding)
 
 
 def _current(reader: AuthorizationReader, held_id: str, now_ns: int) -> str:
@@ -644,10 +651,10 @@ def _current(reader: AuthorizationReader, held_id: str, now_ns: int) -> str:
     return current
 
 
-def _found(held: Holding | None) -> Holding:
-    if held is None:
+def _found(holding: Holding | None) -> Holding:
+    if holding is None:
         raise _unknown()
-    return held
+    return holding
 
 
 def _unknown() -> CommandError:
@@ -684,9 +691,9 @@ def _print_stream(
     evidence: Mapping[Place, Evidence],
     out: Console,
 ) -> None:
-    places = [(connection, stream.name) for connection in stream.instance_ids]
-    found = [evidence[place] for place in places if place in evidence]
-    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {_count_words(found)}"))
+    stream_keys = [(connection, stream.name) for connection in stream.instance_ids]
+    evidences = [evidence[key] for key in stream_keys if key in evidence]
+    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {_count_words(evidences)}"))
     for label, text in _stream_facts(stream, names):
         out.print(Text.assemble(f"    {label:<7}", plain(text)))
 
@@ -705,19 +712,19 @@ def _stream_facts(stream: StreamGrant, names: Mapping[str, str]) -> list[tuple[s
 
 def only_words(limit: ContentLimit) -> str:
     """A limit by content, as far as it fits a line."""
-    shown = [str(text) for text in limit.values[:SHOWN_VALUES]]
-    more = len(limit.values) - len(shown)
-    return f"{limit.field}: {', '.join(shown)}{f' and {more} more' if more else ''}"
+    texts = [str(text) for text in limit.values[:SHOWN_VALUES]]
+    more = len(limit.values) - len(texts)
+    return f"{limit.field}: {', '.join(texts)}{f' and {more} more' if more else ''}"
 
 
-def _count_words(found: Iterable[Evidence]) -> str:
+def _count_words(evidences: Iterable[Evidence]) -> str:
     """`412 records, 2002-09-01 to 2002-10-31`."""
-    each = list(found)
-    count = sum(evidence.count for evidence in each)
-    bound = "at least " if any(evidence.at_least for evidence in each) else ""
+    items = list(evidences)
+    count = sum(evidence.count for evidence in items)
+    bound = "at least " if any(evidence.at_least for evidence in items) else ""
     counted = f"{bound}{count:,} {'record' if count == 1 else 'records'}"
-    earliest = min((e.earliest for e in each if e.earliest), default=None)
-    latest = max((e.latest for e in each if e.latest), default=None)
+    earliest = min((e.earliest for e in items if e.earliest), default=None)
+    latest = max((e.latest for e in items if e.latest), default=None)
     if earliest is None or latest is None:
         return counted
     return f"{counted}, {earliest[:10]} to {latest[:10]}"
@@ -732,24 +739,24 @@ def _window_words(window: TimeConstraint | None) -> str:
     return f"{window.field}{since}{until}"
 
 
-def _print_held_list(held: Sequence[Holding], alarms: Collection[str], out: Console) -> None:
+def _print_held_list(holdings: Sequence[Holding], alarms: Collection[str], out: Console) -> None:
     """One line each, and which of them read something unusual."""
-    if not held:
+    if not holdings:
         out.print("No app has access.")
         return
-    out.print(table(COLUMNS, (_line(one) for one in held)))
-    for one in held:
-        if one.id in alarms:
-            out.print(f"Unusual reading noticed: pdpp grant show {one.id}", style="red")
+    out.print(table(COLUMNS, (_line(holding) for holding in holdings)))
+    for holding in holdings:
+        if holding.id in alarms:
+            out.print(f"Unusual reading noticed: pdpp grant show {holding.id}", style="red")
 
 
-def _line(held: Holding) -> tuple[object, ...]:
-    streams = [name for grant in held.grants for name in _streams(grant)]
+def _line(holding: Holding) -> tuple[object, ...]:
+    streams = [name for grant in holding.grants for name in _streams(grant)]
     return (
-        held.id,
-        held.title,
-        day(held.expires_at_ns) if held.status == "active" else held.status,
-        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
+        holding.id,
+        holding.title,
+        day(holding.expires_at_ns) if holding.status == "active" else holding.status,
+        "–" if holding.last_used_at_ns is None else day(holding.last_used_at_ns),
         ", ".join(streams),
     )
 
@@ -767,19 +774,23 @@ _BINDINGS = {
 }
 
 
-def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out: Console) -> None:
+def _print_held(
+    holding: Holding, binding: str | None, figures: ReadingFigures, out: Console
+) -> None:
     """Everything about one."""
     facts = {
-        "id": held.id,
-        **({} if held.name is None else {"name": held.name}),
-        "client": f"{held.client_name} ({held.client_id})",
-        "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
-        "access": "once" if held.access_mode == "single_use" else "standing",
-        "since": minute(held.issued_at_ns),
-        "until": day(held.expires_at_ns),
-        "last used": minute(held.last_used_at_ns),
+        "id": holding.id,
+        **({} if holding.name is None else {"name": holding.name}),
+        "client": f"{holding.client_name} ({holding.client_id})",
+        "state": holding.status
+        if holding.reason is None
+        else f"{holding.status} ({holding.reason})",
+        "access": "once" if holding.access_mode == "single_use" else "standing",
+        "since": minute(holding.issued_at_ns),
+        "until": day(holding.expires_at_ns),
+        "last used": minute(holding.last_used_at_ns),
         "token": _BINDINGS[binding],
-        **({} if held.replaces is None else {"changed from": held.replaces}),
+        **({} if holding.replaces is None else {"changed from": holding.replaces}),
         "read today": str(
             Joined(
                 (
@@ -792,40 +803,40 @@ def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out
     }
     print_facts(facts.items(), out)
     for alarm in figures.alarms:
-        said = said_of(alarm.rule, alarm.detail)
-        out.print(Text(f"Unusual, {minute(alarm.at_ns)}: {said}.", style="red"))
+        words_of_alarm = said_of(alarm.rule, alarm.detail)
+        out.print(Text(f"Unusual, {minute(alarm.at_ns)}: {words_of_alarm}.", style="red"))
     if figures.alarms:
-        out.print(f"Dismiss the alarm with: pdpp grant dismiss {held.id}")
-    for grant in held.grants:
+        out.print(f"Dismiss the alarm with: pdpp grant dismiss {holding.id}")
+    for grant in holding.grants:
         _print_grant(grant, out)
 
 
-def _print_grant(held: HeldGrant, out: Console) -> None:
+def _print_grant(held_grant: HeldGrant, out: Console) -> None:
     out.print()
-    title = f"{held.connector_key}  {held.grant_id}  {held.status}"
+    title = f"{held_grant.connector_key}  {held_grant.grant_id}  {held_grant.status}"
     out.print(Text(title, style="bold cyan"))
-    for stream in held.grant.streams if held.grant else ():
+    for stream in held_grant.grant.streams if held_grant.grant else ():
         out.print(Text.assemble("  ", (stream.name, "bold")))
         print_facts(_stream_facts(stream, {}), out, "    ")
 
 
-def _held_json(held: Holding) -> dict[str, object]:
+def _held_json(holding: Holding) -> dict[str, object]:
     """One grant or package; no token, no code."""
     return {
-        "id": held.id,
-        "kind": held.kind,
-        "client_id": held.client_id,
-        "client_name": held.client_name,
-        "name": held.name,
-        "replaces": held.replaces,
-        "status": held.status,
-        "access_mode": held.access_mode,
-        "issued_at": instant_text(held.issued_at_ns),
-        "expires_at": _instant(held.expires_at_ns),
-        "revoked_at": _instant(held.revoked_at_ns),
-        "reason": held.reason,
-        "last_used_at": _instant(held.last_used_at_ns),
-        "grants": [_grant_json(grant) for grant in held.grants],
+        "id": holding.id,
+        "kind": holding.kind,
+        "client_id": holding.client_id,
+        "client_name": holding.client_name,
+        "name": holding.name,
+        "replaces": holding.replaces,
+        "status": holding.status,
+        "access_mode": holding.access_mode,
+        "issued_at": instant_text(holding.issued_at_ns),
+        "expires_at": _instant(holding.expires_at_ns),
+        "revoked_at": _instant(holding.revoked_at_ns),
+        "reason": holding.reason,
+        "last_used_at": _instant(holding.last_used_at_ns),
+        "grants": [_grant_json(grant) for grant in holding.grants],
     }
 
 
@@ -850,12 +861,12 @@ def _figures_json(figures: ReadingFigures) -> dict[str, object]:
     }
 
 
-def _grant_json(held: HeldGrant) -> dict[str, object]:
-    streams = held.grant.streams if held.grant else ()
+def _grant_json(held_grant: HeldGrant) -> dict[str, object]:
+    streams = held_grant.grant.streams if held_grant.grant else ()
     return {
-        "grant_id": held.grant_id,
-        "connector_key": held.connector_key,
-        "status": held.status,
+        "grant_id": held_grant.grant_id,
+        "connector_key": held_grant.connector_key,
+        "status": held_grant.status,
         "streams": [render_stream_grant(stream) for stream in streams],
     }
 

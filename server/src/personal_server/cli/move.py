@@ -62,12 +62,17 @@ def target_of(settings: Settings, to: str, schema: str | None) -> Settings:
     if not to.startswith(("postgresql://", "postgres://")):
         directory = Path(to).expanduser().absolute()
         return replace(settings, data_dir=directory, database_url=None, database_listen_url=None)
-    asked = {"PDPP_DATABASE_URL": to, "PDPP_DATABASE_SCHEMA": schema or settings.database_schema}
+    variables = {
+        "PDPP_DATABASE_URL": to,
+        "PDPP_DATABASE_SCHEMA": schema or settings.database_schema,
+    }
     try:
-        found = from_env(asked)
+        target = from_env(variables)
     except InvalidSetting as error:
         raise CommandError("config", str(error), "Correct --to or --schema.") from None
-    return replace(settings, database_url=found.database_url, database_schema=found.database_schema)
+    return replace(
+        settings, database_url=target.database_url, database_schema=target.database_schema
+    )
 
 
 @contextmanager
@@ -78,11 +83,11 @@ def _progress() -> Generator[Tell, None, None]:
     )
     tasks: dict[str, TaskID] = {}
 
-    def tell(name: str, done: int, count: int) -> None:
+    def tell(name: str, copied: int, count: int) -> None:
         if name not in tasks:
             tasks[name] = bar.add_task(name, total=count)
-        bar.update(tasks[name], completed=done)
-        if done == count and not words().is_terminal:
+        bar.update(tasks[name], completed=copied)
+        if copied == count and not words().is_terminal:
             words().print(f"  {name}: {count:,}")
 
     with bar:

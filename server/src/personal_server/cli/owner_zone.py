@@ -45,8 +45,8 @@ class ConfiguredZone:
         settings = settings_or_exit()
         if settings.time_zone is not None:
             return settings.time_zone
-        kept = read_configuration(settings.data_dir)
-        return None if kept is None else kept.time_zone
+        file = read_configuration(settings.data_dir)
+        return None if file is None else file.time_zone
 
     def machine(self) -> str:
         """UTC, where the system does not say it."""
@@ -65,8 +65,8 @@ class ConfiguredZone:
         while True:
             say(f"Press Enter for {default}: ", markup=False, end="")
             answer = sys.stdin.readline().strip() or default
-            if meant := zone_meant(answer):
-                return meant
+            if zone := zone_meant(answer):
+                return zone
             say("No time zone has this name. Write the time zone like Europe/Rome.")
 
     def keep(self, name: str) -> None:
@@ -74,24 +74,24 @@ class ConfiguredZone:
         keep_time_zone(settings_or_exit().data_dir, name)
 
 
-def zone_for(given: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
+def zone_for(zone_name: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
     """The zone of one import: the one given, the one known, or the answer. Raises: CommandError."""
-    if given is not None:
-        return zone_named(given)
-    known = owner.known()
-    if known is not None:
-        return zone_named(known)
+    if zone_name is not None:
+        return zone_named(zone_name)
+    zone = owner.known()
+    if zone is not None:
+        return zone_named(zone)
     return zone_named(owner.ask(owner.machine()) if may_ask else owner.machine())
 
 
 def zone_named(name: str) -> str:
     """The name of a zone that there is. Raises: CommandError (`usage`)."""
-    meant = zone_meant(name)
-    if meant is None:
+    zone = zone_meant(name)
+    if zone is None:
         raise CommandError(
             "usage", "No time zone has this name.", "Write the time zone like Europe/Rome."
         )
-    return meant
+    return zone
 
 
 def zone_meant(text: str) -> str | None:
@@ -100,8 +100,8 @@ def zone_meant(text: str) -> str | None:
         return ZoneInfo(text).key
     except (ValueError, KeyError, OSError):
         wanted = text.strip().replace(" ", "_").lower()
-        known = sorted(available_timezones())
-        same = [name for name in known if name.lower() == wanted]
-        cities = [name for name in known if name.lower().rpartition("/")[2] == wanted]
-        found = same or cities
-        return found[0] if len(found) == 1 else None
+        zones = sorted(available_timezones())
+        same = [name for name in zones if name.lower() == wanted]
+        cities = [name for name in zones if name.lower().rpartition("/")[2] == wanted]
+        matches = same or cities
+        return matches[0] if len(matches) == 1 else None

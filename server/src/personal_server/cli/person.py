@@ -66,10 +66,10 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
         Your merges and separations are kept, in case you turn persons on again.
         """
         with open_store() as store:
-            known = persons_connection(store.reads.store)
-            if known is None:
+            connection = persons_connection(store.reads.store)
+            if connection is None:
                 raise _off()
-            store.reads.store.erase_connection(known.connection_id, store.clock())
+            store.reads.store.erase_connection(connection.connection_id, store.clock())
         words().print("Persons are off.")
 
     @app.command(name="list")
@@ -86,14 +86,14 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
             Print JSON.
         """
         with open_store() as store:
-            found = [each for each in _persons(store) if _holds(each, sought.casefold())]
-        shown = list(islice(found, limit))
+            persons = [p for p in _persons(store) if _holds(p, sought.casefold())]
+        first = list(islice(persons, limit))
         if json:
-            print_json(shown)
-        elif shown:
-            console().print(table(COLUMNS, map(_line, shown)))
-            if len(found) > len(shown):
-                words().print(f"{len(found) - len(shown):,} more people; --limit shows them.")
+            print_json(first)
+        elif first:
+            console().print(table(COLUMNS, map(_line, first)))
+            if len(persons) > len(first):
+                words().print(f"{len(persons) - len(first):,} more people; --limit shows them.")
         else:
             console().print("No people found.")
 
@@ -109,11 +109,11 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
             Print JSON.
         """
         with open_store() as store:
-            found = _one(store, who)
+            person = _one(store, who)
         if json:
-            print_json(found)
+            print_json(person)
         else:
-            print_facts(_facts(found), console())
+            print_facts(_facts(person), console())
 
     _add_corrections(app, open_store)
     return app
@@ -137,7 +137,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
                 "usage", "Both addresses are the same.", "Name two different addresses."
             )
         with open_store() as store:
-            _correct(store, (first, second), lambda known: merged(known, first, second))
+            _correct(store, (first, second), lambda corrections: merged(corrections, first, second))
         words().print("Merged: both addresses belong to one person now.")
 
     @app.command(alias="part")
@@ -154,7 +154,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         """
         alone = _identity(identity)
         with open_store() as store:
-            _correct(store, (alone,), lambda known: parted(known, alone))
+            _correct(store, (alone,), lambda corrections: parted(corrections, alone))
         words().print("Separated: this address is no longer linked to any other.")
 
 
@@ -169,10 +169,10 @@ def _off() -> CommandError:
 
 
 def _correct(
-    store: OwnerStore, named: Sequence[Identity], change: Callable[[Corrections], Corrections]
+    store: OwnerStore, identities: Sequence[Identity], change: Callable[[Corrections], Corrections]
 ) -> None:
-    known = _persons(store)
-    if not all(any(_has(person, each) for person in known) for each in named):
+    persons = _persons(store)
+    if not all(any(_has(person, identity) for person in persons) for identity in identities):
         raise CommandError(
             "not_found",
             "No record mentions this address, number or handle.",
@@ -181,10 +181,10 @@ def _correct(
     store.reads.store.correct_persons(change)
 
 
-def _one(store: OwnerStore, who: str) -> JsonObject:
-    identity = identity_of(who)
+def _one(store: OwnerStore, name: str) -> JsonObject:
+    identity = identity_of(name)
     for person in _persons(store):
-        if person["id"] == who or (identity is not None and _has(person, identity)):
+        if person["id"] == name or (identity is not None and _has(person, identity)):
             return person
     raise CommandError(
         "not_found",
@@ -194,14 +194,14 @@ def _one(store: OwnerStore, who: str) -> JsonObject:
 
 
 def _identity(text: str) -> Identity:
-    found = identity_of(text)
-    if found is None:
+    identity = identity_of(text)
+    if identity is None:
         raise CommandError(
             "usage",
             "This is not an address, number or handle.",
             "Write it as name@example.org, +4930123456 or network:name.",
         )
-    return found
+    return identity
 
 
 def _texts(person: JsonObject, field: str) -> list[str]:
@@ -218,15 +218,15 @@ def _has(person: JsonObject, identity: Identity) -> bool:
 
 
 def _holds(person: JsonObject, sought: str) -> bool:
-    said = [str(person["name"] or ""), *_texts(person, "other_names"), *_identities(person)]
-    return any(sought in text.casefold() for text in said)
+    texts = [str(person["name"] or ""), *_texts(person, "other_names"), *_identities(person)]
+    return any(sought in text.casefold() for text in texts)
 
 
 def _line(person: JsonObject) -> tuple[object, ...]:
     reached = _identities(person)
     more = len(reached) - SHOWN_IDENTITIES
-    told = ", ".join(reached[:SHOWN_IDENTITIES]) + (f" and {more} more" if more > 0 else "")
-    return (person["id"], person["name"] or "–", told, person["mention_count"])
+    identities = ", ".join(reached[:SHOWN_IDENTITIES]) + (f" and {more} more" if more > 0 else "")
+    return (person["id"], person["name"] or "–", identities, person["mention_count"])
 
 
 def _facts(person: JsonObject) -> list[tuple[str, object]]:

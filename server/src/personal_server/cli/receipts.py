@@ -31,11 +31,11 @@ def receipts_command(open_ports: ImportOpener) -> Callable[..., None]:
             Print JSON.
         """
         with open_ports() as ports:
-            found = _all_receipts(ports.store)
+            all_receipts = _all_receipts(ports.store)
         if json:
-            print_json({"receipts": found})
+            print_json({"receipts": all_receipts})
         else:
-            _print_receipts(found, console())
+            _print_receipts(all_receipts, console())
 
     return receipts
 
@@ -44,12 +44,12 @@ def _all_receipts(store: RecordStore) -> list[Data]:
     """The receipts of all connections, oldest first, each with its connection."""
     with store.snapshot() as snapshot:
         connections = snapshot.connections()
-    found: list[Data] = []
-    for each in connections:
-        named = {"connection_id": each.connection_id, "name": each.display_name}
-        receipts = receipts_of(store, each.connection_id)
-        found += [{"connection": named, **receipt} for receipt in receipts]
-    return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
+    all_receipts: list[Data] = []
+    for connection in connections:
+        account = {"connection_id": connection.connection_id, "name": connection.display_name}
+        receipts = receipts_of(store, connection.connection_id)
+        all_receipts += [{"connection": account, **receipt} for receipt in receipts]
+    return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
 
 
 def _print_receipts(receipts: list[Data], out: Console) -> None:
@@ -62,15 +62,15 @@ def _print_receipts(receipts: list[Data], out: Console) -> None:
 
 def _row(receipt: Data) -> tuple[object, ...]:
     streams: list[Data] = list(receipt["streams"].values())
-    named: Data = receipt["connection"]
+    account: Data = receipt["connection"]
     return (
         str(receipt["imported_at"])[:MINUTE_CHARS].replace("T", " "),
-        named["name"] or named["connection_id"],
+        account["name"] or account["connection_id"],
         receipt["name"],
         receipt["earliest"] or "–",
         receipt["latest"] or "–",
-        sum(each["new"] for each in streams),
-        sum(each["updated"] for each in streams),
+        sum(stream["new"] for stream in streams),
+        sum(stream["updated"] for stream in streams),
     )
 
 

@@ -104,31 +104,31 @@ def semantic_app() -> cyclopts.App:
         chosen = read_choice(settings.data_dir)
         with open_stores(settings, serving=False) as stores:
             progress = stores.records.embedding_progress()
-        told: dict[str, Any] = {
+        progress_shown: dict[str, Any] = {
             "model": None if chosen is None else chosen.name,
             "identity": None if chosen is None else chosen.identity,
             "missing_packages": missing_packages(),
             "percent": percent_embedded(progress) if progress else 0,
             "streams": [
                 {
-                    "connection_id": each.connection_id,
-                    "stream": each.stream,
-                    "fields": each.fields,
-                    "records": each.records,
-                    "embedded": max(0, each.records - each.waiting),
-                    "percent": percent_embedded([each]),
+                    "connection_id": index.connection_id,
+                    "stream": index.stream,
+                    "fields": index.fields,
+                    "records": index.records,
+                    "embedded": max(0, index.records - index.waiting),
+                    "percent": percent_embedded([index]),
                 }
-                for each in progress
+                for index in progress
             ],
         }
         if json:
-            print_json(told)
+            print_json(progress_shown)
             return
-        for line in _lines(told):
+        for line in _lines(progress_shown):
             words().print(line, markup=False, soft_wrap=True)
         rows = [
             (f"{e['stream']}.{field}", e["connection_id"], str(e["records"]), f"{e['percent']} %")
-            for e in told["streams"]
+            for e in progress_shown["streams"]
             for field in e["fields"]
         ]
         if rows:
@@ -227,12 +227,14 @@ def _choose(data_dir: Path, chosen: ChosenModel) -> None:
     words().print("`pdpp semantic status` shows the progress.")
 
 
-def _lines(told: dict[str, Any]) -> list[str]:
-    if told["missing_packages"] and told["model"] is None:
+def _lines(progress_shown: dict[str, Any]) -> list[str]:
+    if progress_shown["missing_packages"] and progress_shown["model"] is None:
         return [f"Search by meaning is off. To turn it on: {GET_PACKAGES}."]
-    if told["model"] is None:
+    if progress_shown["model"] is None:
         return ["Search by meaning is off. To turn it on: pdpp semantic install."]
-    return [f"Model: {told['model']}. Embedded: {told['percent']} % of the records."]
+    return [
+        f"Model: {progress_shown['model']}. Embedded: {progress_shown['percent']} % of the records."
+    ]
 
 
 semantic = semantic_app()

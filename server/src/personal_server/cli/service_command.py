@@ -89,7 +89,7 @@ class SystemdUser:
             f"Environment={_quoted(f'{name}={value}')}\n"
             for name, value in sorted(command.variables.items())
         )
-        arguments = " ".join(_quoted(each, "$") for each in command.arguments)
+        arguments = " ".join(_quoted(argument, "$") for argument in command.arguments)
         return f"""\
 [Unit]
 Description=Personal server (pdpp)
@@ -209,16 +209,16 @@ def service_app(
         start
             Start the service now. With --no-start, only write its file.
         """
-        found, out = manager(), console()
-        if start and found.path.exists():
-            _each(run, found.stopping())
-        found.path.parent.mkdir(parents=True, exist_ok=True)
-        found.path.write_bytes(found.render(command()))
-        found.path.chmod(0o600)
-        out.print(f"Written: {found.path}", soft_wrap=True)
+        service, out = manager(), console()
+        if start and service.path.exists():
+            _each(run, service.stopping())
+        service.path.parent.mkdir(parents=True, exist_ok=True)
+        service.path.write_bytes(service.render(command()))
+        service.path.chmod(0o600)
+        out.print(f"Written: {service.path}", soft_wrap=True)
         if start:
-            _must(run, found.starting())
-            out.print(f"The server is running. Its log: {found.log_hint}", soft_wrap=True)
+            _must(run, service.starting())
+            out.print(f"The server is running. Its log: {service.log_hint}", soft_wrap=True)
 
     @app.command
     def status(*, json: bool = False) -> int:
@@ -229,20 +229,20 @@ def service_app(
         json
             Print JSON.
         """
-        found = manager()
-        is_installed = found.path.exists()
-        runs = is_installed and run(found.asking()).returncode == 0
-        is_current = is_installed and found.path.read_bytes() == found.render(command())
+        service = manager()
+        is_installed = service.path.exists()
+        runs = is_installed and run(service.asking()).returncode == 0
+        is_current = is_installed and service.path.read_bytes() == service.render(command())
         if json:
-            told = {"installed": is_installed, "running": runs, "current": is_current}
-            print_json({**told, "path": str(found.path)})
+            status_shown = {"installed": is_installed, "running": runs, "current": is_current}
+            print_json({**status_shown, "path": str(service.path)})
         else:
             facts = {
-                "file": str(found.path)
+                "file": str(service.path)
                 if is_installed
                 else "service not installed; to install it: pdpp service install",
                 "state": "runs" if runs else "service installed, but not running",
-                "log": found.log_hint,
+                "log": service.log_hint,
             }
             print_facts(facts.items(), console())
             if is_installed and not is_current:
@@ -255,20 +255,20 @@ def service_app(
     @app.command
     def remove() -> None:
         """Stop the service and remove it; your records stay."""
-        found = manager()
-        if not found.path.exists():
+        service = manager()
+        if not service.path.exists():
             raise CommandError("not_found", "No service is installed.", "")
-        _each(run, found.stopping())
-        found.path.unlink()
-        console().print(f"Removed: {found.path}", soft_wrap=True)
+        _each(run, service.stopping())
+        service.path.unlink()
+        console().print(f"Removed: {service.path}", soft_wrap=True)
 
     return app
 
 
 def _each(run: Run, commands: Sequence[Sequence[str]]) -> None:
     """Commands that may fail: what they end may have ended."""
-    for each in commands:
-        run(each)
+    for command in commands:
+        run(command)
 
 
 _START_STEP = (
@@ -280,11 +280,11 @@ _START_STEP = (
 
 
 def _must(run: Run, commands: Sequence[Sequence[str]]) -> None:
-    for each in commands:
-        if run(each).returncode != 0:
+    for command in commands:
+        if run(command).returncode != 0:
             raise CommandError(
                 "unavailable",
-                f"The service file is written, but `{' '.join(each)}` failed.",
+                f"The service file is written, but `{' '.join(command)}` failed.",
                 _START_STEP,
             )
 

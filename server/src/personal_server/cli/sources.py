@@ -34,24 +34,24 @@ def sources(
         Print JSON.
     """
     with ReaderProcess(CostlyPlaces()) as reader:
-        known = known_sources(reader)
-    chosen = known.sources if key is None else [known_source(key, known)]
+        all_sources = known_sources(reader)
+    chosen = all_sources.sources if key is None else [known_source(key, all_sources)]
     if json:
         print_json([source_json(source, fields=key is not None) for source in chosen])
     elif key is None:
         print_sources(chosen, console())
     else:
         print_source(chosen[0], console())
-    for reader_of_others in known.unusable:
+    for reader_of_others in all_sources.unusable:
         _print_unusable(reader_of_others)
 
 
-def known_source(key: str, known: KnownSources) -> KnownSource:
+def known_source(key: str, all_sources: KnownSources) -> KnownSource:
     """The source of that key.  Raises: CommandError (`usage`)."""
-    found = next((each for each in known.sources if each.connector_key == key), None)
-    if found is None:
-        raise unknown_source(each.connector_key for each in known.sources)
-    return found
+    match = next((source for source in all_sources.sources if source.connector_key == key), None)
+    if match is None:
+        raise unknown_source(source.connector_key for source in all_sources.sources)
+    return match
 
 
 def print_sources(chosen: Sequence[KnownSource], out: Console) -> None:
@@ -79,8 +79,8 @@ def print_source(source: KnownSource, out: Console) -> None:
         indented(display["detail"], 2, out)
         properties: Data = stream["schema"]["properties"]
         rows = [
-            (n, each.get("description") or "identifies the record")
-            for n, each in properties.items()
+            (n, member.get("description") or "identifies the record")
+            for n, member in properties.items()
         ]
         out.print(Padding(table(("field", "meaning"), rows), (0, 0, 0, 4), expand=False))
     if not source.declaration["streams"]:
@@ -97,8 +97,8 @@ def _print_head(source: KnownSource, out: Console) -> None:
 
 def _print_unusable(reader: UnusableReader) -> None:
     """A reader of another package that cannot be used, and why."""
-    what = f"The reader {reader.name} of the package {reader.package} cannot be used"
-    words().print(plain(f"{what}: {reader.fault}"), soft_wrap=True)
+    sentence = f"The reader {reader.name} of the package {reader.package} cannot be used"
+    words().print(plain(f"{sentence}: {reader.fault}"), soft_wrap=True)
 
 
 def source_json(source: KnownSource, *, fields: bool = False) -> Data:
@@ -106,12 +106,12 @@ def source_json(source: KnownSource, *, fields: bool = False) -> Data:
     display = source.declaration["display"]
     streams: list[Data] = []
     for stream in source.declaration["streams"]:
-        shown: Data = {"name": stream["name"], "label": stream["display"]["label"]}
+        document: Data = {"name": stream["name"], "label": stream["display"]["label"]}
         if fields:
             properties = stream["schema"]["properties"].items()
-            shown["detail"] = stream["display"]["detail"]
-            shown["fields"] = {name: facts.get("description") for name, facts in properties}
-        streams.append(shown)
+            document["detail"] = stream["display"]["detail"]
+            document["fields"] = {name: facts.get("description") for name, facts in properties}
+        streams.append(document)
     from_package = {} if source.package is None else {"package": source.package}
     return {
         "connector_key": source.connector_key,

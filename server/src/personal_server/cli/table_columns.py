@@ -35,15 +35,15 @@ WHY = {
 _COUNTED = "counts {} since {}"
 
 
-def kinds_said(said: Sequence[str]) -> dict[str, str]:
+def kinds_said(arguments: Sequence[str]) -> dict[str, str]:
     """What `--column NAME=KIND` says, by name. Raises: CommandError (`usage`)."""
     kinds: dict[str, str] = {}
-    for each in said:
-        name, _, kind = each.rpartition("=")
+    for argument in arguments:
+        name, _, kind = argument.rpartition("=")
         if not name or kind not in COLUMN_KINDS:
             raise CommandError(
                 "usage",
-                f"--column {each} names no column and what it holds.",
+                f"--column {argument} names no column and what it holds.",
                 f"Write --column NAME=KIND; kinds are {', '.join(COLUMN_KINDS)}.",
             )
         kinds[name] = kind
@@ -75,20 +75,20 @@ def print_columns(
 ) -> None:
     """Before an import every column with examples; after one those that are no matter of course."""
     if stored:
-        for each in columns:
-            if each.why != "as_before" and (why := _why(each.why)):
-                indented(f"{each.name}: {why}", 2, out)
-            if was := changed.get((each.stream, each.name)):
+        for column in columns:
+            if column.why != "as_before" and (reason := _why(column.why)):
+                indented(f"{column.name}: {reason}", 2, out)
+            if was := changed.get((column.stream, column.name)):
                 again = "import earlier files again to correct them"
-                indented(f"{each.name}: was {was}, is {each.kind} now; {again}", 2, out)
+                indented(f"{column.name}: was {was}, is {column.kind} now; {again}", 2, out)
     else:
         rows = [
             (f"  {c.name}", c.kind, " · ".join(c.examples) or "(empty)", _why(c.why))
             for c in columns
         ]
         out.print(table(("  column", "read as", "examples", "why"), rows))
-    if any(each.why == "undecided_days" for each in columns):
-        name = next(each.name for each in columns if each.why == "undecided_days")
+    if any(column.why == "undecided_days" for column in columns):
+        name = next(column.name for column in columns if column.why == "undecided_days")
         hint = f'Say what comes first: --column "{name}=day" or --column "{name}=month-first"'
         indented(hint, 2, out)
 

@@ -56,7 +56,7 @@ class Watch:
 
     def look(self) -> list[SeenChange]:
         """Each place that changed."""
-        found: list[SeenChange] = []
+        changes: list[SeenChange] = []
         with self._reads.open(READ_DEADLINE_SECONDS) as (snapshot, authority):
             keys = {source.order: source.connector_key for source in authority.sources}
             for place in snapshot.changed_after(self._seen):
@@ -65,15 +65,15 @@ class Watch:
                 news = news_after(self.stores.reads, snapshot, authority, place, self._seen)
                 if news is not None:
                     change = SeenChange(place[1], place[0], keys[place], news.count, news.bookmark)
-                    found.append(change)
+                    changes.append(change)
             self._seen = snapshot.horizon
-        return found
+        return changes
 
     def follow(self, until: Callable[[], bool]) -> Iterator[SeenChange]:
         """What changes, for as long as is wanted; changes that come together are one."""
-        told = self.stores.changed.count
+        count = self.stores.changed.count
         while not until():
-            told = self.stores.changed.wait(told, min(LOOKED_SECONDS, SETTLE_SECONDS))
+            count = self.stores.changed.wait(count, min(LOOKED_SECONDS, SETTLE_SECONDS))
             yield from self.look()
 
 
@@ -131,18 +131,18 @@ def _tell(change: SeenChange, words: list[str], *, json: bool) -> None:
         print(json_text.dumps(asdict(change)), flush=True)  # noqa: T201 (data)
     else:
         many = change.change_count_hint
-        said = f"{change.stream}: {counted(many, 'record')} changed in {change.connection_id}"
-        console().print(said, soft_wrap=True, markup=False)
+        sentence = f"{change.stream}: {counted(many, 'record')} changed in {change.connection_id}"
+        console().print(sentence, soft_wrap=True, markup=False)
 
 
 def _run(change: SeenChange, words: list[str]) -> None:
-    told = (
+    summary = (
         f"PDPP_STREAM={change.stream}",
         f"PDPP_CONNECTION_ID={change.connection_id}",
         f"PDPP_CHANGE_COUNT={change.change_count_hint}",
         f"PDPP_CHANGES_SINCE={change.changes_since}",
     )
-    subprocess.run(["env", *told, *words], check=False)  # noqa: S603, S607 (the owner's own words)
+    subprocess.run(["env", *summary, *words], check=False)  # noqa: S603, S607 (the owner's own words)
 
 
 watch_changes = watch_command(_opened)

@@ -50,12 +50,12 @@ class AbsentRecords:
             yield keys
 
     def _absent(self, stream: str) -> Generator[str]:
-        seen = self._sorted(stream)
+        keys = self._sorted(stream)
         with self._store.snapshot(None) as snapshot:
             for stored in snapshot.export(self._connection_id, stream):
                 mark = _mark(stored.key)
-                at = bisect_left(seen, mark)
-                if at == len(seen) or seen[at] != mark:
+                at = bisect_left(keys, mark)
+                if at == len(keys) or keys[at] != mark:
                     yield stored.key
 
     def _sorted(self, stream: str) -> array[int]:

@@ -34,88 +34,88 @@ class SharedRecords:
     shared: int
 
 
-def merge_preview(ports: ImportPorts, one: Connection, into: Connection) -> SharedRecords:
+def merge_preview(ports: ImportPorts, account: Connection, into: Connection) -> SharedRecords:
     """What merging would erase of an account, and what of it is there already; nothing moves.
 
     Raises: InvalidState, as `merge_accounts` does.
     """
-    _checked(ports, one, into)
-    return _shared(ports, one, into)
+    _checked(ports, account, into)
+    return _shared(ports, account, into)
 
 
-def part_preview(ports: ImportPorts, one: Connection, other: Connection) -> SharedRecords:
+def part_preview(ports: ImportPorts, account: Connection, other: Connection) -> SharedRecords:
     """What the other account holds, and what of it would be taken out; nothing is taken.
 
     Raises: InvalidState, as `part_accounts` does.
     """
-    _checked(ports, other, one)
-    return _shared(ports, other, one)
+    _checked(ports, other, account)
+    return _shared(ports, other, account)
 
 
-def _shared(ports: ImportPorts, one: Connection, other: Connection) -> SharedRecords:
-    held = shared = 0
-    for name, records in _streams(ports, one):
+def _shared(ports: ImportPorts, account: Connection, other: Connection) -> SharedRecords:
+    in_first = shared = 0
+    for name, records in _streams(ports, account):
         for batch in _batches(records):
-            held += len(batch)
+            in_first += len(batch)
             shared += len(_held(ports, other, name, batch))
-    return SharedRecords(held, shared)
+    return SharedRecords(in_first, shared)
 
 
-def merge_accounts(ports: ImportPorts, one: Connection, into: Connection) -> tuple[int, int]:
+def merge_accounts(ports: ImportPorts, account: Connection, into: Connection) -> tuple[int, int]:
     """Bring all of an account into another of its source, and erase it: how many records came,
     and how many were erased.
 
     Raises: InvalidState (another source, or one that takes nothing), ConnectionBusy; then nothing
         was erased.
     """
-    declaration = _checked(ports, one, into)
+    declaration = _checked(ports, account, into)
     before = sum(record_counts(ports.store, into.connection_id).values())
-    for name, records in _streams(ports, one):
+    for name, records in _streams(ports, account):
         for batch in _batches(records):
             _copy(ports, into, declaration, name, batch)
             if len(_held(ports, into, name, batch)) != len(batch):
                 raise InvalidState("Some records cannot be moved, so nothing was erased.")
     stream = next(iter(declaration.streams))
     memory = ImportMemory(ports.store, into.connection_id, stream)
-    for receipt in receipts_of(ports.store, one.connection_id):
+    for receipt in receipts_of(ports.store, account.connection_id):
         memory.finish("", receipt, ports.clock())
-    came = sum(record_counts(ports.store, into.connection_id).values()) - before
-    return came, ports.store.erase_connection(one.connection_id, ports.clock())
+    moved_count = sum(record_counts(ports.store, into.connection_id).values()) - before
+    return moved_count, ports.store.erase_connection(account.connection_id, ports.clock())
 
 
-def part_accounts(ports: ImportPorts, one: Connection, other: Connection) -> int:
+def part_accounts(ports: ImportPorts, account: Connection, other: Connection) -> int:
     """Take out of an account what another of its source holds as well; how many records.
 
     Raises: InvalidState (another source, or one that takes nothing).
     """
-    declaration = _checked(ports, other, one)
-    taken = 0
+    declaration = _checked(ports, other, account)
+    moved_count = 0
     for name, records in _streams(ports, other):
         for batch in _batches(records):
             at = instant_text(ports.clock())
-            held = _held(ports, one, name, batch)
-            lines = [{"op": "delete", "key": key, "emitted_at": at} for key in sorted(held)]
-            taken += _ingest(ports, one, declaration.streams[name], lines).records_changed
-    return taken
+            shared_keys = _held(ports, account, name, batch)
+            lines = [{"op": "delete", "key": key, "emitted_at": at} for key in sorted(shared_keys)]
+            moved_count += _ingest(ports, account, declaration.streams[name], lines).records_changed
+    return moved_count
 
 
-def _checked(ports: ImportPorts, one: Connection, into: Connection) -> SourceDeclaration:
+def _checked(ports: ImportPorts, account: Connection, into: Connection) -> SourceDeclaration:
     """What their source declares.  Raises: InvalidState."""
-    if one.connection_id == into.connection_id or one.connector_key != into.connector_key:
+    if account.connection_id == into.connection_id or account.connector_key != into.connector_key:
         raise InvalidState("Name two different accounts of the same source.")
     if into.status not in WRITABLE:
         raise InvalidState(
             "That account accepts no records. Allow imports or unblock the account first."
         )
-    stored = ports.store.declaration(one.connector_key, None)
+    stored = ports.store.declaration(account.connector_key, None)
     if stored is None:
         raise InvalidState("This server no longer knows the source of these two accounts.")
     declaration = parse_declaration(stored.raw)
     with ports.store.snapshot() as snapshot:
-        found = {
-            s.stream for s in snapshot.stored_streams() if s.connection_id == one.connection_id
+        shared_streams = {
+            s.stream for s in snapshot.stored_streams() if s.connection_id == account.connection_id
         }
-    if found - declaration.streams.keys():
+    if shared_streams - declaration.streams.keys():
         raise InvalidState(
             "One of the two accounts has records of a kind that the source's "
             "description no longer contains."
@@ -123,13 +123,15 @@ def _checked(ports: ImportPorts, one: Connection, into: Connection) -> SourceDec
     return declaration
 
 
-def _streams(ports: ImportPorts, one: Connection) -> Iterator[tuple[str, Iterator[StoredRecord]]]:
+def _streams(
+    ports: ImportPorts, account: Connection
+) -> Iterator[tuple[str, Iterator[StoredRecord]]]:
     with ports.store.snapshot() as snapshot:
         names = [
-            s.stream for s in snapshot.stored_streams() if s.connection_id == one.connection_id
+            s.stream for s in snapshot.stored_streams() if s.connection_id == account.connection_id
         ]
         for name in names:
-            yield name, snapshot.export(one.connection_id, name)
+            yield name, snapshot.export(account.connection_id, name)
 
 
 def _batches(records: Iterator[StoredRecord]) -> Iterator[list[StoredRecord]]:
@@ -138,10 +140,10 @@ def _batches(records: Iterator[StoredRecord]) -> Iterator[list[StoredRecord]]:
 
 
 def _held(
-    ports: ImportPorts, one: Connection, stream: str, records: Sequence[StoredRecord]
+    ports: ImportPorts, account: Connection, stream: str, records: Sequence[StoredRecord]
 ) -> set[str]:
     keys = [record.key for record in records]
-    return {each.key for each in ports.store.records_named(one.connection_id, stream, keys)}
+    return {record.key for record in ports.store.records_named(account.connection_id, stream, keys)}
 
 
 def _copy(
@@ -151,8 +153,8 @@ def _copy(
     name: str,
     records: Sequence[StoredRecord],
 ) -> None:
-    there = _held(ports, into, name, records)
-    coming = [record for record in records if record.key not in there]
+    present_keys = _held(ports, into, name, records)
+    coming = [record for record in records if record.key not in present_keys]
     for record in coming:
         for blob_id in blob_references(record.data):
             _copy_blob(ports, record.connection_id, into, blob_id)
@@ -176,14 +178,14 @@ def _ingest(
 
 def _copy_blob(ports: ImportPorts, from_id: str, into: Connection, blob_id: str) -> None:
     store = ports.store
-    known = store.blob_upload(from_id, blob_id)
-    if known is None or store.blob_upload(into.connection_id, blob_id) is not None:
+    upload = store.blob_upload(from_id, blob_id)
+    if upload is None or store.blob_upload(into.connection_id, blob_id) is not None:
         return
     content = store.open_blob(blob_id)
     if content is not None:
         with content:
             chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
-            size_bytes = max(known.size_bytes, 1)
+            size_bytes = max(upload.size_bytes, 1)
             store.receive_blob(
-                into.connection_id, chunks, known.mime_type, ports.clock(), size_bytes
+                into.connection_id, chunks, upload.mime_type, ports.clock(), size_bytes
             )

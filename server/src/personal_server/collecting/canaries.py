@@ -56,8 +56,8 @@ def plant(
     for donor in chance.sample(samples, min(TRIES, len(samples))):
         data = disguised(donor, samples, declared, chance)
         key = canonical_key([data.get(name) for name in declared.primary_key])
-        place = PlantedPlace(connection_id, stream, key)
-        note(place)
+        planted = PlantedPlace(connection_id, stream, key)
+        note(planted)
         line = {"data": data, "emitted_at": instant_text(now_ns)}
         result = ingest(
             store,
@@ -68,8 +68,8 @@ def plant(
             new_receipt_id=lambda: f"rr_{random_bytes(9).hex()}",
         )
         if result.records_changed:
-            return place
-        forget(place)
+            return planted
+        forget(planted)
     raise InvalidState(
         "The server could not make a convincing bait record for this kind of "
         "records. Choose another kind."
@@ -97,8 +97,8 @@ def _samples(
                 for row in islice(snapshot.export(connection.connection_id, stream), LOOKED_AT)
             ]
         if rows:
-            found = chance.sample(rows, min(SAMPLES, len(rows)))
-            return connection.connection_id, declared, found
+            samples = chance.sample(rows, min(SAMPLES, len(rows)))
+            return connection.connection_id, declared, samples
     raise NotFound(
         "No account has records of that kind that a bait record could imitate.", param="stream"
     )

@@ -44,7 +44,7 @@ def disguised(
     chance: random.Random,
 ) -> dict[str, object]:
     """Data of a record like the donor, with a key of its own and no file."""
-    made: dict[str, object] = {}
+    data: dict[str, object] = {}
     for name, value in donor.items():
         declared = stream.properties.get(name)
         if declared is None or name in stream.blob_fields:
@@ -52,18 +52,18 @@ def disguised(
         is_key, at_time = name in stream.primary_key, declared.schema.get("format") in _TIMES
         is_place = name in (stream.consent_time_field, stream.cursor_field)
         if is_key and not is_place:
-            made[name] = _scrambled(value, chance)
+            data[name] = _scrambled(value, chance)
         elif is_place or at_time or "enum" in declared.schema or _is_common(name, value, samples):
-            made[name] = value
+            data[name] = value
         else:
-            made[name] = _varied(value, chance)
-    return made
+            data[name] = _varied(value, chance)
+    return data
 
 
 def _is_common(name: str, value: object, samples: Sequence[Mapping[str, object]]) -> bool:
     """Whether another record says the same there."""
-    told = Counter(orjson.dumps(each.get(name)) for each in samples)
-    return told[orjson.dumps(value)] > 1
+    counter = Counter(orjson.dumps(sample.get(name)) for sample in samples)
+    return counter[orjson.dumps(value)] > 1
 
 
 def _scrambled(value: object, chance: random.Random) -> object:
@@ -74,7 +74,7 @@ def _scrambled(value: object, chance: random.Random) -> object:
         digits = len(str(abs(value)))
         return chance.randrange(10 ** (digits - 1), 10**digits)
     head, at, host = value.partition("@")
-    return "".join(_letter(each, chance) for each in head) + at + host
+    return "".join(_letter(letter, chance) for letter in head) + at + host
 
 
 def _letter(letter: str, chance: random.Random) -> str:
@@ -95,15 +95,15 @@ def _varied(value: object, chance: random.Random) -> object:
         case int():
             return round(value * chance.uniform(0.7, 1.4))
         case float():
-            places = len(str(value).partition(".")[2])
-            return round(value * chance.uniform(0.7, 1.4), min(places, 6))
+            decimals = len(str(value).partition(".")[2])
+            return round(value * chance.uniform(0.7, 1.4), min(decimals, 6))
         case str():
             return _text(value, chance)
         case list():
-            return [_varied(each, chance) for each in cast("list[object]", value)]
+            return [_varied(element, chance) for element in cast("list[object]", value)]
         case dict():
             members = cast("dict[str, Any]", value)
-            return {name: _varied(each, chance) for name, each in members.items()}
+            return {name: _varied(member, chance) for name, member in members.items()}
         case _:
             return None
 
@@ -112,7 +112,7 @@ def _text(text: str, chance: random.Random) -> str:
     """Sentences about as long as a text; what has no blank keeps its form."""
     if not any(letter.isspace() for letter in text.strip()):
         return str(_scrambled(text, chance))
-    said = [chance.choice(_SENTENCES)]
-    while sum(map(len, said)) < min(len(text), 600):
-        said.append(chance.choice(_SENTENCES))
-    return " ".join(said) if len(text) > 60 else said[0].rstrip(".")
+    sentences = [chance.choice(_SENTENCES)]
+    while sum(map(len, sentences)) < min(len(text), 600):
+        sentences.append(chance.choice(_SENTENCES))
+    return " ".join(sentences) if len(text) > 60 else sentences[0].rstrip(".")

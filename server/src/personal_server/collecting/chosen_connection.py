@@ -19,20 +19,20 @@ def named_connection(connections: Iterable[Connection], text: str) -> Connection
 
     Raises: ConnectionNotFound, AmbiguousConnection; either names what there is.
     """
-    there = list(connections)
-    for each in there:
-        if each.connection_id == text:
-            return each
-    wanted = text.strip().casefold()
-    found = [each for each in there if (each.display_name or "").casefold() == wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise _ambiguous(found)
+    listed = list(connections)
+    for connection in listed:
+        if connection.connection_id == text:
+            return connection
+    name = text.strip().casefold()
+    named = [c for c in listed if (c.display_name or "").casefold() == name]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise _ambiguous(named)
     raise ConnectionNotFound(
         "No account has that id or name.",
         param="connection_id",
-        available_connections=[_candidate(each) for each in there[:NAMED_CANDIDATES]],
+        available_connections=[_candidate(c) for c in listed[:NAMED_CANDIDATES]],
     )
 
 
@@ -71,18 +71,18 @@ def write_target(
 
 
 def _ambiguous(connections: list[Connection]) -> AmbiguousConnection:
-    named = [_candidate(connection) for connection in connections[:NAMED_CANDIDATES]]
+    candidates = [_candidate(connection) for connection in connections[:NAMED_CANDIDATES]]
     return AmbiguousConnection(
         f"{len(connections)} accounts match; name one with connection_id.",
         param="connection_id",
         retry_with="connection_id",
-        available_connections=named,
+        available_connections=candidates,
         available_connection_count=len(connections),
-        available_connections_truncated=len(named) < len(connections),
-        available_connections_omitted=len(connections) - len(named) or None,
+        available_connections_truncated=len(candidates) < len(connections),
+        available_connections_omitted=len(connections) - len(candidates) or None,
         discovery_hint=(
             "GET /v1/owner/connections lists every account."
-            if len(named) < len(connections)
+            if len(candidates) < len(connections)
             else None
         ),
     )

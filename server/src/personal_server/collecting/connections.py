@@ -70,14 +70,14 @@ def restored_connection(
     Raises: InvalidRequest (name).
     """
     with store.snapshot() as snapshot:
-        held = {c.connection_id: c for c in snapshot.connections()}
-    same = held.get(connection_id)
+        by_id = {c.connection_id: c for c in snapshot.connections()}
+    same = by_id.get(connection_id)
     if same is not None and same.connector_key == declaration.connector_key:
         return same, False
-    for other in held.values() if same is not None else ():
+    for other in by_id.values() if same is not None else ():
         if (other.connector_key, other.created_at_ns) == (declaration.connector_key, created_at_ns):
             return other, False
-    made = Connection(
+    connection = Connection(
         connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if same else connection_id,
         connector_key=declaration.connector_key,
         source_id=declaration.source_id,
@@ -86,8 +86,8 @@ def restored_connection(
         created_at_ns=created_at_ns,
         updated_at_ns=now_ns,
     )
-    store.add_connection(made)
-    return made, True
+    store.add_connection(connection)
+    return connection, True
 
 
 def rename_connection(

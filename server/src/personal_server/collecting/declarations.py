@@ -37,23 +37,23 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     declaration = parse_declaration(content)
     with store.snapshot() as snapshot:
         current = snapshot.declarations()
-        held = _held(snapshot, declaration.connector_key)
+        streams = _held(snapshot, declaration.connector_key)
     _refuse_conflict(store, declaration, current)
-    known = next((d for d in current if d.connector_key == declaration.connector_key), None)
-    if known is not None:
-        _refuse_incompatible(declaration, parse_declaration(known.raw), held)
+    current_one = next((d for d in current if d.connector_key == declaration.connector_key), None)
+    if current_one is not None:
+        _refuse_incompatible(declaration, parse_declaration(current_one.raw), streams)
     is_new = store.put_declaration(declaration, render_declaration(declaration.raw), now_ns)
     return Accepted(declaration, is_new)
 
 
 def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, StoredRecord]:
     """Streams of a source that hold records, with one of them."""
-    found: dict[str, StoredRecord] = {}
-    for held in snapshot.stored_streams():
-        if held.connector_key == connector_key and held.record_count:
-            for row in islice(snapshot.export(held.connection_id, held.stream), 1):
-                found[held.stream] = row
-    return found
+    by_name: dict[str, StoredRecord] = {}
+    for stream in snapshot.stored_streams():
+        if stream.connector_key == connector_key and stream.record_count:
+            for row in islice(snapshot.export(stream.connection_id, stream.stream), 1):
+                by_name[stream.stream] = row
+    return by_name
 
 
 def _refuse_conflict(
@@ -69,8 +69,8 @@ def _refuse_conflict(
                 ),
                 param="connector_key",
             )
-    known = store.declaration(key, declaration.version)
-    if known is not None and known.digest != declaration.digest:
+    stored = store.declaration(key, declaration.version)
+    if stored is not None and stored.digest != declaration.digest:
         raise DeclarationConflict(
             (
                 "This version of the source declaration exists already with other "
@@ -81,9 +81,9 @@ def _refuse_conflict(
 
 
 def _refuse_incompatible(
-    declaration: SourceDeclaration, known: SourceDeclaration, held: Mapping[str, StoredRecord]
+    declaration: SourceDeclaration, known: SourceDeclaration, streams: Mapping[str, StoredRecord]
 ) -> None:
-    for name, row in sorted(held.items()):
+    for name, row in sorted(streams.items()):
         before, after = known.streams.get(name), declaration.streams.get(name)
         if after is not None and not _compatible(before, after, row):
             raise DeclarationIncompatible(

@@ -17,8 +17,8 @@ def forget_if_empty(
         return False
     with store.snapshot() as snapshot:
         holds_any = any(
-            held.connection_id == connection.connection_id and held.record_count
-            for held in snapshot.stored_streams()
+            stream.connection_id == connection.connection_id and stream.record_count
+            for stream in snapshot.stored_streams()
         )
     if holds_any:
         return False

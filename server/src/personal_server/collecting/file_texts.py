@@ -66,9 +66,9 @@ class FileTexts:
             stored = self._stored([self._key(_data(line)) for line in group])
             for line in group:
                 data = _data(line)
-                known = self._known(data, stored.get(self._key(data)))
-                part.append({**line, "data": data | known})
-                chars += len(known.get(TEXT) or "")
+                recalled_text = self._known(data, stored.get(self._key(data)))
+                part.append({**line, "data": data | recalled_text})
+                chars += len(recalled_text.get(TEXT) or "")
             if chars > WRITTEN_AT_ONCE_CHARS:
                 yield part
                 part, chars = [], 0
@@ -136,23 +136,25 @@ class FileTexts:
         before = {row.key: self._reference(row.data).get("blob_id") for row in rows}
         lines: list[Line] = []
         for key, row in self._stored(list(texts)).items():
-            found = texts[key]
+            file_text = texts[key]
             is_same = self._reference(row.data).get("blob_id") == before[key]
             if is_same and row.data.get(TEXT_STATE) == TextState.WAITING:
-                said = {TEXT_STATE: found.state.value} | ({TEXT: found.text} if found.text else {})
-                lines.append({"data": {**row.data, **said}, "emitted_at": _emitted_at(row)})
-                self.counts[found.state.value] += 1
+                members = {TEXT_STATE: file_text.state.value} | (
+                    {TEXT: file_text.text} if file_text.text else {}
+                )
+                lines.append({"data": {**row.data, **members}, "emitted_at": _emitted_at(row)})
+                self.counts[file_text.state.value] += 1
         return lines
 
     def _waiting(self, after: str) -> list[StoredRecord]:
-        place = (self.connection_id, self.stream.name)
+        row_key = (self.connection_id, self.stream.name)
         return self.store.records_holding(
-            *place, TEXT_STATE, TextState.WAITING.value, after, READ_AT_ONCE
+            *row_key, TEXT_STATE, TextState.WAITING.value, after, READ_AT_ONCE
         )
 
     def _stored(self, keys: Sequence[str]) -> dict[str, StoredRecord]:
-        found = self.store.records_named(self.connection_id, self.stream.name, keys)
-        return {row.key: row for row in found}
+        records = self.store.records_named(self.connection_id, self.stream.name, keys)
+        return {row.key: row for row in records}
 
     def _reference(self, data: Mapping[str, object]) -> Data:
         (name,) = self.stream.blob_fields

@@ -57,13 +57,13 @@ class ImportFolders:
         Raises: NotFound; InvalidState where the server may not read it.
         """
         folder, steps = self._steps(number, path)
-        with _opened(folder, steps) as place, os.scandir(place) as found:
-            looked_at = list(islice(found, MOST_LOOKED_AT))
-            entries = [entry for each in looked_at if (entry := _entry(each)) is not None]
-        entries.sort(key=lambda each: (-each.modified_at_ns, each.name))
-        shown = tuple(entries[:MOST_SHOWN])
+        with _opened(folder, steps) as descriptor, os.scandir(descriptor) as listed:
+            looked_at = list(islice(listed, MOST_LOOKED_AT))
+            entries = [entry for item in looked_at if (entry := _entry(item)) is not None]
+        entries.sort(key=lambda entry: (-entry.modified_at_ns, entry.name))
+        first = tuple(entries[:MOST_SHOWN])
         passed_by = len(looked_at) - len(entries)
-        return FolderListing(folder, "/".join(steps), shown, len(entries) - len(shown), passed_by)
+        return FolderListing(folder, "/".join(steps), first, len(entries) - len(first), passed_by)
 
     def find(self, number: int, path: str) -> tuple[Path, FolderEntry]:
         """The folder that imports may come from, and what lies there under a path.
@@ -73,9 +73,9 @@ class ImportFolders:
         folder, steps = self._steps(number, path)
         if not steps:
             raise _nothing()
-        with _opened(folder, steps[:-1]) as place:
+        with _opened(folder, steps[:-1]) as descriptor:
             try:
-                stated = os.stat(steps[-1], dir_fd=place, follow_symlinks=False)
+                stated = os.stat(steps[-1], dir_fd=descriptor, follow_symlinks=False)
             except OSError:
                 raise _nothing() from None
         entry = _described(steps[-1], stated)
@@ -95,35 +95,35 @@ class ImportFolders:
 @contextmanager
 def _opened(folder: Path, steps: list[str]) -> Generator[int]:
     """A folder, reached from one that the owner named.  Raises: NotFound, InvalidState."""
-    place = -1
+    descriptor = -1
     try:
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         for step in steps:
-            above, place = place, os.open(step, _STEP, dir_fd=place)
+            above, descriptor = descriptor, os.open(step, _STEP, dir_fd=descriptor)
             os.close(above)
     except PermissionError:
-        _close(place)
+        _close(descriptor)
         raise InvalidState(
             "The server cannot read this folder.",
             next_step="Let the user that runs the server read this folder, then reload the page.",
         ) from None
     except OSError:
-        _close(place)
+        _close(descriptor)
         raise _nothing() from None
     try:
-        yield place
+        yield descriptor
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
-def _close(place: int) -> None:
-    if place >= 0:
-        os.close(place)
+def _close(descriptor: int) -> None:
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
-def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
+def _entry(item: os.DirEntry[str]) -> FolderEntry | None:
     try:
-        return _described(found.name, found.stat(follow_symlinks=False))
+        return _described(item.name, item.stat(follow_symlinks=False))
     except OSError:  # gone meanwhile
         return None
 

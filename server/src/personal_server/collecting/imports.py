@@ -119,9 +119,9 @@ def connection_for(
     Raises: AmbiguousConnection, ConnectionNotWritable.
     """
     with ports.store.snapshot() as snapshot:
-        there = list(snapshot.connections())
-    own = [c for c in there if c.connector_key == declaration.connector_key]
-    if any(c.connection_id == name for c in there if c not in own):
+        connections = list(snapshot.connections())
+    own = [c for c in connections if c.connector_key == declaration.connector_key]
+    if any(c.connection_id == name for c in connections if c not in own):
         raise ConnectionNotWritable(
             "That account belongs to another source.",
             param="connection",
@@ -130,7 +130,8 @@ def connection_for(
     usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
     if name is not None:
         own, usable = (
-            [c for c in each if name in (c.display_name, c.connection_id)] for each in (own, usable)
+            [c for c in group if name in (c.display_name, c.connection_id)]
+            for group in (own, usable)
         )
     if len(usable) == 1:
         return usable[0]
@@ -160,9 +161,9 @@ def record_counts(store: RecordStore, connection_id: str) -> dict[str, int]:
     """How many records the streams of a connection hold."""
     with store.snapshot() as snapshot:
         return {
-            held.stream: held.record_count
-            for held in snapshot.stored_streams()
-            if held.connection_id == connection_id
+            stream.stream: stream.record_count
+            for stream in snapshot.stored_streams()
+            if stream.connection_id == connection_id
         }
 
 
@@ -207,10 +208,10 @@ class ImportRun:
         before = record_counts(self._ports.store, self._connection_id)
         self._record(RunStatus.RUNNING)
         with self._ending():
-            for place in self._batches(self._reading.items(self.start)):
-                self._memory.keep_place(self._fingerprint, place, self._ports.clock())
-                self.place = place
-                show_place(place)
+            for batch_end in self._batches(self._reading.items(self.start)):
+                self._memory.keep_place(self._fingerprint, batch_end, self._ports.clock())
+                self.place = batch_end
+                show_place(batch_end)
         for stream, count in record_counts(self._ports.store, self._connection_id).items():
             self.tally.of(stream).new = count - before.get(stream, 0)
         self._count_absent()
@@ -289,15 +290,15 @@ class ImportRun:
 
         A part of an export larger than a batch is stored in several; within it no place is noted.
         """
-        batch, place, within = _Batch(), self.start, False
+        batch, position, within = _Batch(), self.start, False
         for item in items:
-            begins = item.position > place
+            begins = item.position > position
             if batch.is_full or (within and begins):
                 self._store(batch)
                 batch, within = _Batch(), not begins
                 if begins:
                     yield item.position
-            place = item.position
+            position = item.position
             if isinstance(item, Skipped):
                 self.tally.skip(item)
             else:
@@ -308,7 +309,7 @@ class ImportRun:
                     item, self._declaration.streams[item.stream].consent_time_field
                 )
         self._store(batch)
-        yield place
+        yield position
 
     def _store_blob(self, blob: SourceBlob) -> None:
         if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
@@ -364,7 +365,7 @@ class ImportRun:
             "from_byte": self.start,
             "earliest": self.tally.earliest,
             "latest": self.tally.latest,
-            "streams": {name: each.receipt for name, each in streams},
+            "streams": {name: stream.receipt for name, stream in streams},
             "skipped": dict(self.tally.skipped_count),
         }
 
@@ -415,9 +416,9 @@ class StreamTally:
     @property
     def receipt(self) -> Data:
         """What an import did to the stream."""
-        told: Data = {"new": self.new, "updated": self.updated}
-        told |= {"deleted": self.deleted} if self.deleted else {}
-        return told | ({"texts": self.texts} if self.texts else {})
+        data: Data = {"new": self.new, "updated": self.updated}
+        data |= {"deleted": self.deleted} if self.deleted else {}
+        return data | ({"texts": self.texts} if self.texts else {})
 
     @property
     def updated(self) -> int:
@@ -449,12 +450,12 @@ class ImportTally:
     @property
     def holds_any(self) -> bool:
         """Whether any record or text was read."""
-        return any(each.read or each.texts for each in self.streams.values())
+        return any(stream.read or stream.texts for stream in self.streams.values())
 
     @property
     def absent(self) -> int:
         """Records that are stored and not in the file."""
-        return sum(each.absent - each.deleted for each in self.streams.values())
+        return sum(stream.absent - stream.deleted for stream in self.streams.values())
 
     def widen_span(self, record: SourceRecord, time_field: str | None) -> None:
         """Widen the span of days to that of a record."""
@@ -474,8 +475,10 @@ class ImportTally:
         tally.read += result.records_attempted
         tally.changed += result.records_changed
         tally.rejected += result.records_rejected
-        for each in result.rejections:
-            self.skip(Skipped(f"{stream}{each.path or ''}", each.code, each.message, 0))
+        for rejection in result.rejections:
+            self.skip(
+                Skipped(f"{stream}{rejection.path or ''}", rejection.code, rejection.message, 0)
+            )
 
     def skip(self, item: Skipped) -> None:
         """Count a skipped thing; the first of each kind are kept as examples."""

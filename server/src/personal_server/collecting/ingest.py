@@ -90,10 +90,12 @@ def ingest(
 
     def receipts(outcomes: Sequence[WriteOutcome]) -> list[Rejection]:
         call.refuse_conflicts(outcomes)
-        kept = call.rejections[:ITEMIZED_REJECTIONS]
+        itemized = call.rejections[:ITEMIZED_REJECTIONS]
         return [
-            Rejection(each.receipt_id, stream.name, each.code, each.path, run_id, now_ns)
-            for each in kept
+            Rejection(
+                rejection.receipt_id, stream.name, rejection.code, rejection.path, run_id, now_ns
+            )
+            for rejection in itemized
         ]
 
     batch = Batch(connection_id, stream, call.accepted(lines), now_ns, receipts)
@@ -116,24 +118,24 @@ class _IngestCall:
             text = line if isinstance(line, bytes) else _rendered(line)
             if not text.strip():
                 continue
-            place, self._attempted = self._attempted, self._attempted + 1
-            if place >= MAX_LINES:
+            index, self._attempted = self._attempted, self._attempted + 1
+            if index >= MAX_LINES:
                 raise BodyTooLarge("One call can write at most 10,000 lines.", param="body")
             try:
                 write = self._checker.check(text)
             except LineRefused as refused:
-                self._refuse(place, refused)
+                self._refuse(index, refused)
             else:
-                self._places.append(place)
+                self._places.append(index)
                 yield write
 
     def refuse_conflicts(self, outcomes: Sequence[WriteOutcome]) -> None:
         """Append-only records that another line would change."""
         message = "records of this stream cannot be changed"
-        for place, outcome in zip(self._places, outcomes, strict=True):
+        for index, outcome in zip(self._places, outcomes, strict=True):
             if outcome is WriteOutcome.CONFLICT:
-                self._refuse(place, LineRefused("append_only_conflict", message))
-        self.rejections.sort(key=lambda each: each.input_index)
+                self._refuse(index, LineRefused("append_only_conflict", message))
+        self.rejections.sort(key=lambda line: line.input_index)
 
     def result(self, outcomes: Sequence[WriteOutcome]) -> IngestResult:
         """The counts of the call."""
@@ -146,10 +148,10 @@ class _IngestCall:
             tuple(self.rejections[:ITEMIZED_REJECTIONS]),
         )
 
-    def _refuse(self, place: int, refused: LineRefused) -> None:
+    def _refuse(self, index: int, refused: LineRefused) -> None:
         receipt_id = self._new_receipt_id()
         self.rejections.append(
-            LineRejection(place, receipt_id, refused.code, refused.path, refused.message)
+            LineRejection(index, receipt_id, refused.code, refused.path, refused.message)
         )
 
 
@@ -270,22 +272,22 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return members
 
 
-def _is_deep(value: object, left: int) -> bool:
+def _is_deep(value: object, levels: int) -> bool:
     if isinstance(value, dict):
         inner: Sequence[object] = list(cast("dict[str, object]", value).values())
     elif isinstance(value, list):
         inner = cast("list[object]", value)
     else:
         return False
-    return left == 0 or any(_is_deep(each, left - 1) for each in inner)
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in inner)
 
 
 def _emitted_at(content: Mapping[str, Any]) -> int:
     text: object = content.get("emitted_at")
-    found = instant_ns(text) if isinstance(text, str) else None
-    if found is None or not -MAX_INTEGER <= found <= MAX_INTEGER:
+    ns = instant_ns(text) if isinstance(text, str) else None
+    if ns is None or not -MAX_INTEGER <= ns <= MAX_INTEGER:
         raise _invalid("emitted_at must be an RFC 3339 date-time with offset", "/emitted_at")
-    return found
+    return ns
 
 
 def _checked(key: str) -> str:
@@ -294,14 +296,14 @@ def _checked(key: str) -> str:
     return key
 
 
-def _same_key(given: object, parts: list[object], key: str) -> bool:
-    if isinstance(given, str):
-        return given == key
-    if not isinstance(given, list):
+def _same_key(value: object, parts: list[object], key: str) -> bool:
+    if isinstance(value, str):
+        return value == key
+    if not isinstance(value, list):
         return False
-    texts = cast("list[object]", given)
+    texts = cast("list[object]", value)
     try:
-        return [key_text(each) for each in texts] == [key_text(part) for part in parts]
+        return [key_text(text) for text in texts] == [key_text(part) for part in parts]
     except InvalidRequest:
         return False
 
@@ -321,13 +323,13 @@ def _is_wide(value: Any) -> bool:
     The parser makes doubles of integers beyond 64 bits, so the text of the line decides.
     """
     waiting = [value]
-    for each in waiting:
-        kind = _type_of(each)
+    for item in waiting:
+        kind = _type_of(item)
         if kind is dict:
-            waiting += each.values()
+            waiting += item.values()
         elif kind is list:
-            waiting += each
-        elif (kind is int or kind is float) and not -MAX_INTEGER <= each <= MAX_INTEGER:
+            waiting += item
+        elif (kind is int or kind is float) and not -MAX_INTEGER <= item <= MAX_INTEGER:
             return True
     return False
 
@@ -335,7 +337,7 @@ def _is_wide(value: Any) -> bool:
 def _has_wide_integer(line: bytes) -> bool:
     without_strings = re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', line)
     wide = re.finditer(rb"-?(?<![\d.eE+])\d{19,}(?![\d.eE])", without_strings)
-    return any(abs(int(found.group())) > MAX_INTEGER for found in wide)
+    return any(abs(int(digits.group())) > MAX_INTEGER for digits in wide)
 
 
 def _check_strings(value: object, path: list[str | int]) -> None:
@@ -343,12 +345,12 @@ def _check_strings(value: object, path: list[str | int]) -> None:
         if "\x00" in value:
             raise _violation("a string cannot contain U+0000", _pointer(path))
     elif isinstance(value, dict):
-        for name, each in cast("dict[str, object]", value).items():
+        for name, item in cast("dict[str, object]", value).items():
             _check_strings(name, path)
-            _check_strings(each, [*path, name])
+            _check_strings(item, [*path, name])
     elif isinstance(value, list):
-        for place, each in enumerate(cast("list[object]", value)):
-            _check_strings(each, [*path, place])
+        for index, item in enumerate(cast("list[object]", value)):
+            _check_strings(item, [*path, index])
 
 
 def _reason(error: Any) -> str:
@@ -390,12 +392,12 @@ def _validator(schema: bytes) -> Draft202012Validator:
 def _with_asserted_formats(schema: Any) -> Any:
     """The schema without `format` words other than those that are asserted."""
     if isinstance(schema, list):
-        return [_with_asserted_formats(each) for each in cast("list[Any]", schema)]
+        return [_with_asserted_formats(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     members = cast("dict[str, Any]", schema)
     return {
-        name: each if name in _DATA_BEARING else _with_asserted_formats(each)
-        for name, each in members.items()
-        if not (name == "format" and isinstance(each, str) and each not in ASSERTED_FORMATS)
+        name: item if name in _DATA_BEARING else _with_asserted_formats(item)
+        for name, item in members.items()
+        if not (name == "format" and isinstance(item, str) and item not in ASSERTED_FORMATS)
     }

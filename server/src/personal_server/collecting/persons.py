@@ -102,8 +102,8 @@ DECLARATION: Mapping[str, object] = {
 def persons_connection(store: Snapshots) -> Connection | None:
     """The connection of persons, if they are on."""
     with store.snapshot() as snapshot:
-        found = (c for c in snapshot.connections() if c.connector_key == CONNECTOR_KEY)
-        return next(found, None)
+        candidates = (c for c in snapshot.connections() if c.connector_key == CONNECTOR_KEY)
+        return next(candidates, None)
 
 
 def turn_on(
@@ -111,13 +111,13 @@ def turn_on(
 ) -> tuple[Connection, bool]:
     """The connection of persons, and whether it had to be made."""
     declare(store, DECLARATION, now_ns)
-    known = persons_connection(store)
-    if known is not None and known.status is not ConnectionStatus.DRAFT:
-        return known, False
+    existing = persons_connection(store)
+    if existing is not None and existing.status is not ConnectionStatus.DRAFT:
+        return existing, False
     declared = store.declaration(CONNECTOR_KEY, None)
-    made = known or create_connection(store, declared, "Who is who", now_ns, random_bytes)
+    connection = existing or create_connection(store, declared, "Who is who", now_ns, random_bytes)
     # no record will ever come to turn it active, nor one that an export brought back
     active = store.update_connection(
-        made.connection_id, lambda found: replace(found, status=ConnectionStatus.ACTIVE)
+        connection.connection_id, lambda c: replace(c, status=ConnectionStatus.ACTIVE)
     )
     return active, True

@@ -26,22 +26,22 @@ class ImportMemory:
 
     def place(self, fingerprint: str) -> int:
         """Where reading these files was interrupted, or the beginning."""
-        place = _places(self._remembered()).get(fingerprint)
-        return place if isinstance(place, int) else 0
+        position = _places(self._remembered()).get(fingerprint)
+        return position if isinstance(position, int) else 0
 
-    def keep_place(self, fingerprint: str, place: int, now_ns: int) -> None:
+    def keep_place(self, fingerprint: str, position: int, now_ns: int) -> None:
         """Note how far reading these files has come."""
         remembered = self._remembered()
-        others = _places(remembered, but=fingerprint)
-        latest = dict(list(others.items())[1 - MOST_PLACES :])
-        self._put(remembered | {"places": latest | {fingerprint: place}}, now_ns)
+        positions = _places(remembered, but=fingerprint)
+        latest = dict(list(positions.items())[1 - MOST_PLACES :])
+        self._put(remembered | {"places": latest | {fingerprint: position}}, now_ns)
 
     def finish(self, fingerprint: str, receipt: Data, now_ns: int) -> None:
         """Forget the place and keep the receipt."""
         remembered = self._remembered()
-        kept = [*_receipts(remembered), receipt][-MOST_RECEIPTS:]
-        places = _places(remembered, but=fingerprint)
-        self._put(remembered | {"places": places, "receipts": kept}, now_ns)
+        newest = [*_receipts(remembered), receipt][-MOST_RECEIPTS:]
+        positions = _places(remembered, but=fingerprint)
+        self._put(remembered | {"places": positions, "receipts": newest}, now_ns)
 
     def receipts(self) -> list[Data]:
         """What was imported so far, oldest first."""
@@ -49,8 +49,8 @@ class ImportMemory:
 
     def _remembered(self) -> Data:
         state = self.store.state(self.connection_id).state.get(self.stream)
-        found = cast("Data", state).get(MEMBER) if isinstance(state, dict) else None
-        return cast("Data", found) if isinstance(found, dict) else {}
+        member = cast("Data", state).get(MEMBER) if isinstance(state, dict) else None
+        return cast("Data", member) if isinstance(member, dict) else {}
 
     def _put(self, remembered: Data, now_ns: int) -> None:
         self.store.put_state(self.connection_id, {self.stream: {MEMBER: remembered}}, now_ns)
@@ -59,16 +59,22 @@ class ImportMemory:
 def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
     """What was imported into a connection so far, oldest first."""
     streams = store.state(connection_id).state
-    found = [one for name in streams for one in ImportMemory(store, connection_id, name).receipts()]
-    return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
+    all_receipts = [
+        receipt
+        for name in streams
+        for receipt in ImportMemory(store, connection_id, name).receipts()
+    ]
+    return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
 
 
 def _places(remembered: Data, but: str | None = None) -> Data:
-    found = remembered.get("places")
-    places = cast("Data", found) if isinstance(found, dict) else {}
-    return {fingerprint: place for fingerprint, place in places.items() if fingerprint != but}
+    member = remembered.get("places")
+    positions = cast("Data", member) if isinstance(member, dict) else {}
+    return {
+        fingerprint: position for fingerprint, position in positions.items() if fingerprint != but
+    }
 
 
 def _receipts(remembered: Data) -> list[Data]:
-    found = remembered.get("receipts")
-    return cast("list[Data]", found) if isinstance(found, list) else []
+    member = remembered.get("receipts")
+    return cast("list[Data]", member) if isinstance(member, list) else []

@@ -83,10 +83,10 @@ def sample_payments(now_ns: int) -> Records:
     """An account of half a year."""
     for days in range(SAMPLE_DAYS, 0, -1):
         at_ns = now_ns - days * DAY_NANOSECONDS
-        for place, (payee, amount, every) in enumerate(PAYEES):
-            if (days + place) % every == 0:
+        for number, (payee, amount, every) in enumerate(PAYEES):
+            if (days + number) % every == 0:
                 record = {
-                    "id": f"sample-{days}-{place}",
+                    "id": f"sample-{days}-{number}",
                     "account_id": "sample",
                     "posted_on": instant_text(at_ns)[:10],
                     "payee": payee,
@@ -119,15 +119,15 @@ def bring_sample(
             raise InvalidState("Sample records can only be added while there are no records.")
     for raw in declarations:
         source = declare(store, raw, now_ns).declaration
-        stream, made = STREAMS[source.connector_key]
+        stream, records = STREAMS[source.connector_key]
         stored = store.declaration(source.connector_key, None)
         name = NAMES[source.connector_key]
-        held = create_connection(store, stored, name, now_ns, random_bytes)
+        connection = create_connection(store, stored, name, now_ns, random_bytes)
         ingest(
             store,
-            held.connection_id,
+            connection.connection_id,
             source.streams[stream],
-            [{"data": data, "emitted_at": instant_text(at_ns)} for data, at_ns in made(now_ns)],
+            [{"data": data, "emitted_at": instant_text(at_ns)} for data, at_ns in records(now_ns)],
             now_ns=now_ns,
             new_receipt_id=lambda: f"rr_{random_bytes(9).hex()}",
         )

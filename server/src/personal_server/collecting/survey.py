@@ -31,6 +31,6 @@ def survey(
             checkers[item.stream].check(line)
         except LineRefused as refused:
             tally.of(item.stream).rejected += 1
-            where = f"{item.stream}{refused.path or ''}"
-            tally.skip(Skipped(where, refused.code, refused.message, item.position))
+            path = f"{item.stream}{refused.path or ''}"
+            tally.skip(Skipped(path, refused.code, refused.message, item.position))
     return tally

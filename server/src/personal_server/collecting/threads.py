@@ -51,30 +51,30 @@ class BatchThreads:
 
     def keep_marks(self) -> None:
         """Keep the marks of the batch, once its records are stored."""
-        marks = [replace(each, thread=self._now(each.thread)) for each in self._new]
+        marks = [replace(mark, thread=self._now(mark.thread)) for mark in self._new]
         if marks:
             self._store.leave_thread_marks(self._connection_id, self._stream.name, marks)
 
     def _recall(self, looks: Iterable[Look]) -> None:
         """Learn what was left before, and which of those threads have another id since."""
-        while found := self._find(looks):
-            for each in found:
-                self._marks.setdefault(each.mark, []).append(each)
-            threads = {each.thread for each in found} - self._stored
+        while marks := self._find(looks):
+            for mark in marks:
+                self._marks.setdefault(mark.mark, []).append(mark)
+            threads = {mark.thread for mark in marks} - self._stored
             self._stored |= threads
-            looks = [(_renaming(each), 0, 0) for each in sorted(threads)]
+            looks = [(_renaming(thread), 0, 0) for thread in sorted(threads)]
         for thread in sorted(self._stored):
-            for each in self._marks.get(_renaming(thread), ()):
-                self._renamed[thread] = each.thread
+            for mark in self._marks.get(_renaming(thread), ()):
+                self._renamed[thread] = mark.thread
 
     def _find(self, looks: Iterable[Look]) -> list[ThreadMark]:
         return self._store.thread_marks(self._connection_id, self._stream.name, looks)
 
     def _joined(self, own: str, links: ThreadLinks) -> str:
         """The thread of one record, with all threads that it connects made one."""
-        found = {self._now(thread) for look in links.looks for thread in self._left(look)}
-        thread = min(found & self._stored or found or {own})
-        for other in found - {thread}:
+        joined = {self._now(thread) for look in links.looks for thread in self._left(look)}
+        thread = min(joined & self._stored or joined or {own})
+        for other in joined - {thread}:
             self._renamed[other] = thread
             if other in self._stored:
                 self._to_move.append(other)
@@ -90,9 +90,9 @@ class BatchThreads:
                 yield each.thread
 
     def _leave(self, mark: ThreadMark) -> None:
-        known = self._marks.setdefault(mark.mark, [])
-        if all((each.at, self._now(each.thread)) != (mark.at, mark.thread) for each in known):
-            known.append(mark)
+        marks = self._marks.setdefault(mark.mark, [])
+        if all((m.at, self._now(m.thread)) != (mark.at, mark.thread) for m in marks):
+            marks.append(mark)
             self._new[mark] = None
 
     def _now(self, thread: str) -> str:
@@ -101,8 +101,8 @@ class BatchThreads:
         return thread
 
     def _held(self, thread: str, after: str) -> list[StoredRecord]:
-        place = (self._connection_id, self._stream.name)
-        return self._store.records_holding(*place, FIELD, thread, after, MOVED_AT_ONCE)
+        row_key = (self._connection_id, self._stream.name)
+        return self._store.records_holding(*row_key, FIELD, thread, after, MOVED_AT_ONCE)
 
 
 def _renaming(thread: str) -> str:

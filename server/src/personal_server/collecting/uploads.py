@@ -112,10 +112,10 @@ class Uploads:
         Raises: InvalidRequest, BodyTooLarge before a byte of it was sent.
         """
         name = _checked_name(name)
-        for held in self.each():
-            same = (held.about.name, held.about.size_bytes, held.about.mark)
-            if held.state is UploadState.RECEIVING and same == (name, size_bytes, mark):
-                return held
+        for upload in self.each():
+            same = (upload.about.name, upload.about.size_bytes, upload.about.mark)
+            if upload.state is UploadState.RECEIVING and same == (name, size_bytes, mark):
+                return upload
         self._check_room(size_bytes)
         return self._made(UploadAbout(name, size_bytes, mark, self.clock()))
 
@@ -126,20 +126,20 @@ class Uploads:
         Raises: InvalidRequest.
         """
         about = UploadAbout(lies_at.name, size_bytes, mark, self.clock(), str(lies_at), str(within))
-        for held in self.each():
-            same = (held.about.lies_at, held.about.mark) == (about.lies_at, about.mark)
-            if same and held.state is not UploadState.IMPORTED:
-                return held
+        for upload in self.each():
+            same = (upload.about.lies_at, upload.about.mark) == (about.lies_at, about.mark)
+            if same and upload.state is not UploadState.IMPORTED:
+                return upload
         return self._made(about)
 
     def _made(self, about: UploadAbout) -> Upload:
         if len(self.each()) >= MOST_UPLOADS:
             raise InvalidRequest("There are too many uploads. Delete some first.", param="name")
         upload_id = f"upl_{self.random_bytes(12).hex()}"
-        made = self.folder / upload_id
+        folder = self.folder / upload_id
         self._make_folder()
-        _make_private(made / CONTENT)
-        _write(made / ABOUT, msgspec.json.encode(about))
+        _make_private(folder / CONTENT)
+        _write(folder / ABOUT, msgspec.json.encode(about))
         return self.one(upload_id)
 
     def _make_folder(self) -> None:
@@ -151,11 +151,11 @@ class Uploads:
 
     def _check_room(self, size_bytes: int) -> None:
         """Raises: BodyTooLarge."""
-        held = [each for each in self.each() if each.about.lies_at is None]
-        taken = sum(max(each.received_bytes, _promised(each)) for each in held)
+        uploads = [upload for upload in self.each() if upload.about.lies_at is None]
+        taken_bytes = sum(max(upload.received_bytes, _promised(upload)) for upload in uploads)
         self._make_folder()
         free = shutil.disk_usage(self.folder).free - FREE_BYTES
-        room = min(self.quota_bytes - taken, free)
+        room = min(self.quota_bytes - taken_bytes, free)
         if not 0 <= size_bytes <= room:
             raise BodyTooLarge(
                 "The server does not have enough space for this upload.",
@@ -170,8 +170,8 @@ class Uploads:
         """All, the newest first."""
         if not self.folder.is_dir():
             return []
-        found = [self._read(path) for path in self.folder.iterdir() if (path / ABOUT).is_file()]
-        return sorted(found, key=lambda each: -each.about.created_at_ns)
+        uploads = [self._read(path) for path in self.folder.iterdir() if (path / ABOUT).is_file()]
+        return sorted(uploads, key=lambda upload: -upload.about.created_at_ns)
 
     def one(self, upload_id: str) -> Upload:
         """Raises: NotFound."""
@@ -190,41 +190,41 @@ class Uploads:
         """
         target = self._target(upload_id, path)
         with self._lock(upload_id):
-            held = self.one(upload_id)
-            there = self.received(upload_id, path)
-            if begins_at != there:
+            upload = self.one(upload_id)
+            received_bytes = self.received(upload_id, path)
+            if begins_at != received_bytes:
                 raise InvalidState(
                     "The upload continues at another byte. received_bytes says which.",
-                    received_bytes=there,
+                    received_bytes=received_bytes,
                 )
-            if held.received_bytes + len(chunk) > held.about.size_bytes:
+            if upload.received_bytes + len(chunk) > upload.about.size_bytes:
                 raise BodyTooLarge("The upload sent more bytes than announced.", param="body")
             _make_private(target.parent)
             if not target.exists() and sum(1 for _ in _files(target.parent)) >= MOST_FILES:
                 raise InvalidRequest("The uploaded folder has too many files.", param="path")
             with target.open("ab") as out:
                 out.write(chunk)
-            return there + len(chunk)
+            return received_bytes + len(chunk)
 
     def close(self, upload_id: str, name: str) -> None:
         """It is whole as it is: its size was not known before.  Raises: NotFound."""
-        held, place = self.one(upload_id), self._place(upload_id)
+        upload, folder = self.one(upload_id), self._place(upload_id)
         about = msgspec.structs.replace(
-            held.about, name=_checked_name(name), size_bytes=held.received_bytes
+            upload.about, name=_checked_name(name), size_bytes=upload.received_bytes
         )
-        _write(place / ABOUT, msgspec.json.encode(about))
+        _write(folder / ABOUT, msgspec.json.encode(about))
 
     def start(self, upload_id: str, account: str | None) -> None:
         """Import it, into an account or where it belongs.
 
         Raises: NotFound, InvalidState where something is missing or it is under way.
         """
-        held, place = self.one(upload_id), self._place(upload_id)
-        if not held.is_whole or held.state is UploadState.IMPORTED:
+        upload, folder = self.one(upload_id), self._place(upload_id)
+        if not upload.is_whole or upload.state is UploadState.IMPORTED:
             raise InvalidState("This upload is incomplete, or was imported already.")
-        with self._lock(upload_id) as lock, (place / REPORT).open("wb") as report:
+        with self._lock(upload_id) as lock, (folder / REPORT).open("wb") as report:
             process = subprocess.Popen(  # noqa: S603 - our own command, with paths that we know
-                self.command(*_whereabouts(held.about, place), account),
+                self.command(*_whereabouts(upload.about, folder), account),
                 stdin=subprocess.DEVNULL,
                 stdout=report,
                 stderr=subprocess.DEVNULL,
@@ -233,38 +233,38 @@ class Uploads:
                 start_new_session=True,
             )
         threading.Thread(
-            target=self._end, args=(process, place), name=upload_id, daemon=True
+            target=self._end, args=(process, folder), name=upload_id, daemon=True
         ).start()
 
     def remove(self, upload_id: str) -> None:
         """Raises: NotFound, InvalidState while it is read."""
-        place = self._place(upload_id)
+        folder = self._place(upload_id)
         with self._lock(upload_id):
-            shutil.rmtree(place)
+            shutil.rmtree(folder)
 
-    def _end(self, process: subprocess.Popen[bytes], place: Path) -> None:
+    def _end(self, process: subprocess.Popen[bytes], folder: Path) -> None:
         """What was read lies in the records; its bytes are no longer kept here."""
         process.wait()
-        if _report(place / REPORT).get("imports"):
-            shutil.rmtree(place / CONTENT, ignore_errors=True)
+        if _report(folder / REPORT).get("imports"):
+            shutil.rmtree(folder / CONTENT, ignore_errors=True)
 
-    def _read(self, place: Path) -> Upload:
+    def _read(self, folder: Path) -> Upload:
         try:
-            about = msgspec.json.decode((place / ABOUT).read_bytes(), type=UploadAbout)
+            about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=UploadAbout)
         except (OSError, msgspec.DecodeError):
             raise _unknown() from None
-        is_read = _is_locked(place / LOCK)  # before its report, which is whole when it is let go
-        report = _report(place / REPORT)
-        state = _state(place, report, is_read=is_read)
+        is_read = _is_locked(folder / LOCK)  # before its report, which is whole when it is let go
+        report = _report(folder / REPORT)
+        state = _state(folder, report, is_read=is_read)
         is_there = state is UploadState.IMPORTED or about.lies_at is not None
-        received = about.size_bytes if is_there else _size(place / CONTENT)
-        return Upload(place.name, about, received, state, report)
+        received = about.size_bytes if is_there else _size(folder / CONTENT)
+        return Upload(folder.name, about, received, state, report)
 
     def _place(self, upload_id: str) -> Path:
-        place = self.folder / upload_id
-        if not upload_id.startswith("upl_") or not upload_id[4:].isalnum() or not place.is_dir():
+        folder = self.folder / upload_id
+        if not upload_id.startswith("upl_") or not upload_id[4:].isalnum() or not folder.is_dir():
             raise _unknown()
-        return place
+        return folder
 
     def _target(self, upload_id: str, path: str) -> Path:
         parts = PurePosixPath(path).parts
@@ -283,15 +283,15 @@ class Uploads:
             yield lock
 
 
-def _whereabouts(about: UploadAbout, place: Path) -> tuple[list[Path], Path | None]:
+def _whereabouts(about: UploadAbout, folder: Path) -> tuple[list[Path], Path | None]:
     """What is read, and the folder that it may not lead out of."""
     if about.lies_at is None or about.within is None:
-        return sorted((place / CONTENT).iterdir()), None
+        return sorted((folder / CONTENT).iterdir()), None
     return [Path(about.lies_at)], Path(about.within)
 
 
-def _state(place: Path, report: dict[str, Any], *, is_read: bool) -> UploadState:
-    if not (place / REPORT).is_file():
+def _state(folder: Path, report: dict[str, Any], *, is_read: bool) -> UploadState:
+    if not (folder / REPORT).is_file():
         return UploadState.RECEIVING
     if is_read:
         return UploadState.IMPORTING
@@ -329,8 +329,8 @@ def _report(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _promised(held: Upload) -> int:
-    return held.about.size_bytes if held.state is UploadState.RECEIVING else 0
+def _promised(upload: Upload) -> int:
+    return upload.about.size_bytes if upload.state is UploadState.RECEIVING else 0
 
 
 def _size(folder: Path) -> int:
@@ -357,9 +357,9 @@ def _checked_name(name: str) -> str:
 
 def _make_private(folder: Path) -> None:
     """Make a folder with all above it that are missing; `mkdir` gives its mode to the last only."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(path: Path, content: bytes) -> None:

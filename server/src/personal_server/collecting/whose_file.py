@@ -79,17 +79,17 @@ def whose_file(
     if len(accounts) == 1 and not receipts[accounts[0].connection_id]:
         # Made beforehand, or by an import that was interrupted.
         return Whose("same", accounts[0])
-    got = [
+    candidates = [
         account
         for account in accounts
         if digest and any(r.get("sha256") == digest for r in receipts[account.connection_id])
     ]
-    if got:
-        return Whose("same", got[0]) if len(got) == 1 else Whose("several")
+    if candidates:
+        return Whose("same", candidates[0]) if len(candidates) == 1 else Whose("several")
     items = (item for item in file.items() if isinstance(item, SourceRecord))
     sample = [(r.stream, str(r.data["id"]), r.data) for r in islice(items, SAMPLE_RECORDS)]
     marks = marks_of(file.connector_key, sample, file.files)
-    owner = min(marks, default=None, key=lambda each: (each.startswith("from:"), each))
+    owner = min(marks, default=None, key=lambda mark: (mark.startswith("from:"), mark))
     owner = owner.partition(":")[2] if owner else None
     judged = [
         (account, _marks_differ(store, account, file.connector_key, marks, receipts))
@@ -100,12 +100,18 @@ def whose_file(
         return Whose("same", same[0], owner) if len(same) == 1 else Whose("several")
     if judged and all(differ is True for _, differ in judged):
         return Whose("other", None, owner)
-    left = [account for account, differ in judged if differ is None]
-    holding = [each for each in left if _holds(store, each, sample)]
-    named = [c for c in left if any(r["name"] == file.name for r in receipts[c.connection_id])]
-    for found in (holding, named, left if continues else []):
-        if found:
-            return Whose("same", found[0], owner) if len(found) == 1 else Whose("several")
+    undecided = [account for account, differ in judged if differ is None]
+    holding = [account for account in undecided if _holds(store, account, sample)]
+    same_name = [
+        c for c in undecided if any(r["name"] == file.name for r in receipts[c.connection_id])
+    ]
+    for accounts_left in (holding, same_name, undecided if continues else []):
+        if accounts_left:
+            return (
+                Whose("same", accounts_left[0], owner)
+                if len(accounts_left) == 1
+                else Whose("several")
+            )
     return Whose("unknown", None, owner)
 
 
@@ -115,8 +121,8 @@ def marks_of(connector_key: str, records: Records, files: Collection[str]) -> fr
     Shapes: `to:` and `from:` before the addresses of mail.
     """
     if connector_key == "browser":
-        names = (each.rpartition("/")[2].lower() for each in files)
-        return frozenset(f"browser:{_BROWSERS[each]}" for each in names if each in _BROWSERS)
+        names = (file.rpartition("/")[2].lower() for file in files)
+        return frozenset(f"browser:{_BROWSERS[name]}" for name in names if name in _BROWSERS)
     if connector_key.startswith(OWN_FILE_PREFIX):
         return _constant_account([data for _, _, data in records])
     read = _READERS.get(connector_key)
@@ -127,31 +133,33 @@ def _of_mail(records: Records) -> frozenset[str]:
     mails = [data for stream, _, data in records if stream == "messages"]
     to, sender = Counter[str](), Counter[str]()
     for mail in mails:
-        received = " ".join(str(each) for each in (*(mail.get("to") or ()), mail.get("to_address")))
+        received = " ".join(
+            str(address) for address in (*(mail.get("to") or ()), mail.get("to_address"))
+        )
         to.update(set(_ADDRESS.findall(received.lower())))
         sender.update({str(mail["from_address"])} if mail.get("from_address") else ())
     least = 1 if len(mails) < _FEW else _OWN * len(mails)
-    received_by = {f"to:{each}" for each, count in to.items() if count >= least}
-    sent_by = {f"from:{each}" for each, count in sender.items() if count >= least}
+    received_by = {f"to:{address}" for address, count in to.items() if count >= least}
+    sent_by = {f"from:{address}" for address, count in sender.items() if count >= least}
     return frozenset(received_by | sent_by)
 
 
 def _of_bank(records: Records) -> frozenset[str]:
     fields = {"accounts": "id", "transactions": "account_id"}
-    found = {str(data.get(fields[stream])) for stream, _, data in records if stream in fields}
-    return frozenset(f"account:{each}" for each in found - {"None"})
+    numbers = {str(data.get(fields[stream])) for stream, _, data in records if stream in fields}
+    return frozenset(f"account:{number}" for number in numbers - {"None"})
 
 
 def _of_chats(records: Records) -> frozenset[str]:
     authors = {data.get("author") for stream, _, data in records if stream == "messages"}
-    return frozenset(f"author:{each}" for each in authors if each)
+    return frozenset(f"author:{author}" for author in authors if author)
 
 
 def _constant_account(rows: Sequence[Data]) -> frozenset[str]:
     """The account that every row of a table names."""
     names = {name for row in rows for name in row if _ACCOUNT_NAME.fullmatch(name)}
-    found = {name: {str(row.get(name)) for row in rows} for name in names}
-    alone = (values for values in found.values() if len(values) == 1)
+    values = {name: {str(row.get(name)) for row in rows} for name in names}
+    alone = (only for only in values.values() if len(only) == 1)
     return frozenset(f"account:{value}" for values in alone for value in values - {"None"})
 
 
@@ -170,35 +178,35 @@ def _marks_differ(
     receipts: dict[str, list[Data]],
 ) -> bool | None:
     """Whether the owner of a file and of an account are others; None if it cannot be told."""
-    files = [str(each["name"]) for each in receipts[account.connection_id]]
+    files = [str(receipt["name"]) for receipt in receipts[account.connection_id]]
     stored = marks_of(connector_key, list(_stored(store, account, SAMPLE_RECORDS)), files)
     if not marks or not stored:
         return None
     if connector_key != "mail":
         return marks.isdisjoint(stored)
-    to, sent = _addresses(marks, "to:"), _addresses(marks, "from:")
+    to, sender = _addresses(marks, "to:"), _addresses(marks, "from:")
     to_stored, sent_stored = _addresses(stored, "to:"), _addresses(stored, "from:")
-    if to & (to_stored | sent_stored) or sent & to_stored:
+    if to & (to_stored | sent_stored) or sender & to_stored:
         return False
     # who sends most of them may be the owner, or a newsletter: only two recipients are two owners
     return True if to and to_stored else None
 
 
 def _addresses(marks: Iterable[str], form: str) -> set[str]:
-    return {each.removeprefix(form) for each in marks if each.startswith(form)}
+    return {mark.removeprefix(form) for mark in marks if mark.startswith(form)}
 
 
 def _stored(store: RecordStore, account: Connection, most: int) -> Iterator[tuple[str, str, Any]]:
     """Records of an account, so many of each stream at most, one at a time."""
     with store.snapshot() as snapshot:
-        for each in snapshot.stored_streams():
-            if each.connection_id == account.connection_id:
-                for row in islice(snapshot.export(account.connection_id, each.stream), most):
-                    yield each.stream, str(row.data.get("id")), row.data
+        for stream in snapshot.stored_streams():
+            if stream.connection_id == account.connection_id:
+                for row in islice(snapshot.export(account.connection_id, stream.stream), most):
+                    yield stream.stream, str(row.data.get("id")), row.data
 
 
 def _holds(store: RecordStore, account: Connection, sample: Records) -> bool:
     """Whether an account holds enough of the records of a file already."""
-    wanted = {(stream, key) for stream, key, _ in sample}
+    keys = {(stream, key) for stream, key, _ in sample}
     stored = ((stream, key) for stream, key, _ in _stored(store, account, MOST_COMPARED))
-    return bool(wanted) and sum(each in wanted for each in stored) >= _OVERLAP * len(wanted)
+    return bool(keys) and sum(key in keys for key in stored) >= _OVERLAP * len(keys)

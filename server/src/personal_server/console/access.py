@@ -113,41 +113,46 @@ class AccessPages:
         before = parse_place(visit.query.get("before"))
         now_ns = self.clock()
         with self.authorization.read() as reader:
-            held = list_held(reader, HeldQuery(now_ns, lasts=lasts), PAGE_LINES + 1, before)
+            holdings = list_held(reader, HeldQuery(now_ns, lasts=lasts), PAGE_LINES + 1, before)
             alarms = {row.held_id for row in open_alarms(reader)}
-            counts = [reader.count_held(HeldQuery(now_ns, lasts=each)) for each in (True, False)]
+            counts = [
+                reader.count_held(HeldQuery(now_ns, lasts=is_lasting))
+                for is_lasting in (True, False)
+            ]
         catalog = self.catalogs()
-        views = [held_view(one, catalog) for one in held]
+        views = [held_view(holding, catalog) for holding in holdings]
         page = list_page(views, lambda view: render_place(view.held.place))
         reads = {view.held.id: self._last_read(view.held) for view in page.lines if lasts}
-        shown = {"page": page, "lasts": lasts, "counts": counts, "newest": before is None}
-        shown |= {"last_reads": reads, "alarms": alarms}
-        return self.pages.show(visit, "access.html", shown)
+        context = {"page": page, "lasts": lasts, "counts": counts, "newest": before is None}
+        context |= {"last_reads": reads, "alarms": alarms}
+        return self.pages.show(visit, "access.html", context)
 
-    def _last_read(self, held: Holding) -> DisclosureLine | None:
+    def _last_read(self, holding: Holding) -> DisclosureLine | None:
         """What it was given last."""
-        query = DisclosureQuery(limit=1, equal=(_held_by(held), ("outcome", SERVED)))
+        query = DisclosureQuery(limit=1, equal=(_held_by(holding), ("outcome", SERVED)))
         return next(iter(disclosure_lines(self.disclosures.disclosures(query), {})), None)
 
     def show_one(self, visit: PageRequest) -> Response:
         """One grant or package, its history by pages.  Raises: NotFound, InvalidRequest."""
         held_id, before = visit.path["id"], parse_number(visit.query.get("before"))
         with self.authorization.read() as reader:
-            held = _found(show_held(reader, held_id, self.clock()))
-            tokens, binding = _tokens(reader, held), token_binding(reader, held)
-            events = _events(reader, held, before)
-            artifact = _artifact(reader, held.revision)
-            figures = reading_figures(reader, held.id, self.clock())
-            told = [subscription_view(reader, row) for row in subscriptions_of(reader, held)]
-            line = lineage_of(reader, held.id, self.clock())
-        query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
+            holding = _found(show_held(reader, held_id, self.clock()))
+            tokens, binding = _tokens(reader, holding), token_binding(reader, holding)
+            events = _events(reader, holding, before)
+            artifact = _artifact(reader, holding.revision)
+            figures = reading_figures(reader, holding.id, self.clock())
+            subscriptions = [
+                subscription_view(reader, row) for row in subscriptions_of(reader, holding)
+            ]
+            line = lineage_of(reader, holding.id, self.clock())
+        query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(holding),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
         return self.pages.show(
             visit,
             "access_one.html",
             {
-                "one": held_view(held, self.catalogs()),
-                "line": _line_view(line, held),
+                "one": held_view(holding, self.catalogs()),
+                "line": _line_view(line, holding),
                 "most_name_chars": MOST_NAME_CHARS,
                 "tokens": tokens,
                 "binding": binding,
@@ -155,7 +160,7 @@ class AccessPages:
                 "newest": before is None,
                 "artifact": artifact,
                 "reads": reads,
-                "told": told,
+                "told": subscriptions,
                 "figures": figures,
                 "limits": limit_words(figures.limits),
                 "result_chars": (RESULT_CHARS, MOST_RESULT_CHARS),
@@ -224,9 +229,11 @@ class AccessPages:
         """
         now_ns = self.clock()
         with self._write(visit) as (writer, held_id):
-            held = _found(show_held(writer, held_id, now_ns))
-            wanted = visit.path["subscription"]
-            rows = [r for r in subscriptions_of(writer, held) if r.subscription_id == wanted]
+            holding = _found(show_held(writer, held_id, now_ns))
+            subscription_id = visit.path["subscription"]
+            rows = [
+                r for r in subscriptions_of(writer, holding) if r.subscription_id == subscription_id
+            ]
             if not rows:
                 raise _unknown()
             match visit.value("action"):
@@ -244,10 +251,10 @@ class AccessPages:
         """Set how much may be read on a day.  Raises: NotFound, InvalidRequest."""
         with self._write(visit) as (writer, held_id):
             limits = parse_limits(visit, held_id)
-            held = _found(show_held(writer, held_id, self.clock()))
+            holding = _found(show_held(writer, held_id, self.clock()))
             limit_reading(writer, limits, acting(visit), self.clock())
             if not limits.events:
-                grant_ids = {grant.grant_id for grant in held.grants}
+                grant_ids = {grant.grant_id for grant in holding.grants}
                 pause_all(writer, grant_ids, acting(visit), self.clock())
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
@@ -260,29 +267,29 @@ class LineView:
     now: Holding | None
 
 
-def _line_view(line: Sequence[Holding], held: Holding) -> LineView:
-    at = [one.id for one in line].index(held.id)
+def _line_view(line: Sequence[Holding], holding: Holding) -> LineView:
+    at = [holding_of_line.id for holding_of_line in line].index(holding.id)
     return LineView(tuple(reversed(line[:at])), line[-1] if at < len(line) - 1 else None)
 
 
-def _held_by(held: Holding) -> tuple[str, str]:
+def _held_by(holding: Holding) -> tuple[str, str]:
     """The condition on disclosures that were made under it."""
-    return ("package_id" if held.kind == "mcp_package" else "grant_id", held.id)
+    return ("package_id" if holding.kind == "mcp_package" else "grant_id", holding.id)
 
 
-def _found(held: Holding | None) -> Holding:
-    if held is None:
+def _found(holding: Holding | None) -> Holding:
+    if holding is None:
         raise _unknown()
-    return held
+    return holding
 
 
 def _unknown() -> NotFound:
     return NotFound("There is no such access.", next_step="The page Access lists who has access.")
 
 
-def _tokens(reader: AuthorizationReader, held: Holding) -> TokenViews:
-    column = TokenRow.package_id if held.kind == "mcp_package" else TokenRow.grant_id
-    of_it = column.equals(held.id)
+def _tokens(reader: AuthorizationReader, holding: Holding) -> TokenViews:
+    column = TokenRow.package_id if holding.kind == "mcp_package" else TokenRow.grant_id
+    of_it = column.equals(holding.id)
     newest = reader.rows(
         TokenRow, of_it, order=TokenRow.issued_at_ns, descending=True, limit=RECENT_TOKENS
     )
@@ -299,17 +306,17 @@ def _tokens(reader: AuthorizationReader, held: Holding) -> TokenViews:
     return TokenViews(tuple(views), reader.count(TokenRow, of_it))
 
 
-def _events(reader: AuthorizationReader, held: Holding, before: int | None) -> list[EventView]:
+def _events(reader: AuthorizationReader, holding: Holding, before: int | None) -> list[EventView]:
     """The newest events below a number, one more than a page shows."""
     older = () if before is None else (AuditRow.event_id.below(before),)
-    of_it = [AuditRow.package_id.equals(held.id)]
-    of_it += [AuditRow.grant_id.equals(grant.grant_id) for grant in held.grants]
+    of_it = [AuditRow.package_id.equals(holding.id)]
+    of_it += [AuditRow.grant_id.equals(grant.grant_id) for grant in holding.grants]
     rows = {
         row.event_id: row
-        for each in of_it
+        for event in of_it
         for row in reader.rows(
             AuditRow,
-            each,
+            event,
             *older,
             order=AuditRow.event_id,
             descending=True,

@@ -147,27 +147,27 @@ class HeldView:
         return ", ".join(dict.fromkeys(source.name for source in self.sources))
 
 
-def held_view(held: Holding, catalog: Catalog) -> HeldView:
+def held_view(holding: Holding, catalog: Catalog) -> HeldView:
     """The view of a holding."""
-    kind, trust = trust_mark(held.registration, held.client_id)
+    kind, trust = trust_mark(holding.registration, holding.client_id)
     return HeldView(
-        held=held,
+        held=holding,
         trust_kind=kind,
         trust=trust,
-        ended_because=REASONS.get(held.reason or "") if held.status == "revoked" else None,
-        sources=tuple(_source(grant, catalog) for grant in held.grants),
+        ended_because=REASONS.get(holding.reason or "") if holding.status == "revoked" else None,
+        sources=tuple(_source(grant, catalog) for grant in holding.grants),
     )
 
 
 def event_words(row: AuditRow) -> Text:
     """One line of the timeline."""
-    said = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
+    words = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
     if row.event == "request.approved":
-        return said
+        return words
     because = REASONS.get(str(row.detail.get("reason", "")))
     if because is not None:
-        return Joined((said, " (", because, ")"), "")
-    return message("%(what)s (by %(who)s)", what=said, who=ACTORS.get(row.actor, row.actor))
+        return Joined((words, " (", because, ")"), "")
+    return message("%(what)s (by %(who)s)", what=words, who=ACTORS.get(row.actor, row.actor))
 
 
 def window_of(bound: TimeConstraint | None) -> Text:
@@ -189,13 +189,13 @@ def window_of(bound: TimeConstraint | None) -> Text:
     )
 
 
-def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
-    grant = held.grant
+def _source(held_grant: HeldGrant, catalog: Catalog) -> GivenSource:
+    grant = held_grant.grant
     if grant is None:
-        return GivenSource(held, held.connector_key, None, ())
+        return GivenSource(held_grant, held_grant.connector_key, None, ())
     declaration = catalog.declarations.get(grant.source.id)
-    name = declaration.display_name if declaration else held.connector_key
-    return GivenSource(held, name, grant.purpose_description, _streams(grant, catalog))
+    name = declaration.display_name if declaration else held_grant.connector_key
+    return GivenSource(held_grant, name, grant.purpose_description, _streams(grant, catalog))
 
 
 _DELETED = message("a deleted account")
@@ -206,10 +206,10 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
     accounts: dict[str, Text] = {
         c.connection_id: c.display_name or c.connection_id for c in catalog.connections
     }
-    given: list[GivenStream] = []
+    streams: list[GivenStream] = []
     for stream in grant.streams:
         declared = declaration.streams.get(stream.name) if declaration else None
-        given.append(
+        streams.append(
             GivenStream(
                 name=stream.name,
                 label=declared.label if declared else stream.name,
@@ -222,7 +222,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
                 limited=limits_said(stream.only),
             )
         )
-    return tuple(given)
+    return tuple(streams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,5 +239,5 @@ class AlarmView:
 
 def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
     """The view of an alarm; `names` of clients by id."""
-    who = names.get(row.client_id or "", row.client_id or row.held_id)
-    return AlarmView(row.at_ns, row.held_id, who, row.rule, alarm_words(row), row.paused)
+    client_name = names.get(row.client_id or "", row.client_id or row.held_id)
+    return AlarmView(row.at_ns, row.held_id, client_name, row.rule, alarm_words(row), row.paused)

@@ -73,22 +73,24 @@ class AccountMovePages:
 
         Raises: ConnectionNotFound, InvalidRequest, InvalidState.
         """
-        one, other = self._two(visit, visit.query.get("other"))
-        counted = self._counted(kind, one, other)
+        account, other = self._two(visit, visit.query.get("other"))
+        counted = self._counted(kind, account, other)
         with self.authorization.read() as reader:
-            held = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ + 1)
-        ids = (one.connection_id, other.connection_id)
-        named = ids if kind == MERGE else (ids[0], "--from", ids[1])
-        command = shlex.join(("connection", kind, *named))
+            holdings = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ + 1)
+        ids = (account.connection_id, other.connection_id)
+        arguments = ids if kind == MERGE else (ids[0], "--from", ids[1])
+        command = shlex.join(("connection", kind, *arguments))
         values = {
             "kind": kind,
-            "one": one,
+            "one": account,
             "other": other,
             "counted": counted,
             "most": MOST_MOVED,
-            "readers": [each for each in held[:HELD_READ] if _reads(each, ids[0])],
-            "other_readers": [each for each in held[:HELD_READ] if _reads(each, ids[1])],
-            "more_readers": len(held) > HELD_READ,
+            "readers": [holding for holding in holdings[:HELD_READ] if _reads(holding, ids[0])],
+            "other_readers": [
+                holding for holding in holdings[:HELD_READ] if _reads(holding, ids[1])
+            ],
+            "more_readers": len(holdings) > HELD_READ,
             "command": command,
             "csrf": visit.owner().csrf,
         }
@@ -99,18 +101,18 @@ class AccountMovePages:
 
         Raises: ConnectionNotFound, ConfirmationRequired, InvalidState, ConnectionBusy.
         """
-        one, other = self._agreed(MERGE, visit)
-        came, erased = merge_accounts(self._ports, one, other)
-        return self._receipt(visit, MERGE, (one, other), came, erased)
+        account, other = self._agreed(MERGE, visit)
+        moved_count, erased = merge_accounts(self._ports, account, other)
+        return self._receipt(visit, MERGE, (account, other), moved_count, erased)
 
     def split(self, visit: PageRequest) -> Response:
         """Take out of one what the other holds, and show the receipt.
 
         Raises: ConnectionNotFound, ConfirmationRequired, InvalidState.
         """
-        one, other = self._agreed(SPLIT, visit)
-        taken = part_accounts(self._ports, one, other)
-        return self._receipt(visit, SPLIT, (one, other), taken, taken)
+        account, other = self._agreed(SPLIT, visit)
+        moved_count = part_accounts(self._ports, account, other)
+        return self._receipt(visit, SPLIT, (account, other), moved_count, moved_count)
 
     def _receipt(
         self,
@@ -121,7 +123,8 @@ class AccountMovePages:
         erased: int,
     ) -> Response:
         one, other = (
-            (each.connection_id, each.display_name or each.connection_id) for each in accounts
+            (account.connection_id, account.display_name or account.connection_id)
+            for account in accounts
         )
         receipt = AccountReceipt(kind, one, other, moved, erased, self.clock())
         return self.receipts.go(visit, receipt)
@@ -131,33 +134,33 @@ class AccountMovePages:
         return ImportPorts(self.reads.store, self.clock, self.reads.random_bytes)
 
     def _two(self, visit: PageRequest, other_id: str | None) -> tuple[Connection, Connection]:
-        known = {each.connection_id: each for each in self.catalogs().connections}
-        one, other = known.get(visit.path["connection_id"]), known.get(other_id or "")
-        if one is None:
+        by_id = {connection.connection_id: connection for connection in self.catalogs().connections}
+        account, other = by_id.get(visit.path["connection_id"]), by_id.get(other_id or "")
+        if account is None:
             raise ConnectionNotFound("There is no such account.")
         if other is None:
             raise InvalidRequest(
                 "Choose the other account to merge with or compare to.", param="other"
             )
-        return one, other
+        return account, other
 
-    def _counted(self, kind: str, one: Connection, other: Connection) -> SharedRecords | None:
+    def _counted(self, kind: str, account: Connection, other: Connection) -> SharedRecords | None:
         """What would move; `None` where that is more than a page can wait for."""
-        walked = one if kind == MERGE else other
+        walked = account if kind == MERGE else other
         if sum(record_counts(self.reads.store, walked.connection_id).values()) > MOST_MOVED:
             return None
-        return (merge_preview if kind == MERGE else part_preview)(self._ports, one, other)
+        return (merge_preview if kind == MERGE else part_preview)(self._ports, account, other)
 
     def _agreed(self, kind: str, visit: PageRequest) -> tuple[Connection, Connection]:
         """The two accounts, if the owner agreed to what is there now."""
-        one, other = self._two(visit, visit.value("other"))
-        if visit.value("confirm") != one.connection_id:
+        account, other = self._two(visit, visit.value("other"))
+        if visit.value("confirm") != account.connection_id:
             raise ConfirmationRequired(
                 "Nothing was changed, because the box was not ticked.",
                 param="confirm",
                 next_step="Go back, tick the box, and press the button again.",
             )
-        counted = self._counted(kind, one, other)
+        counted = self._counted(kind, account, other)
         if counted is None or visit.value("count") != f"{counted.held} {counted.shared}":
             raise InvalidState(
                 (
@@ -166,10 +169,10 @@ class AccountMovePages:
                 ),
                 next_step="Go back, reload the page, and look at the new counts.",
             )
-        return one, other
+        return account, other
 
 
-def _reads(held: Holding, connection_id: str) -> bool:
+def _reads(holding: Holding, connection_id: str) -> bool:
     """Whether it gives something of an account, now or once it goes on."""
-    streams = (stream for grant in held.living_grants for stream in grant.streams)
+    streams = (stream for grant in holding.living_grants for stream in grant.streams)
     return any(connection_id in stream.instance_ids for stream in streams)

@@ -74,19 +74,19 @@ class ClientPages:
 
     def show_known(self, visit: PageRequest) -> Response:
         """Every app that was given something, acts as the owner or is refused."""
-        return self._show(visit, known=True)
+        return self._show(visit, is_known=True)
 
     def show_others(self, visit: PageRequest) -> Response:
         """Every app that asked and was given nothing."""
-        return self._show(visit, known=False)
+        return self._show(visit, is_known=False)
 
-    def _show(self, visit: PageRequest, *, known: bool) -> Response:
+    def _show(self, visit: PageRequest, *, is_known: bool) -> Response:
         """The latest first; on a page those that hold something stand first."""
         before = parse_place(visit.query.get("before"))
         now_ns = self.clock()
         with self.authorization.read() as reader:
-            rows = reader.clients(ClientQuery(now_ns, known), PAGE_LINES + 1, before)
-            others = reader.count_clients(ClientQuery(now_ns, known=False))
+            rows = reader.clients(ClientQuery(now_ns, is_known), PAGE_LINES + 1, before)
+            others_count = reader.count_clients(ClientQuery(now_ns, known=False))
             page = list_page(rows, _place)
             views = [_view(reader, row, now_ns) for row in page.lines]
             changes = _changes(reader)
@@ -96,8 +96,8 @@ class ClientPages:
             "clients": views,
             "older": page.older,
             "newest": before is None,
-            "known": known,
-            "others": others,
+            "known": is_known,
+            "others": others_count,
             "csrf": visit.owner().csrf,
         }
         return self.pages.show(visit, "clients.html", values)
@@ -114,17 +114,17 @@ class ClientPages:
     def block(self, visit: PageRequest) -> Response:
         """Refuse an app from now on.  Raises: NotFound."""
         with self.authorization.write() as writer:
-            found = block_client(writer, visit.path["ref"], acting(visit), self.clock())
-        return self._done(visit, found)
+            is_found = block_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, is_found)
 
     def unblock(self, visit: PageRequest) -> Response:
         """Let an app ask again.  Raises: NotFound."""
         with self.authorization.write() as writer:
-            found = unblock_client(writer, visit.path["ref"], acting(visit), self.clock())
-        return self._done(visit, found)
+            is_found = unblock_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, is_found)
 
-    def _done(self, visit: PageRequest, found: bool) -> Response:
-        if not found:
+    def _done(self, visit: PageRequest, is_found: bool) -> Response:
+        if not is_found:
             raise _unknown()
         return self.pages.go(visit, "/owner/clients")
 
@@ -148,7 +148,9 @@ def _acting_as_owner(reader: AuthorizationReader, client_id: str, now_ns: int) -
         FamilyRow.kind.equals("owner"),
         FamilyRow.revoked_at_ns.equals(None),
     )
-    ends = (min(each.idle_end_ns, each.absolute_end_ns or each.idle_end_ns) for each in families)
+    ends = (
+        min(family.idle_end_ns, family.absolute_end_ns or family.idle_end_ns) for family in families
+    )
     return sum(now_ns < end for end in ends)
 
 
@@ -170,8 +172,8 @@ def _told(view: ClientView, change: AuditRow | None) -> ClientView:
     named = change.detail.get("changed")
     parts = cast("list[str]", named) if isinstance(named, list) else []
     other = message("the app's description")
-    said = Joined(tuple(CHANGED.get(part, other) for part in parts) or (other,))
-    return replace(view, changed=said, changed_at_ns=change.at_ns)
+    words = Joined(tuple(CHANGED.get(part, other) for part in parts) or (other,))
+    return replace(view, changed=words, changed_at_ns=change.at_ns)
 
 
 def _unknown() -> NotFound:

@@ -60,11 +60,11 @@ class CanaryPages:
             stored = snapshot.stored_streams()
         return [
             PlantableStream(
-                f"{each.connection_id}/{each.stream}",
-                f"{each.stream} · {names.get(each.connection_id, each.connector_key)}",
+                f"{stream.connection_id}/{stream.stream}",
+                f"{stream.stream} · {names.get(stream.connection_id, stream.connector_key)}",
             )
-            for each in stored
-            if each.record_count
+            for stream in stored
+            if stream.record_count
         ]
 
     def plant(self, visit: PageRequest) -> Response:
@@ -77,13 +77,13 @@ class CanaryPages:
 
         def note(place: PlantedPlace) -> None:
             with self.authorization.write() as writer:
-                where = (place.connection_id, place.stream, place.key)
-                note_canary(writer, *where, acting(visit), self.clock())
+                row_key = (place.connection_id, place.stream, place.key)
+                note_canary(writer, *row_key, acting(visit), self.clock())
 
         def forget(place: PlantedPlace) -> None:
             with self.authorization.write() as writer:
-                where = (place.connection_id, place.stream, place.key)
-                forget_canary(writer, *where, acting(visit), self.clock())
+                row_key = (place.connection_id, place.stream, place.key)
+                forget_canary(writer, *row_key, acting(visit), self.clock())
 
         chance, now_ns = self.reads.random_bytes, self.clock()
         records, catalog = self.reads.store, self.catalogs()
@@ -96,10 +96,10 @@ class CanaryPages:
     def remove(self, visit: PageRequest) -> Response:
         """Take one out.  Raises: NotFound."""
         connection_id, stream = visit.value("connection_id") or "", visit.value("stream") or ""
-        where, now_ns = (connection_id, stream, visit.value("key") or ""), self.clock()
+        row_key, now_ns = (connection_id, stream, visit.value("key") or ""), self.clock()
         with self.authorization.write() as writer:
-            found = forget_canary(writer, *where, acting(visit), now_ns)
-        if not found:
+            is_found = forget_canary(writer, *row_key, acting(visit), now_ns)
+        if not is_found:
             raise NotFound("There is no such bait record.")
-        self.reads.store.delete_record(*where, now_ns)
+        self.reads.store.delete_record(*row_key, now_ns)
         return self.pages.go(visit, "/owner/canaries")

@@ -41,56 +41,62 @@ def differences_of(review: Review) -> Differences:
     row = review.request
     if row is None:
         return Differences()
-    said = [] if row.facts is None else fact_differences(row.facts, facts_of(review))
+    differences_said = [] if row.facts is None else fact_differences(row.facts, facts_of(review))
     if row.shown is None or review.artifact is None:
-        return Differences(tuple(said))
-    said += differences(row.shown, review.artifact)
-    return Differences(tuple(said), changed_streams(row.shown, review.artifact))
+        return Differences(tuple(differences_said))
+    differences_said += differences(row.shown, review.artifact)
+    return Differences(tuple(differences_said), changed_streams(row.shown, review.artifact))
 
 
 def fact_differences(before: str, after: str) -> list[Text]:
     """What changed underneath, between two canonical texts of facts."""
     old, new = json.loads(before), json.loads(after)
-    said: list[Text] = []
+    texts: list[Text] = []
     if old.get("replaces") != new.get("replaces"):
-        said.append(
+        texts.append(
             message(
                 "This access was changed elsewhere in the meantime. Your choices are still here."
             )
         )
     if old["client"] != new["client"]:
-        said.append(message("What this server knows about the app has changed."))
-    sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
+        texts.append(message("What this server knows about the app has changed."))
+    sources = [{source["source"]: source for source in facts["sources"]} for facts in (old, new)]
     for source_id in sorted(sources[0].keys() | sources[1].keys()):
-        said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
-    return said
+        texts += _source_differences(
+            source_id, sources[0].get(source_id), sources[1].get(source_id)
+        )
+    return texts
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Text]:
     """What changed between two review artifacts, in words."""
-    said: list[Text] = []
+    texts: list[Text] = []
     if before.get("access_mode") != after.get("access_mode"):
         once = after.get("access_mode") == "single_use"
-        said.append(
+        texts.append(
             message("Access is now one-time access.") if once else message("Access is now ongoing.")
         )
     if before.get("expires_at") != after.get("expires_at"):
         end = after.get("expires_at")
-        said.append(
+        texts.append(
             message("Access now has no end date.")
             if end is None
             else message("Access now ends on %(day)s.", day=day_of_text(str(end)))
         )
     if before.get("ends") != after.get("ends"):
-        said.append(message("The list of older accesses that will end has changed."))
+        texts.append(message("The list of older accesses that will end has changed."))
     old, new = _streams(before), _streams(after)
-    said += [message("Added: %(what)s.", what=_place(it)) for it in sorted(new.keys() - old.keys())]
-    said += [
-        message("Removed: %(what)s.", what=_place(it)) for it in sorted(old.keys() - new.keys())
+    texts += [
+        message("Added: %(what)s.", what=_place(stream))
+        for stream in sorted(new.keys() - old.keys())
+    ]
+    texts += [
+        message("Removed: %(what)s.", what=_place(stream))
+        for stream in sorted(old.keys() - new.keys())
     ]
     for place in sorted(old.keys() & new.keys()):
-        said += _stream_differences(place, old[place], new[place])
-    return said
+        texts += _stream_differences(place, old[place], new[place])
+    return texts
 
 
 def changed_streams(
@@ -98,24 +104,26 @@ def changed_streams(
 ) -> frozenset[SourceStream]:
     """What differs between two review artifacts, to be marked."""
     old, new = _streams(before), _streams(after)
-    return frozenset(place for place, stream in new.items() if old.get(place) != stream)
+    return frozenset(
+        stream_key for stream_key, stream in new.items() if old.get(stream_key) != stream
+    )
 
 
 def additions(review: Review) -> tuple[Text, ...]:
     """One sentence for each purpose and kind of records that no grant of the app reaches yet."""
     offers = {entry.offer.selection.source_id: entry.offer for entry in review.terms.entries}
-    said: dict[SourceStream, list[Text]] = {}
-    places: dict[SourceStream, Text] = {}
+    by_stream: dict[SourceStream, list[Text]] = {}
+    names: dict[SourceStream, Text] = {}
     for gain in review.gains:
         offer = offers[gain.source_id]
         at = (gain.source_id, gain.stream or "")
-        places[at] = _of(gain.stream, source_name(offer)) if gain.stream else source_name(offer)
-        words = said.setdefault(at, [])
+        names[at] = _of(gain.stream, source_name(offer)) if gain.stream else source_name(offer)
+        words = by_stream.setdefault(at, [])
         if gain.what != "stream":
             words.append(_gain_words(gain, account_names(offer)))
     return tuple(
-        message("%(what)s: %(new)s", what=places[at], new=Joined(tuple(new))) if new else places[at]
-        for at, new in said.items()
+        message("%(what)s: %(new)s", what=names[at], new=Joined(tuple(new))) if new else names[at]
+        for at, new in by_stream.items()
     )
 
 
@@ -127,23 +135,23 @@ def _source_differences(
         return [message("%(source)s: this source can no longer be shared.", source=name)]
     if old is None:
         return [message("%(source)s: this source can be shared now.", source=name)]
-    said: list[Text] = []
+    texts: list[Text] = []
     if old["declaration"] != new["declaration"]:
-        said.append(
+        texts.append(
             message("%(source)s: the source has a new description of its records.", source=name)
         )
     accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
-    if gone := len(accounts[0] - accounts[1]):
-        said.append(
+    if removed := len(accounts[0] - accounts[1]):
+        texts.append(
             plural(
                 "%(source)s: you can no longer choose %(num)s account.",
                 "%(source)s: you can no longer choose %(num)s accounts.",
-                gone,
+                removed,
                 source=name,
             )
         )
     if come := len(accounts[1] - accounts[0]):
-        said.append(
+        texts.append(
             plural(
                 "%(source)s: you can choose %(num)s more account.",
                 "%(source)s: you can choose %(num)s more accounts.",
@@ -151,34 +159,43 @@ def _source_differences(
                 source=name,
             )
         )
-    return said
+    return texts
 
 
 def _stream_differences(
-    place: SourceStream, old: Mapping[str, object], new: Mapping[str, object]
+    stream: SourceStream, old: Mapping[str, object], new: Mapping[str, object]
 ) -> list[Text]:
-    said: list[Text] = []
-    what = _place(place)
+    texts: list[Text] = []
+    stream_name = _place(stream)
     fields = [_names(stream, "fields") for stream in (old, new)]
     if more := fields[1] - fields[0]:
-        said.append(message("%(what)s now includes %(fields)s.", what=what, fields=_fields(more)))
+        texts.append(
+            message("%(what)s now includes %(fields)s.", what=stream_name, fields=_fields(more))
+        )
     if fewer := fields[0] - fields[1]:
-        said.append(
-            message("%(what)s no longer includes %(fields)s.", what=what, fields=_fields(fewer))
+        texts.append(
+            message(
+                "%(what)s no longer includes %(fields)s.", what=stream_name, fields=_fields(fewer)
+            )
         )
     accounts = [_names(stream, "instance_ids") for stream in (old, new)]
     if accounts[0] != accounts[1]:
         now, before = counted(len(accounts[1]), "account"), len(accounts[0])
-        said.append(
-            message("%(what)s: now %(now)s, before %(before)s.", what=what, now=now, before=before)
+        texts.append(
+            message(
+                "%(what)s: now %(now)s, before %(before)s.",
+                what=stream_name,
+                now=now,
+                before=before,
+            )
         )
     if old.get("time_constraint") != new.get("time_constraint"):
-        said.append(message("%(what)s now has a different time range.", what=what))
+        texts.append(message("%(what)s now has a different time range.", what=stream_name))
     if old.get("resources") != new.get("resources"):
-        said.append(message("%(what)s now has different specific records.", what=what))
+        texts.append(message("%(what)s now has different specific records.", what=stream_name))
     if old.get("only") != new.get("only"):
-        said.append(message("%(what)s now has different limits on values.", what=what))
-    return said
+        texts.append(message("%(what)s now has different limits on values.", what=stream_name))
+    return texts
 
 
 def _names(stream: Mapping[str, object], member: str) -> set[str]:
@@ -189,8 +206,8 @@ def _fields(names: set[str]) -> Text:
     return listed(map(field_words, sorted(names)))
 
 
-def _place(place: SourceStream) -> Text:
-    return _of(place[1], _short(place[0]))
+def _place(stream: SourceStream) -> Text:
+    return _of(stream[1], _short(stream[0]))
 
 
 def _of(stream: str, source: str) -> Text:
@@ -227,6 +244,6 @@ def _gain_words(gain: Gain, accounts: Mapping[str, str]) -> Text:
     if gain.what == "fields":
         return message("the fields %(fields)s", fields=listed(map(field_words, gain.names)))
     if gain.what == "accounts":
-        names = listed(accounts.get(one, one) for one in gain.names)
+        names = listed(accounts.get(account, account) for account in gain.names)
         return message("the account %(accounts)s", accounts=names)
     return _GAINED[gain.what]

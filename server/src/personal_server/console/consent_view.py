@@ -268,14 +268,14 @@ class StreamView:
     @property
     def sensitive(self) -> Text | None:
         """The sensitive ones among them, in words."""
-        found = [field.words for field in self.granted_fields if field.sensitive]
-        return listed(found) if found else None
+        words = [field.words for field in self.granted_fields if field.sensitive]
+        return listed(words) if words else None
 
     @property
     def in_short(self) -> Text:
         """The fields that are given, in a line."""
-        told = [field.words for field in self.granted_fields if not field.fixed]
-        return listed(told or [field.words for field in self.granted_fields])
+        words = [field.words for field in self.granted_fields if not field.fixed]
+        return listed(words or [field.words for field in self.granted_fields])
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class Shown:
 def consent_view(
     review: Review,
     evidence: Mapping[Place, Evidence],
-    kept: Mapping[Place, int],
+    stored_counts: Mapping[Place, int],
     changed: frozenset[SourceStream] = frozenset(),
     values: HeldValues | None = None,
     refused: Mapping[str, RefusedBox] = NOTHING_REFUSED,
@@ -326,7 +326,7 @@ def consent_view(
 
     Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
     """
-    shown = Shown(evidence, kept, changed, values or {}, refused)
+    shown = Shown(evidence, stored_counts, changed, values or {}, refused)
     sources = tuple(_source(review, offer, shown) for offer in review.offers)
     terms = review.terms
     asked_modes = {offer.selection.access_mode for offer in review.offers}
@@ -344,11 +344,11 @@ def consent_view(
         asks_for_events=asks_for_events(review.offers),
         events=review.choices.events,
         expires_at_ns=terms.expires_at_ns,
-        earlier=tuple(_earlier(review, held) for held in review.earlier),
+        earlier=tuple(_earlier(review, holding) for holding in review.earlier),
         trains=review.trains,
         training_agreed=review.choices.ai_training,
         missing=tuple(
-            consent_words.missing(found, _offer_of(review, found.index)) for found in review.missing
+            consent_words.missing(entry, _offer_of(review, entry.index)) for entry in review.missing
         ),
         revision=review.revision,
         impossible=_impossible(review),
@@ -358,7 +358,7 @@ def consent_view(
         refused=refused,
         changes=_changed(review),
         gives_nothing=review.artifact is not None
-        and not any(found.count for found in evidence.values()),
+        and not any(evidence_found.count for evidence_found in evidence.values()),
     )
 
 
@@ -370,14 +370,14 @@ def _expiry(review: Review, mode: str) -> str:
 
 
 def _changed(review: Review) -> ChangedView | None:
-    held = review.asked.replaced
-    if held is None:
+    holding = review.asked.replaced
+    if holding is None:
         return None
-    end_ns = held.expires_at_ns
+    end_ns = holding.expires_at_ns
     end = message("as agreed before: no end date")
     if end_ns is not None:
         end = message("as agreed before: %(day)s", day=Day(end_ns))
-    return ChangedView(held, end, review.reaches_further)
+    return ChangedView(holding, end, review.reaches_further)
 
 
 def _who(review: Review) -> WhoView:
@@ -411,9 +411,9 @@ def _level(review: Review, host: str) -> str:
 
 def _warnings(review: Review, host: str) -> tuple[Text, ...]:
     client, redirect = review.asked.client, review.asked.redirect_uri
-    found: list[Text] = []
+    texts: list[Text] = []
     if client.registration == DYNAMIC:
-        found.append(
+        texts.append(
             message(
                 "Nobody has checked who this app is. Allow it only if you started this yourself."
             )
@@ -421,7 +421,7 @@ def _warnings(review: Review, host: str) -> tuple[Text, ...]:
     if client.registration == DOCUMENT:
         redirect_host = urlsplit(redirect or "").hostname
         if redirect_host in words.LOOPBACK_NAMES:
-            found.append(
+            texts.append(
                 message(
                     "Any program on this computer can use this name, and would "
                     "then get this access. Allow it only if you started this "
@@ -429,10 +429,10 @@ def _warnings(review: Review, host: str) -> tuple[Text, ...]:
                 )
             )
         elif redirect_host and redirect_host != host:
-            found.append(
+            texts.append(
                 message("Your answer goes to a different domain than the one that was checked.")
             )
-    return tuple(found)
+    return tuple(texts)
 
 
 def _device(review: Review) -> tuple[tuple[Text, Text], ...]:
@@ -485,7 +485,7 @@ def _source(
             refused=consent_words.ungrantable(offer.refusal),
         )
     choice = review.choices.entry(offer.index)
-    kept = choice.keep or not several
+    is_kept = choice.keep or not several
     names = account_names(offer)
     chosen = choice.connections or frozenset()
     alone = len(offer.connections) == 1
@@ -495,7 +495,7 @@ def _source(
         name=source_name(offer),
         detail=offer.declaration.display_detail,
         publisher=offer.declaration.publisher_id,
-        kept=kept,
+        kept=is_kept,
         choosable=several,
         connections=tuple(
             ConnectionView(connection_id, name, alone or settled or connection_id in chosen)
@@ -518,21 +518,24 @@ def _source(
         commitments=selection.commitments or (),
         bundles=_bundles(review, offer),
         missing=tuple(
-            consent_words.missing(found, offer)
-            for found in review.missing
-            if found.index == offer.index and found.what != "entry"
+            consent_words.missing(entry, offer)
+            for entry in review.missing
+            if entry.index == offer.index and entry.what != "entry"
         ),
     )
 
 
 def _bundles(review: Review, offer: EntryOffer) -> tuple[BundleView, ...]:
     granted = {s.name: _granted(review, offer.index, s.name) for s in offer.streams}
-    given = [(s, frozenset(found.fields)) for s in offer.streams if (found := granted[s.name])]
+    granted_fields = [
+        (s, frozenset(terms.fields)) for s in offer.streams if (terms := granted[s.name])
+    ]
     return tuple(
         BundleView(
             bundle=bundle,
             label=BUNDLE_WORDS[bundle],
-            chosen=bool(given) and all(f == bundle_fields(s, bundle) for s, f in given),
+            chosen=bool(granted_fields)
+            and all(f == bundle_fields(s, bundle) for s, f in granted_fields),
         )
         for bundle, _ in bundles_of(offer)
     )
@@ -568,10 +571,10 @@ def _stream(
 ) -> StreamView:
     """The view of one offered stream; `terms` is what would be granted, if anything."""
     declared = stream.stream
-    places = [(connection, stream.name) for connection in names]
-    found = [shown.evidence[place] for place in places if place in shown.evidence]
+    stream_keys = [(connection, stream.name) for connection in names]
+    evidences = [shown.evidence[key] for key in stream_keys if key in shown.evidence]
     columns = _columns(stream, terms)
-    kept = sum(shown.kept.get(place, 0) for place in places)
+    stored_count = sum(shown.kept.get(key, 0) for key in stream_keys)
     return StreamView(
         name=stream.name,
         prefix=prefix,
@@ -592,15 +595,15 @@ def _stream(
         limits=limit_views(stream, choice, prefix, shown.values.get(prefix, {})),
         limited=limits_said(terms.only if terms else ()),
         accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
-        count=consent_words.count(found),
-        kept=counted(kept, "record"),
-        empty=not (kept or stream.required or choice.wanted),
-        span=consent_words.span(found),
-        synced=_synced(found),
+        count=consent_words.count(evidences),
+        kept=counted(stored_count, "record"),
+        empty=not (stored_count or stream.required or choice.wanted),
+        span=consent_words.span(evidences),
+        synced=_synced(evidences),
         sample_columns=tuple(field_words(name) for name in columns),
         samples=tuple(
             tuple(_masked(row, declared.properties[name]) for name in columns)
-            for row in [sample for evidence in found for sample in evidence.samples][:3]
+            for row in [sample for evidence in evidences for sample in evidence.samples][:3]
         ),
         changed=changed,
         troubled=any(box.partition(".")[2].partition("/")[0] == prefix for box in shown.refused),
@@ -628,8 +631,8 @@ def _fields(
 
 
 def _resources(stream: StreamOffer, choice: StreamChoice) -> tuple[tuple[str, bool], ...]:
-    kept = stream.resources if choice.resources is None else choice.resources
-    return tuple((key, key in (kept or ())) for key in stream.resources or ())
+    keys_kept = stream.resources if choice.resources is None else choice.resources
+    return tuple((key, key in (keys_kept or ())) for key in stream.resources or ())
 
 
 def _columns(stream: StreamOffer, terms: StreamGrant | None) -> tuple[str, ...]:
@@ -638,47 +641,50 @@ def _columns(stream: StreamOffer, terms: StreamGrant | None) -> tuple[str, ...]:
         return ()
     declared = stream.stream
     first = (declared.title_field, declared.event_time_field)
-    shown = [name for name in first if name is not None and name in terms.fields]
+    columns = [name for name in first if name is not None and name in terms.fields]
     keys = set(declared.primary_key)
-    rest = [name for name in terms.fields if name not in keys]
-    return tuple(dict.fromkeys([*shown, *rest, *terms.fields]))[:SAMPLE_COLUMNS]
+    other_names = [name for name in terms.fields if name not in keys]
+    return tuple(dict.fromkeys([*columns, *other_names, *terms.fields]))[:SAMPLE_COLUMNS]
 
 
 def _masked(row: Mapping[str, object], declared: Property) -> Text:
     return mask(row[declared.name], declared.kind) if declared.name in row else "–"
 
 
-def _synced(found: list[Evidence]) -> Text | None:
-    at = max((e.synced_at_ns for e in found if e.synced_at_ns is not None), default=None)
+def _synced(evidences: list[Evidence]) -> Text | None:
+    at = max((e.synced_at_ns for e in evidences if e.synced_at_ns is not None), default=None)
     return None if at is None else Day(at)
 
 
-def _earlier(review: Review, held: Holding) -> EarlierView:
+def _earlier(review: Review, holding: Holding) -> EarlierView:
     names = {o.selection.source_id: source_name(o) for o in review.offers}
     sources = [
         names.get(grant.grant.source.id, grant.connector_key)
         if grant.grant
         else grant.connector_key
-        for grant in held.grants
+        for grant in holding.grants
     ]
-    return EarlierView(held, tuple(sources), held.id in review.choices.ends)
+    return EarlierView(holding, tuple(sources), holding.id in review.choices.ends)
 
 
 def _figures(
     sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
 ) -> tuple[tuple[Text, Text], ...]:
     """The page at a glance: (figure, what it counts)."""
-    shown = [stream for source in sources if source.kept for stream in source.streams]
-    given = [stream for stream in shown if stream.given]
-    if not given:
+    streams = [stream for source in sources if source.kept for stream in source.streams]
+    granted = [stream for stream in streams if stream.given]
+    if not granted:
         return ()
-    fields = sum(len(stream.granted_fields) for stream in given)
-    names = Joined(tuple(stream.name for stream in given[:3]))
+    fields = sum(len(stream.granted_fields) for stream in granted)
+    names = Joined(tuple(stream.name for stream in granted[:3]))
     return (
-        (consent_words.count(evidence.values()), names if len(given) < 4 else Joined((names, "…"))),
+        (
+            consent_words.count(evidence.values()),
+            names if len(granted) < 4 else Joined((names, "…")),
+        ),
         (
             counted(fields, "field"),
-            plural("from one kind of records", "from %(num)s kinds of records", len(given)),
+            plural("from one kind of records", "from %(num)s kinds of records", len(granted)),
         ),
         (
             consent_words.span(evidence.values()) or message("records without dates"),

@@ -109,14 +109,14 @@ def window(bound: TimeConstraint | None, stream: StreamOffer) -> Text:
     )
 
 
-def asked_window(asked: TimeRange | None) -> Text:
+def asked_window(time_range: TimeRange | None) -> Text:
     """What the app asked for, beside the controls that narrow it."""
-    if asked is None:
+    if time_range is None:
         return message("The app asked for records of any age.")
-    since, until = (_bound(asked.since_ns or 0), _bound(asked.until_ns or 0))
-    if asked.until_ns is None:
+    since, until = (_bound(time_range.since_ns or 0), _bound(time_range.until_ns or 0))
+    if time_range.until_ns is None:
         return message("The app asked for records from %(since)s.", since=since)
-    if asked.since_ns is None:
+    if time_range.since_ns is None:
         return message("The app asked for records until %(until)s.", until=until)
     return message(
         "The app asked for records from %(since)s until %(until)s.", since=since, until=until
@@ -128,20 +128,20 @@ def _bound(ns: int) -> Text:
     return date_of(ns // DAY_NANOSECONDS) if ns % DAY_NANOSECONDS == 0 else Minute(ns)
 
 
-def count(found: Iterable[Evidence]) -> Text:
+def count(evidences: Iterable[Evidence]) -> Text:
     """`412 records`, `at least 100 records`."""
-    each = list(found)
-    total = counted(sum(evidence.count for evidence in each), "record")
-    if any(evidence.at_least for evidence in each):
+    items = list(evidences)
+    total = counted(sum(evidence.count for evidence in items), "record")
+    if any(evidence.at_least for evidence in items):
         return message("at least %(records)s", records=total)
     return total
 
 
-def span(found: Iterable[Evidence]) -> Text | None:
+def span(evidences: Iterable[Evidence]) -> Text | None:
     """From the oldest record to the newest, if they carry dates."""
-    each = list(found)
-    earliest = min((evidence.earliest for evidence in each if evidence.earliest), default=None)
-    latest = max((evidence.latest for evidence in each if evidence.latest), default=None)
+    items = list(evidences)
+    earliest = min((evidence.earliest for evidence in items if evidence.earliest), default=None)
+    latest = max((evidence.latest for evidence in items if evidence.latest), default=None)
     if earliest is None or latest is None:
         return None
     return span_of_texts(shown(earliest, 40), shown(latest, 40))
@@ -173,10 +173,10 @@ def duration_words(duration: str) -> Text:
     return Joined(tuple(parts), " ") if parts else shown(duration, 80)
 
 
-def missing(found: Missing, offer: EntryOffer | None) -> Text:
+def missing(entry: Missing, offer: EntryOffer | None) -> Text:
     """What must still be chosen."""
     source = "" if offer is None else offer.declaration.display_name
-    match found.what:
+    match entry.what:
         case "entry":
             return message("Choose at least one source.")
         case "stream":

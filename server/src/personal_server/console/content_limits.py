@@ -59,14 +59,14 @@ def limit_views(
     offer: StreamOffer,
     choice: StreamChoice,
     prefix: str,
-    held: Mapping[str, Sequence[HeldValue]],
+    held_values: Mapping[str, Sequence[HeldValue]],
 ) -> tuple[LimitView, ...]:
     """The boxes of a kind of record, in the order of its fields."""
-    asked = {limit.field: limit for limit in offer.only}
+    by_field = {limit.field: limit for limit in offer.only}
     return tuple(
-        _box(field, asked.get(field), choice.only.get(field), prefix, held.get(field, ()))
+        _box(field, by_field.get(field), choice.only.get(field), prefix, held_values.get(field, ()))
         for field in offer.stream.limiting
-        if field in asked or field in choice.only or not _is_measure(offer.stream, field)
+        if field in by_field or field in choice.only or not _is_measure(offer.stream, field)
     )
 
 
@@ -80,29 +80,29 @@ def _is_measure(stream: Stream, field: str) -> bool:
 
 def _box(
     field: str,
-    asked: ContentLimit | None,
+    limit: ContentLimit | None,
     chosen: Sequence[str] | None,
     prefix: str,
-    held: Sequence[HeldValue],
+    held_values: Sequence[HeldValue],
 ) -> LimitView:
-    counts = {value_text(each.value): each.count for each in held}
-    known = list(counts) if asked is None else [value_text(value) for value in asked.values]
-    ticked = known if asked is not None and chosen is None else chosen or ()
+    counts = {value_text(held_value.value): held_value.count for held_value in held_values}
+    values = list(counts) if limit is None else [value_text(value) for value in limit.values]
+    ticked = values if limit is not None and chosen is None else chosen or ()
     return LimitView(
         name=f"{prefix}/{quote(field, safe='')}",
         field=field,
         words=field_words(field),
-        values=tuple(TickedValue(text, counts.get(text), text in ticked) for text in known),
-        others="\n".join(text for text in chosen or () if text not in known),
-        asked=asked is not None,
+        values=tuple(TickedValue(text, counts.get(text), text in ticked) for text in values),
+        others="\n".join(text for text in chosen or () if text not in values),
+        asked=limit is not None,
     )
 
 
 def limits_said(limits: Iterable[ContentLimit]) -> tuple[Text, ...]:
     """Each limit in words; of many values the first few."""
     return tuple(
-        message("only %(field)s: %(values)s", field=field_words(each.field), values=_said(each))
-        for each in limits
+        message("only %(field)s: %(values)s", field=field_words(limit.field), values=_said(limit))
+        for limit in limits
     )
 
 

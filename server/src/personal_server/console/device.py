@@ -63,8 +63,8 @@ class DevicePages:
         except InvalidUserCode as error:
             self.throttle.failed(session)
             return self._form(visit, typed, error)
-        place = "device" if row.flow == OWNER_DEVICE else "consent"
-        return self.pages.go(visit, f"/{place}/{row.request_id}")
+        page_name = "device" if row.flow == OWNER_DEVICE else "consent"
+        return self.pages.go(visit, f"/{page_name}/{row.request_id}")
 
     def show_owner(self, visit: PageRequest) -> Response:
         """What it means to let a device act as the owner.  Raises: NotFound, RequestClosed."""
@@ -136,10 +136,10 @@ class UserCodeThrottle:
     """Wrong device codes: 5 in 10 minutes a session, 20 an hour in all."""
 
     def __init__(self, clock: Callable[[], int], space: ValueSpace | None = None) -> None:
-        kept = space or OwnSpace()
+        attempts = space or OwnSpace()
         self._clock = clock
-        self._each = failures_in(kept, "user_codes.each", clock, 10 * MINUTE_NS, 5)
-        self._all = failures_in(kept, "user_codes.all", clock, 60 * MINUTE_NS, 20)
+        self._each = failures_in(attempts, "user_codes.each", clock, 10 * MINUTE_NS, 5)
+        self._all = failures_in(attempts, "user_codes.all", clock, 60 * MINUTE_NS, 20)
 
     def check(self, session: str) -> None:
         """Raise: RateLimitExceeded."""

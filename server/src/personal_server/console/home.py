@@ -98,7 +98,7 @@ class HomePage:
         week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
-            held = snapshot.connections()
+            connections = snapshot.connections()
         with self.authorization.read() as reader:
             active = reader.count_held(HeldQuery(now_ns, lasts=True)) - uncollected_count(reader)
             raised = open_alarms(reader)
@@ -112,9 +112,9 @@ class HomePage:
                 "alarms": alarms,
                 "active": active,
                 "records": records,
-                "connections": len(held),
+                "connections": len(connections),
                 "is_new": not active and records > 0,
-                "first_question": first_question(each.connector_key for each in held),
+                "first_question": first_question(each.connector_key for each in connections),
                 "read_week": sum(each.record_count for each in week),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),

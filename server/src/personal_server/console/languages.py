@@ -74,31 +74,31 @@ def catalogue(tag: str) -> Catalog:
 
 def catalogue_tags() -> list[str]:
     """The languages that have a file."""
-    names = (each.name for each in CATALOGUES.iterdir())
+    names = (entry.name for entry in CATALOGUES.iterdir())
     return sorted(name.removesuffix(".po") for name in names if name.endswith(".po"))
 
 
-def lacking(said: Catalog) -> list[str]:
+def lacking(catalog: Catalog) -> list[str]:
     """The texts that a catalogue does not translate, or translates from an older text."""
     return [
-        str(each.id if isinstance(each.id, str) else each.id[0])
-        for each in said
-        if each.id
-        and (each.fuzzy or not each.string or not all(cast("tuple[str, ...]", each.string)))
+        str(entry.id if isinstance(entry.id, str) else entry.id[0])
+        for entry in catalog
+        if entry.id
+        and (entry.fuzzy or not entry.string or not all(cast("tuple[str, ...]", entry.string)))
     ]
 
 
-def is_offered(said: Catalog) -> bool:
+def is_offered(catalog: Catalog) -> bool:
     """Whether a catalogue translates enough for its language to be offered."""
-    return len(lacking(said)) <= (1 - OFFERED_SHARE) * len(said)
+    return len(lacking(catalog)) <= (1 - OFFERED_SHARE) * len(catalog)
 
 
-def translations(said: Catalog) -> GNUTranslations:
+def translations(catalog: Catalog) -> GNUTranslations:
     """A catalogue as texts are looked up in it; a text that it does not translate stays English."""
-    for text in lacking(said):  # else an empty plural would be shown
-        said.delete(text)
+    for text in lacking(catalog):  # else an empty plural would be shown
+        catalog.delete(text)
     packed = io.BytesIO()
-    write_mo(packed, said)
+    write_mo(packed, catalog)
     packed.seek(0)
     return GNUTranslations(packed)
 
@@ -108,9 +108,9 @@ def languages() -> Mapping[str, Language]:
     """Every language that can be read, by its tag; the source first."""
     offered = {SOURCE: language_of(SOURCE)}
     for tag in catalogue_tags():
-        said = catalogue(tag)
-        if is_offered(said):
-            offered[tag] = language_of(tag, translations(said))
+        catalog = catalogue(tag)
+        if is_offered(catalog):
+            offered[tag] = language_of(tag, translations(catalog))
     return offered
 
 
@@ -121,9 +121,9 @@ def negotiated(accepted: str, offered: Mapping[str, Language]) -> Language:
     """
     liked: list[tuple[float, str]] = []
     for each in accepted.split(",")[:_MOST_TAGS]:
-        found = _TAG.match(each.strip().replace(" ", ""))
-        if found is not None and float(found[2] or 1) > 0:
-            liked.append((float(found[2] or 1), found[1].lower()))
+        match = _TAG.match(each.strip().replace(" ", ""))
+        if match is not None and float(match[2] or 1) > 0:
+            liked.append((float(match[2] or 1), match[1].lower()))
     for _, tag in sorted(liked, key=lambda pair: -pair[0]):
         while tag:
             if tag in offered:
@@ -143,8 +143,8 @@ class PageReader:
         """A value as plain text."""
         match value:
             case CatalogueText():
-                shown = {name: self.text(each) for name, each in value.values.items()}
-                return self._said(value) % shown
+                values = {name: self.text(member) for name, member in value.values.items()}
+                return self._said(value) % values
             case Joined():
                 return value.glue.join(map(self.text, value.parts))
             case Minute():
@@ -152,7 +152,7 @@ class PageReader:
             case Day() | Date():
                 return self._date(self._day(value))
             case DaySpan():
-                first, last = (self._day(each).day for each in (value.first, value.last))
+                first, last = (self._day(minute).day for minute in (value.first, value.last))
                 return format_interval(first, last, _SKELETONS["day"], locale=self.language.locale)
             case Size():
                 amount, unit = scaled(value.size_bytes)
@@ -167,8 +167,8 @@ class PageReader:
         """A value as it stands on a page: moments tell UTC where one points at them."""
         match value:
             case CatalogueText():
-                shown = {name: self.html(each) for name, each in value.values.items()}
-                return escape(self._said(value)) % shown
+                values = {name: self.html(member) for name, member in value.values.items()}
+                return escape(self._said(value)) % values
             case Joined():
                 return escape(value.glue).join(map(self.html, value.parts))
             case Minute() | Day():
@@ -177,7 +177,7 @@ class PageReader:
                     exact, self._minute(value.at_ns, UTC), self.text(value)
                 )
             case DaySpan(Day() as first, Day() as last):
-                exact = " – ".join(self._minute(each.at_ns, UTC) for each in (first, last))
+                exact = " – ".join(self._minute(minute.at_ns, UTC) for minute in (first, last))
                 return Markup('<span title="{}">{}</span>').format(exact, self.text(value))
             case _:
                 return value if isinstance(value, Markup) else escape(self.text(value))

@@ -101,19 +101,21 @@ class ViewFigures:
             return []
         joining = joining_fields(declared)
         granted = (n for n in declared.aggregations.group_by if n in self.source.fields)
-        named = [n for n in granted if n not in joining][:FACETS_TRIED]
-        found = (self._facet(name, conditions) for name in named)
-        telling = (each for each in found if not each.counted or _tells(each))
+        names = [n for n in granted if n not in joining][:FACETS_TRIED]
+        facets = (self._facet(name, conditions) for name in names)
+        telling = (facet for facet in facets if not facet.counted or _tells(facet))
         return list(islice(telling, FACETS_SHOWN))
 
     def _facet(self, name: str, conditions: tuple[FilterText, ...]) -> Facet:
         query = _counts(self.source, conditions, VALUES_SHOWN, group_by=name)
-        found = self._aggregate(query)
-        if found is None:
+        aggregation = self._aggregate(query)
+        if aggregation is None:
             return Facet(field_words(name), (), counted=False)
         kind = self.source.declared.properties[name].kind
-        values = tuple(_facet_value(self.view, name, kind, group) for group in found.groups or ())
-        return Facet(field_words(name), values, found.other_count or 0)
+        values = tuple(
+            _facet_value(self.view, name, kind, group) for group in aggregation.groups or ()
+        )
+        return Facet(field_words(name), values, aggregation.other_count or 0)
 
     def months(self) -> Facet | None:
         """The records of a view by month, whatever its time; by year where there are too many."""
@@ -122,7 +124,7 @@ class ViewFigures:
             return None
         steps = (("month", MONTHS_SHOWN), ("year", YEARS_SHOWN))
         around = _whole_years(self.view, dated.name, self.source)
-        granularity, found = "month", None
+        granularity, aggregation = "month", None
         for granularity, limit in steps[:1] if around else steps:
             query = _counts(
                 self.source,
@@ -131,16 +133,16 @@ class ViewFigures:
                 group_by_time=dated.name,
                 granularity=granularity,
             )
-            found = self._aggregate(query)
-            if found is None:
+            aggregation = self._aggregate(query)
+            if aggregation is None:
                 return Facet("month", (), counted=False)
-            if not found.other_count:
+            if not aggregation.other_count:
                 break
-        held = (found.groups if found else None) or ()
-        groups = [each for each in held if each.start is not None]
-        most = max((each.count for each in groups), default=1)
-        bars = tuple(_bar(self.view, each, granularity, most) for each in groups)
-        return Facet(granularity, bars, (found.other_count if found else None) or 0)
+        all_groups = (aggregation.groups if aggregation else None) or ()
+        groups = [group for group in all_groups if group.start is not None]
+        most = max((group.count for group in groups), default=1)
+        bars = tuple(_bar(self.view, group, granularity, most) for group in groups)
+        return Facet(granularity, bars, (aggregation.other_count if aggregation else None) or 0)
 
     def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
         """The aggregate, where there is time for it; of a whole stream, which only the owner reads,
@@ -159,15 +161,15 @@ class ViewFigures:
     @contextmanager
     def _open(self) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
         """A state of the store for as long as there is time.  Raises: QueryTimeout."""
-        left = self.until - time.monotonic()
-        if left < LEAST_SECONDS:
+        seconds_left = self.until - time.monotonic()
+        if seconds_left < LEAST_SECONDS:
             raise QueryTimeout("Counting these records took too long.")
-        with self.reads.open(left) as state:
+        with self.reads.open(seconds_left) as state:
             yield state
 
 
 def _tells(facet: Facet) -> bool:
-    return any(each.words != NO_VALUE for each in facet.values[:1])
+    return any(value.words != NO_VALUE for value in facet.values[:1])
 
 
 def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple[FilterText, ...]:
@@ -185,13 +187,13 @@ def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, 
     """The conditions of a view, its days among them; `None` where those cannot be written so."""
     dated = time_field(source)
     bounds = ((Operator.GTE.value, view.since), (Operator.LT.value, view.until))
-    asked = [(operator, text) for operator, text in bounds if text]
-    if not asked:
+    filters = [(operator, text) for operator, text in bounds if text]
+    if not filters:
         return view.filters
     ranges = () if dated is None else source.declared.range_filters.get(dated.name, ())
-    if dated is None or any(operator not in ranges for operator, _ in asked):
+    if dated is None or any(operator not in ranges for operator, _ in filters):
         return None
-    added = tuple(FilterText(dated.name, operator, text) for operator, text in asked)
+    added = tuple(FilterText(dated.name, operator, text) for operator, text in filters)
     return (*view.filters, *added)
 
 
@@ -213,13 +215,16 @@ def _facet_value(
 ) -> FacetValue:
     key: object = msgspec.json.decode(group.key)
     if key is None:
-        asked, words = FilterText(name, Operator.EXISTS.value, "false"), cast("Text", NO_VALUE)
+        filter_text, words = (
+            FilterText(name, Operator.EXISTS.value, "false"),
+            cast("Text", NO_VALUE),
+        )
     else:
         text = key if isinstance(key, str) else msgspec.json.encode(key).decode()
         label = group.label if isinstance(group.label, str) else None
-        asked, words = FilterText(name, None, text), label or brief(key, kind, VALUE_CHARS)
-    link = view.having(asked).link
-    chosen = asked in view.filters
+        filter_text, words = FilterText(name, None, text), label or brief(key, kind, VALUE_CHARS)
+    link = view.having(filter_text).link
+    chosen = filter_text in view.filters
     fits = len(link) <= MOST_LINK_BYTES
     shown = (cut(words, VALUE_CHARS) or message("(empty)")) if type(words) is str else words
     return FacetValue(shown, group.count, link if fits and not chosen else None, chosen=chosen)

@@ -61,8 +61,10 @@ def brief(value: object, kind: ValueKind | None = None, limit: int = CELL_CHARS)
         return _moment(value, kind) or cut(value, limit)
     if isinstance(value, list):
         several = cast("list[object]", value)
-        shown = ", ".join(str(brief(each, None, limit)) for each in several[:LISTED_VALUES])
-        return cut(shown + (", …" if len(several) > LISTED_VALUES else ""), limit)
+        texts = ", ".join(
+            str(brief(value_shown, None, limit)) for value_shown in several[:LISTED_VALUES]
+        )
+        return cut(texts + (", …" if len(several) > LISTED_VALUES else ""), limit)
     return cut(json.dumps(value, ensure_ascii=False), limit)
 
 
@@ -87,14 +89,18 @@ class ShownColumn:
 
 def joining_fields(declared: Stream) -> frozenset[str]:
     """Fields whose values name other records, and so say nothing to a reader."""
-    own = (each.foreign_key for each in declared.relationships if each.foreign_key_on != "target")
+    own = (
+        relationship.foreign_key
+        for relationship in declared.relationships
+        if relationship.foreign_key_on != "target"
+    )
     return frozenset({*own, declared.conversation_field or ""})
 
 
 def columns_of(source: ReadableSource) -> tuple[str, ...]:
     """The fields that tell records apart at a glance: when, what, of whom, then short ones."""
     declared, time = source.declared, time_field(source)
-    named = [
+    names = [
         declared.title_field,
         None if time is None else time.name,
         *declared.fields_with_role("author"),
@@ -102,14 +108,14 @@ def columns_of(source: ReadableSource) -> tuple[str, ...]:
         *(name for name in declared.properties if name not in declared.primary_key),
     ]
     unread = {*declared.blob_fields, *joining_fields(declared)}
-    kept = [n for n in dict.fromkeys(named) if n in source.fields and n not in unread]
-    return tuple(kept[:COLUMNS]) or source.fields[:COLUMNS]
+    columns = [n for n in dict.fromkeys(names) if n in source.fields and n not in unread]
+    return tuple(columns[:COLUMNS]) or source.fields[:COLUMNS]
 
 
-def told_columns(view: RecordsView, names: Sequence[str], shown: Sequence[Data]) -> tuple[str, ...]:
+def told_columns(view: RecordsView, names: Sequence[str], datas: Sequence[Data]) -> tuple[str, ...]:
     """Those columns that say something here: the first, the one sorted by, those with values."""
-    kept = {names[0], (view.sort or "").removeprefix("-")}
-    return tuple(n for n in names if n in kept or any(each.get(n) for each in shown))
+    always = {names[0], (view.sort or "").removeprefix("-")}
+    return tuple(n for n in names if n in always or any(data.get(n) for data in datas))
 
 
 def table_columns(
@@ -117,7 +123,7 @@ def table_columns(
 ) -> list[ShownColumn]:
     """The head of a table; a field by which it is sorted turns it round."""
     sortable = sortable_fields(source)
-    found: list[ShownColumn] = []
+    columns: list[ShownColumn] = []
     for name in names:
         down = view.sort == f"-{name}"
         order = "descending" if down else "ascending" if view.sort == name else None
@@ -125,8 +131,8 @@ def table_columns(
         declared = source.declared.properties[name]
         counts = declared.kind in (ValueKind.INTEGER, ValueKind.NUMBER)
         link = turned if name in sortable else None
-        found.append(ShownColumn(name, field_words(name), link, order, counts))
-    return found
+        columns.append(ShownColumn(name, field_words(name), link, order, counts))
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +151,9 @@ class Row:
 def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
     """One record."""
     kinds = {name: source.declared.properties[name].kind for name in names}
-    first, *rest = [brief(data.get(name), kinds[name]) for name in names]
+    first, *cells = [brief(data.get(name), kinds[name]) for name in names]
     link = records_path(root, source.connection_id, source.stream, key)
-    return Row(link, first or cut(key, CELL_CHARS), tuple(rest))
+    return Row(link, first or cut(key, CELL_CHARS), tuple(cells))
 
 
 def read_fields(source: ReadableSource) -> tuple[str, ...]:
@@ -188,23 +194,23 @@ class RecordField:
 
 def record_fields(root: str, source: ReadableSource, key: str, data: Data) -> list[RecordField]:
     """The fields that hold something, as much of each as there is room for."""
-    place = records_path(root, source.connection_id, source.stream, key)
+    path = records_path(root, source.connection_id, source.stream, key)
     view = RecordsView(source.connection_id, source.stream, root=root)
-    left = RECORD_CHARS
-    found: list[RecordField] = []
+    chars_left = RECORD_CHARS
+    fields: list[RecordField] = []
     for name, value in data.items():
         if value is None or value in ("", [], {}):
             continue
         declared = source.declared.properties[name]
-        field = _field(declared, place, value, min(FIELD_CHARS, max(left, CELL_CHARS)))
+        field = _field(declared, path, value, min(FIELD_CHARS, max(chars_left, CELL_CHARS)))
         if _is_for_links(source, name) and isinstance(value, str | int | bool):
             text = json.dumps(value) if not isinstance(value, str) else value
             same = view.having(FilterText(name, None, text))
             if len(urlencode(same.pairs)) <= MOST_LINK_BYTES:
                 field = replace(field, same=same.link)
-        left -= len(str(field.text))
-        found.append(field)
-    return found
+        chars_left -= len(str(field.text))
+        fields.append(field)
+    return fields
 
 
 def _is_for_links(source: ReadableSource, name: str) -> bool:
@@ -212,17 +218,17 @@ def _is_for_links(source: ReadableSource, name: str) -> bool:
     return name in declared.aggregations.group_by and name in declared.indexed
 
 
-def _field(declared: Property, place: str, value: object, limit: int) -> RecordField:
-    name, named = declared.name, quote(declared.name, safe="")
+def _field(declared: Property, path: str, value: object, limit: int) -> RecordField:
+    name, path_name = declared.name, quote(declared.name, safe="")
     words, sensitive = field_words(name), declared.is_sensitive
     if declared.is_blob and isinstance(value, dict):
         reference = cast("dict[str, object]", value)
-        told = brief(reference.get("filename") or reference.get("mime_type")) or message("file")
-        file, kind = f"{place}/files/{named}", reference.get("mime_type")
+        label = brief(reference.get("filename") or reference.get("mime_type")) or message("file")
+        file, kind = f"{path}/files/{path_name}", reference.get("mime_type")
         return RecordField(
             name,
             words,
-            told,
+            label,
             False,
             file=file,
             sensitive=sensitive,
@@ -234,7 +240,7 @@ def _field(declared: Property, place: str, value: object, limit: int) -> RecordF
             text = brief(value, declared.kind, SHORT_CHARS)
             return RecordField(name, words, text, False, sensitive=sensitive)
         text, is_cut = said(value, limit), len(value) > limit
-        more = f"{place}/text/{named}" if is_cut else None
+        more = f"{path}/text/{path_name}" if is_cut else None
         chars = len(value) if is_cut else None
         mark = "…" if is_cut else ""
         return RecordField(name, words, text + mark, True, chars, more, sensitive=sensitive)
@@ -275,34 +281,41 @@ def related_to(
 ) -> list[RelatedLink]:
     """The relations of a record, and its conversation; `siblings` are what its account shows."""
     declared, connection_id = source.declared, source.connection_id
-    found: list[RelatedLink] = []
+    links: list[RelatedLink] = []
     joined: set[str] = set()
-    for each in declared.relationships:
-        other = siblings.get(each.stream)
+    for relationship in declared.relationships:
+        other = siblings.get(relationship.stream)
         if other is None:
             continue
-        value = key if each.foreign_key_on == "target" else data.get(each.foreign_key)
+        value = (
+            key if relationship.foreign_key_on == "target" else data.get(relationship.foreign_key)
+        )
         if not isinstance(value, str | int) or value == "":
             continue
-        view, one = RecordsView(connection_id, each.stream, root=root), None
-        if each.foreign_key_on == "self":
+        view, one = RecordsView(connection_id, relationship.stream, root=root), None
+        if relationship.foreign_key_on == "self":
             one = key_text(value)
-        elif each.foreign_key not in other.fields:
+        elif relationship.foreign_key not in other.fields:
             continue
         else:
-            view = view.having(FilterText(each.foreign_key, None, str(value)))
+            view = view.having(FilterText(relationship.foreign_key, None, str(value)))
             if len(urlencode(view.pairs)) > MOST_LINK_BYTES:
                 continue
-            joined.add(each.foreign_key if each.foreign_key_on == "both" else "")
-        found.append(RelatedLink(field_words(each.name), view, one))
-    spoken = declared.conversation_field
-    value = data.get(spoken or "")
-    if spoken is not None and spoken not in joined and isinstance(value, str) and value:
+            joined.add(relationship.foreign_key if relationship.foreign_key_on == "both" else "")
+        links.append(RelatedLink(field_words(relationship.name), view, one))
+    conversation_field = declared.conversation_field
+    value = data.get(conversation_field or "")
+    if (
+        conversation_field is not None
+        and conversation_field not in joined
+        and isinstance(value, str)
+        and value
+    ):
         whole = RecordsView(connection_id, source.stream, root=root)
-        view = whole.having(FilterText(spoken, None, value))
+        view = whole.having(FilterText(conversation_field, None, value))
         if len(urlencode(view.pairs)) <= MOST_LINK_BYTES:
-            found.append(RelatedLink(message("conversation"), view))
-    return found
+            links.append(RelatedLink(message("conversation"), view))
+    return links
 
 
 def title_of(source: ReadableSource, key: str, data: Data) -> Text:

@@ -31,8 +31,8 @@ def _rank(operator: Operator) -> int:
 
 
 OPERATORS: Mapping[str, Text] = {
-    "" if each is Operator.EQ else each.value: message(each.label)
-    for each in sorted(Operator, key=_rank)
+    "" if operator is Operator.EQ else operator.value: message(operator.label)
+    for operator in sorted(Operator, key=_rank)
 }
 """What stands between field and value of a condition, in the order in which a page offers it."""
 
@@ -57,20 +57,20 @@ class RecordsView:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """What stands in its link."""
-        found = [
-            (f"filter[{each.field}]" + (f"[{each.operator}]" if each.operator else ""), text)
-            for each in self.filters
-            for text in (each.text, *each.further)
+        filters = [
+            (f"filter[{item.field}]" + (f"[{item.operator}]" if item.operator else ""), text)
+            for item in self.filters
+            for text in (item.text, *item.further)
         ]
-        named = (("since", self.since), ("until", self.until), ("sort", self.sort))
-        named += (("as", READ),) if self.is_read else ()
-        return found + [(name, text) for name, text in named if text]
+        parameters = (("since", self.since), ("until", self.until), ("sort", self.sort))
+        parameters += (("as", READ),) if self.is_read else ()
+        return filters + [(name, text) for name, text in parameters if text]
 
     @property
     def link(self) -> str:
         """Where it stands."""
-        asked = urlencode(self.pairs, safe="[]")
-        return self.place + (f"?{asked}" if asked else "")
+        query = urlencode(self.pairs, safe="[]")
+        return self.place + (f"?{query}" if query else "")
 
     @property
     def place(self) -> str:
@@ -89,9 +89,9 @@ class RecordsView:
 
     def having(self, *added: FilterText) -> RecordsView:
         """With conditions in the place of those with the same field and operator."""
-        places = {(each.field, each.operator) for each in added}
-        kept = [each for each in self.filters if (each.field, each.operator) not in places]
-        return replace(self, filters=(*kept, *added))
+        replaced = {(limit.field, limit.operator) for limit in added}
+        filters = [limit for limit in self.filters if (limit.field, limit.operator) not in replaced]
+        return replace(self, filters=(*filters, *added))
 
     def lacking(self, condition: FilterText) -> RecordsView:
         """Without one of its conditions."""
@@ -106,7 +106,7 @@ class RecordsView:
 
 def check_view(view: RecordsView, source: ReadableSource) -> None:
     """Raise: InvalidRequest for what no link of ours says; it repeats nothing of a link."""
-    names = [each.field for each in view.filters]
+    names = [limit.field for limit in view.filters]
     if any(name not in source.fields for name in names):
         raise InvalidRequest("This link names a field that these records do not have.")
     if view.sort is not None and view.sort.removeprefix("-") not in sortable_fields(source):

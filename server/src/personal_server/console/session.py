@@ -74,10 +74,10 @@ class PageRequest:
 
     def value(self, name: str) -> str | None:
         """The only value of a form field.  Raises: InvalidRequest if there are several."""
-        found = [value for key, value in self.form if key == name]
-        if len(found) > 1:
+        values = [value for key, value in self.form if key == name]
+        if len(values) > 1:
             raise InvalidRequest("The form sent one field twice.", param=name)
-        return found[0] if found else None
+        return values[0] if values else None
 
 
 def acting(visit: PageRequest) -> Acting:
@@ -112,11 +112,11 @@ def session_halves(origin: str, secret: str) -> tuple[str, str]:
     return secret[:_COOKIE_CHARS], f"/~{secret[_COOKIE_CHARS:]}"
 
 
-def session_secret(origin: str, cookie: str | None, place: str) -> str | None:
+def session_secret(origin: str, cookie: str | None, path: str) -> str | None:
     """The secret of a session from what a browser sent, if it sent all of it."""
     if cookie is None or origin.startswith("https:"):
         return cookie
-    return cookie + place.removeprefix("/~") if place else None
+    return cookie + path.removeprefix("/~") if path else None
 
 
 class CookieAttributes(TypedDict):
@@ -128,13 +128,13 @@ class CookieAttributes(TypedDict):
     secure: bool
 
 
-def cookie_attributes(origin: str, place: str = "") -> CookieAttributes:
+def cookie_attributes(origin: str, path: str = "") -> CookieAttributes:
     """`HttpOnly; SameSite=Lax`, `Secure` with https; sent to the pages of a place alone.
 
     Lax, because the redirect from a client must find the session.
     """
     secure = origin.startswith("https:")
-    return {"httponly": True, "samesite": "lax", "path": f"{place}/", "secure": secure}
+    return {"httponly": True, "samesite": "lax", "path": f"{path}/", "secure": secure}
 
 
 def safe_next(target: str | None) -> str:
@@ -150,18 +150,18 @@ def check_csrf(request: IncomingRequest, visit: PageRequest) -> None:
     Source: docs/contract/authorization-server.md 13.3.  Raises: CsrfFailed.
     """
     expected = visit.entry_csrf if visit.session is None else visit.session.csrf
-    sent = request.headers.get("x-csrf-token") or next(
+    token = request.headers.get("x-csrf-token") or next(
         (value for name, value in visit.form if name == "_csrf"), ""
     )
-    fits = expected is not None and hmac.compare_digest(sent.encode(), expected.encode())
+    fits = expected is not None and hmac.compare_digest(token.encode(), expected.encode())
     if not fits or not _same_origin(request.headers, visit.origin):
         raise CsrfFailed("This form is too old or did not come from this server. Reload the page.")
 
 
 def _same_origin(headers: Mapping[str, str], origin: str) -> bool:
-    sent = headers.get("origin")
-    if sent is not None:
-        return sent.lower() == origin
+    origin_header = headers.get("origin")
+    if origin_header is not None:
+        return origin_header.lower() == origin
     return headers.get("sec-fetch-site") == "same-origin"
 
 
@@ -208,8 +208,8 @@ class PageRoute(RouteDeclaration):
         parameters = tuple(Parameter(name, "", empty_is_absent=True) for name in names)
         conditions = (FILTERS,) if self.filtered else ()
         object.__setattr__(self, "parameters", (*parameters, *conditions))
-        taken = self.takes or FORM_BODY
-        object.__setattr__(self, "body", taken if self.method == "POST" else None)
+        media_type = self.takes or FORM_BODY
+        object.__setattr__(self, "body", media_type if self.method == "POST" else None)
         RouteDeclaration.__post_init__(self)
 
 

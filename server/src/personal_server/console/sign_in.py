@@ -69,13 +69,13 @@ class SignInPages:
         """Open a session by password.  Raises: RateLimitExceeded."""
         address = network_of(visit.visitor.address or "unknown")
         destination = safe_next(visit.value("next"))
-        known = visit.known_browser
-        self.throttle.attempt(address, known)
+        browser = visit.known_browser
+        self.throttle.attempt(address, browser)
         try:
             cookie = self.sign_in.enter_by_password(visit.value("password") or "", visit.visitor)
         except SignInFailed as error:
             return self._login(visit, destination, error)
-        self.throttle.forgive(address, known)
+        self.throttle.forgive(address, browser)
         return self._entered(visit, cookie, destination)
 
     def log_in_by_passkey(self, visit: PageRequest) -> Response:
@@ -181,20 +181,20 @@ class SignInPages:
             self.sign_in.sign_out(visit.cookie)
         if destination == OWNER_HOME and visit.entry_next is not None:
             destination = safe_next(unquote(visit.entry_next))
-        kept, place = session_halves(visit.origin, cookie)
-        response = self.pages.go(replace(visit, place=place), destination)
+        session_half, path_half = session_halves(visit.origin, cookie)
+        response = self.pages.go(replace(visit, place=path_half), destination)
         attributes = cookie_attributes(visit.origin)
         # An app that opens a window signs in there; this window's own session goes on.
         response.set_cookie(
             session_cookie(visit.origin),
-            kept,
+            session_half,
             max_age=ABSOLUTE_SECONDS,
-            **cookie_attributes(visit.origin, place),
+            **cookie_attributes(visit.origin, path_half),
         )
-        known = self.sign_in.remembrance()
-        if known is not None:
+        remembered = self.sign_in.remembrance()
+        if remembered is not None:
             name = known_cookie(visit.origin)
-            response.set_cookie(name, known, max_age=REMEMBERED_SECONDS, **attributes)
+            response.set_cookie(name, remembered, max_age=REMEMBERED_SECONDS, **attributes)
         response.delete_cookie(next_cookie(visit.origin), **attributes)
         response.delete_cookie(entry_cookie(visit.origin), **attributes)
         return response

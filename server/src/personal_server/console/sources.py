@@ -71,19 +71,21 @@ def source_views(
     catalog: Catalog,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
-    held: Sequence[Holding],
+    holdings: Sequence[Holding],
 ) -> list[SourceCountView]:
     """Every source that has a connection, by name."""
     views: list[SourceCountView] = []
     for declaration in catalog.declarations.values():
         accounts = [c for c in catalog.connections if c.source_id == declaration.source_id]
         if accounts:
-            shown = tuple(_account(c, declaration, stored, collections, held) for c in accounts)
+            account_views = tuple(
+                _account(c, declaration, stored, collections, holdings) for c in accounts
+            )
             views.append(
                 SourceCountView(
                     name=declaration.display_name,
                     detail=declaration.display_detail,
-                    accounts=shown,
+                    accounts=account_views,
                     adapted=declaration.adapted,
                     kept=declaration.kept,
                 )
@@ -96,11 +98,11 @@ def account_view(
     catalog: Catalog,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
-    held: Sequence[Holding],
+    holdings: Sequence[Holding],
 ) -> AccountView:
     """One connection of the catalog."""
     declaration = catalog.declarations.get(connection.source_id)
-    return _account(connection, declaration, stored, collections, held)
+    return _account(connection, declaration, stored, collections, holdings)
 
 
 def _account(
@@ -108,7 +110,7 @@ def _account(
     declaration: SourceDeclaration | None,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
-    held: Sequence[Holding],
+    holdings: Sequence[Holding],
 ) -> AccountView:
     kind, status = STATUS_WORDS[connection.status]
     collection = collections.get(connection.connection_id, Collection())
@@ -125,7 +127,11 @@ def _account(
         collected_at_ns=collection.last_succeeded_at_ns,
         last_run=collection.last_run,
         readers=tuple(
-            dict.fromkeys(one.client_name for one in held if _reads(one, connection.connection_id))
+            dict.fromkeys(
+                holding.client_name
+                for holding in holdings
+                if _reads(holding, connection.connection_id)
+            )
         ),
     )
 
@@ -135,10 +141,10 @@ def _label(declaration: SourceDeclaration | None, name: str) -> str:
     return name if stream is None else stream.label
 
 
-def _reads(held: Holding, connection_id: str) -> bool:
-    return held.status == "active" and any(
+def _reads(holding: Holding, connection_id: str) -> bool:
+    return holding.status == "active" and any(
         connection_id in stream.instance_ids
-        for grant in held.grants
+        for grant in holding.grants
         if grant.grant is not None and grant.status == "active"
         for stream in grant.grant.streams
     )

@@ -37,9 +37,9 @@ class ToldView:
     events: tuple[ToldEvent, ...]
 
 
-def subscriptions_of(reader: AuthorizationReader, held: Holding) -> list[SubscriptionRow]:
+def subscriptions_of(reader: AuthorizationReader, holding: Holding) -> list[SubscriptionRow]:
     """The subscriptions of an access."""
-    grants = {grant.grant_id for grant in held.grants}
+    grants = {grant.grant_id for grant in holding.grants}
     return [row for row in subscription_list(reader) if row.grant_id in grants]
 
 
@@ -49,13 +49,13 @@ def subscription_view(reader: AuthorizationReader, row: SubscriptionRow) -> Told
     newest = reader.rows(
         EventRow, of_it, order=EventRow.created_at_ns, descending=True, limit=RECENT_EVENTS
     )
-    return ToldView(row, STATUSES[row.status], tuple(_event(each) for each in newest))
+    return ToldView(row, STATUSES[row.status], tuple(_event(event) for event in newest))
 
 
 def _event(row: EventRow) -> ToldEvent:
-    what = row.stream or row.type.removeprefix("pdpp.").replace(".", " ")
-    how = (row.outcome or "waits").replace("_", " ")
-    said: Text = Joined((what, how), ": ")
+    subject = row.stream or row.type.removeprefix("pdpp.").replace(".", " ")
+    outcome = (row.outcome or "waits").replace("_", " ")
+    words: Text = Joined((subject, outcome), ": ")
     if row.attempts > 1:
-        said = message("%(said)s, attempt %(number)s", said=said, number=row.attempts)
-    return ToldEvent(row.done_at_ns or row.created_at_ns, said)
+        words = message("%(said)s, attempt %(number)s", said=words, number=row.attempts)
+    return ToldEvent(row.done_at_ns or row.created_at_ns, words)

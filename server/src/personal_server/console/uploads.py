@@ -134,16 +134,16 @@ class UploadPages:
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
-        one = f"{ROOT}/{{upload_id}}"
+        upload_route = f"{ROOT}/{{upload_id}}"
         return (
             (
                 PageRoute("GET", ROOT, self.show),
                 PageRoute("GET", f"{ROOT}/exports", self.show_exports),
                 *(self._sending() if self.uploads.quota_bytes else ()),
                 *(self._taking() if self.parts.folders.folders else ()),
-                PageRoute("GET", one, self.show_one),
-                PageRoute("POST", f"{one}/import", self.start),
-                PageRoute("POST", f"{one}/remove", self.remove),
+                PageRoute("GET", upload_route, self.show_one),
+                PageRoute("POST", f"{upload_route}/import", self.start),
+                PageRoute("POST", f"{upload_route}/remove", self.remove),
             )
             if self.parts.are_on
             else ()
@@ -156,7 +156,7 @@ class UploadPages:
         )
 
     def _sending(self) -> tuple[PageRoute, ...]:
-        one = f"{ROOT}/{{upload_id}}"
+        upload_route = f"{ROOT}/{{upload_id}}"
         folder = self.uploads.folder
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         whole = BodyRule((), self.uploads.quota_bytes, spooled=True, spool_folder=str(folder))
@@ -165,13 +165,13 @@ class UploadPages:
         return (
             PageRoute("POST", ROOT, self.begin),
             PageRoute("POST", f"{ROOT}/form", self.take_form, takes=whole),
-            PageRoute("POST", f"{one}/bytes", self.append, at, takes=piece),
+            PageRoute("POST", f"{upload_route}/bytes", self.append, at, takes=piece),
         )
 
     def show(self, visit: PageRequest) -> Response:
         """All uploads, and a place to drop another."""
         values = {
-            "uploads": [_view(each) for each in self.uploads.each()],
+            "uploads": [_view(upload) for upload in self.uploads.each()],
             "quota_bytes": self.uploads.quota_bytes,
             "folders": self.parts.folders.folders,
             "chunk_bytes": CHUNK_BYTES,
@@ -188,10 +188,14 @@ class UploadPages:
 
         Raises: NotFound.
         """
-        asked, path = visit.query.get("folder"), visit.query.get("path") or ""
-        numbers = range(len(self.parts.folders.folders)) if asked is None else [_number(asked)]
+        folder_name, path = visit.query.get("folder"), visit.query.get("path") or ""
+        numbers = (
+            range(len(self.parts.folders.folders))
+            if folder_name is None
+            else [_number(folder_name)]
+        )
         values = {
-            "folders": [self._folder(number, path if asked else "") for number in numbers],
+            "folders": [self._folder(number, path if folder_name else "") for number in numbers],
             "csrf": visit.owner().csrf,
         }
         return self.pages.show(visit, "import_folders.html", values)
@@ -261,8 +265,8 @@ class UploadPages:
             raise InvalidRequest("Give the position at which these bytes begin.", param="from")
         path = visit.query.get("path", "")
         upload_id = visit.path["upload_id"]
-        there = self.uploads.append(upload_id, path, int(begins_at), visit.body)
-        return _json({"received_bytes": there})
+        received_bytes = self.uploads.append(upload_id, path, int(begins_at), visit.body)
+        return _json({"received_bytes": received_bytes})
 
     def take_form(self, visit: PageRequest) -> Response:
         """Without a script: a form with files, read at once.
@@ -273,23 +277,23 @@ class UploadPages:
         if spool is None:
             raise InvalidRequest("The request must be a form with files.", param="file")
         size = spool.seek(0, 2)
-        sent = visit.value("name") or "upload"
-        upload = self.uploads.begin(sent, size, visit.request_id)
-        there: dict[str, int] = {}
+        name = visit.value("name") or "upload"
+        upload = self.uploads.begin(name, size, visit.request_id)
+        received: dict[str, int] = {}
 
         def take(name: str, piece: bytes) -> None:
             path = name.replace("\\", "/").rpartition("/")[2]
-            at = there.get(path, 0)
-            there[path] = self.uploads.append(upload.upload_id, path, at, piece)
+            at = received.get(path, 0)
+            received[path] = self.uploads.append(upload.upload_id, path, at, piece)
 
         try:
             take_files(spool, visit.content_type, take)
-            if not there:
+            if not received:
                 raise InvalidRequest("Choose a file first.", param="file")
         except BaseException:
             self.uploads.remove(upload.upload_id)
             raise
-        self.uploads.close(upload.upload_id, next(iter(there)))
+        self.uploads.close(upload.upload_id, next(iter(received)))
         self.uploads.start(upload.upload_id, None)
         return self.pages.go(visit, f"{ROOT}/{upload.upload_id}")
 
@@ -315,14 +319,14 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def told(said: Any) -> Any:
+def told(value: Any) -> Any:
     """A report whose sentences are texts again."""
-    if isinstance(said, list):
-        return [told(each) for each in cast("list[Any]", said)]
-    if not isinstance(said, dict):
-        return said
-    members = cast("dict[str, Any]", said)
-    texts = {name: parse_text(made) for name, made in members.get("texts", {}).items()}
+    if isinstance(value, list):
+        return [told(element) for element in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, Any]", value)
+    texts = {name: parse_text(text) for name, text in members.get("texts", {}).items()}
     return {name: told(value) for name, value in members.items() if name != "texts"} | texts
 
 
@@ -332,11 +336,11 @@ def _view(upload: Upload) -> UploadView:
 
 def _unread(report: Mapping[str, Any]) -> Iterator[tuple[Text, int, Text]]:
     """Why files were not read, how many, and their names."""
-    for rest in report.get("not_read", []):
-        for sort, found in rest.items():
+    for unread in report.get("not_read", []):
+        for sort, files in unread.items():
             if sort != "path":
-                why = UNREAD_WORDS.get(sort, UNREAD_ALIKE)
-                yield why, found["count"], listed(found["files"])
+                reason = UNREAD_WORDS.get(sort, UNREAD_ALIKE)
+                yield reason, files["count"], listed(files["files"])
 
 
 def _json(value: object) -> Response:

@@ -37,8 +37,8 @@ NAME_CHARS = 80
 
 def records_path(root: str, connection_id: str, stream: str, key: str | None = None) -> str:
     """The page of a stream, or of one of its records, where the pages of a view begin with root."""
-    place = f"{root}/records/{_segment(connection_id)}/{_segment(stream)}"
-    return place if key is None else f"{place}/{key_segment(key)}"
+    path = f"{root}/records/{_segment(connection_id)}/{_segment(stream)}"
+    return path if key is None else f"{path}/{key_segment(key)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,23 @@ class Viewpoints:
 
     def _held(self, held_id: str) -> Viewpoint:
         with self.authorization.read() as reader:
-            held = show_held(reader, held_id, self.clock())
-        if held is None:
+            holding = show_held(reader, held_id, self.clock())
+        if holding is None:
             raise NotFound(
                 "There is no such access.", next_step="The page Access lists who has access."
             )
-        is_package = held.kind == "mcp_package"
+        is_package = holding.kind == "mcp_package"
         holder = TokenHolder(
-            held.client_id,
-            grant_id=None if is_package else held.id,
-            package_id=held.id if is_package else None,
+            holding.client_id,
+            grant_id=None if is_package else holding.id,
+            package_id=holding.id if is_package else None,
         )
         reads = HolderReads(self.owner.ports, self.identify, self.open_state, holder)
-        back = f"/owner/access/{_segment(held.id)}"
-        gives = held.status in ("active", "waiting")  # what waits is read once it is collected
-        status = HELD_STATUSES.get(held.status, held.status)
+        back = f"/owner/access/{_segment(holding.id)}"
+        gives = holding.status in ("active", "waiting")  # what waits is read once it is collected
+        status = HELD_STATUSES.get(holding.status, holding.status)
         nothing: Text = "" if gives else message("this access is %(status)s", status=status)
-        return Viewpoint(reads, back, cut(held.title, NAME_CHARS), back, nothing)
+        return Viewpoint(reads, back, cut(holding.title, NAME_CHARS), back, nothing)
 
     def _asked(self, request_id: str) -> Viewpoint:
         review = self.granting.asked(request_id)

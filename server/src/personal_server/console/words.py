@@ -33,12 +33,12 @@ HELD_STATUSES: Mapping[str, Text] = {
 
 def shown(text: str, limit: int) -> str:
     """Foreign text without control, format and bidirectional characters, cut at `limit`."""
-    kept = "".join(
+    visible = "".join(
         " " if character.isspace() else character
         for character in text
         if character.isspace() or unicodedata.category(character) not in _HIDDEN_CATEGORIES
     )
-    words = " ".join(kept.split())
+    words = " ".join(visible.split())
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 

@@ -30,6 +30,7 @@ from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.storage.sql.records.blobs import PREFIX, blob_path
 from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.upkeep.backup_signatures import BackupSigner
 from personal_server.upkeep.backups import (
     BLOBS,
     CONFIGURATION,
@@ -109,6 +110,11 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
     return manifest
 
 
+def backup_signer(stores: Stores, settings: Settings) -> BackupSigner:
+    """What this server signs its backups with."""
+    return BackupSigner(settings.data_dir, stores.random_bytes)
+
+
 def note_backup(stores: Stores, order: BackupOrder, manifest: BackupManifest) -> None:
     """Let the store know of a backup that holds what it held."""
     stores.upkeep.keep_backup(
@@ -148,6 +154,7 @@ def _write_archive(
             with content:
                 if writer.add(name, content).sha256 != name.removeprefix(BLOBS):
                     damaged.append(name)
+        signer = backup_signer(stores, settings)
         manifest = BackupManifest(
             f"bak_{stores.random_bytes(9).hex()}",
             render_instant(stores.clock()),
@@ -159,14 +166,15 @@ def _write_archive(
             tuple(writer.files),
             tuple(vanished),
             tuple(damaged),
+            signer=signer.name,
         )
-        writer.close(render_manifest(manifest))
+        writer.close(render_manifest(manifest), signer.sign)
     copy.unlink()
     return manifest
 
 
 def _counted(path: Path) -> StoreCounts:
-    with _opened(path) as database:
+    with opened_copy(path) as database:
         if not database.check():
             raise BackupRefused(
                 "The database is damaged, so a backup of it would be incomplete.",
@@ -176,7 +184,8 @@ def _counted(path: Path) -> StoreCounts:
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[SqliteDatabase, None, None]:
+def opened_copy(path: Path) -> Generator[SqliteDatabase, None, None]:
+    """A database that nobody else has open."""
     database = SqliteDatabase(path)
     try:
         yield database
@@ -238,10 +247,10 @@ def _prove(
     stores.upkeep.keep_proof(BackupProof(now_ns, now_ns, manifest.records))
 
 
-def verify_backup(path: Path, identity: Path | None) -> BackupManifest:
-    """Read a backup to its end.  Raises: BackupRefused."""
+def verify_backup(path: Path, identity: Path | None, signer: str | None = None) -> BackupManifest:
+    """Read a backup to its end; `signer` is who must have made it.  Raises: BackupRefused."""
     with plain_archive(path, identity) as archive:
-        return unpack(archive, None)
+        return unpack(archive, None, signer)
 
 
 @contextmanager

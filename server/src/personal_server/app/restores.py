@@ -5,6 +5,8 @@ Source: docs/backup.md.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +15,24 @@ from personal_server.app.backups import (
     RESTORING,
     BackupOrder,
     note_backup,
+    opened_copy,
     plain_archive,
     scratch_folder,
+    verify_backup,
 )
 from personal_server.app.moves import move
 from personal_server.app.stores import open_stores
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import close_after_restore
 from personal_server.settings import Settings
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationWriter,
+    IntrospectionClientRow,
+    OwnerRow,
+    PasskeyRow,
+)
+from personal_server.storage.sqlite.foreign_schema import code_in, foreign_tables
 from personal_server.upkeep.backups import (
     CONFIGURATION,
     DATABASE,
@@ -39,7 +51,8 @@ class Restored:
     """What came back.
 
     Shapes: `erased` and `ended` are what the ledger told, `waiting` the grants that are paused;
-        `ledger` is whether there was one.
+        `ledger` is whether there was one; `credentials` how many of each kind were in it, which
+        came back if `is_proven`.
     """
 
     manifest: BackupManifest
@@ -47,14 +60,22 @@ class Restored:
     ended: int
     waiting: int
     ledger: bool
+    credentials: Mapping[str, int]
+    is_proven: bool
 
 
 def restore_backup(
-    settings: Settings, path: Path, identity: Path | None, ledger_path: Path | None
+    settings: Settings,
+    path: Path,
+    identity: Path | None,
+    ledger_path: Path | None,
+    signer: str | None = None,
 ) -> Restored:
     """Restore into an empty data directory, and into an empty schema where the settings name one;
-    nothing is in place before all of it is whole.
+    nothing is written before the whole file is verified.
 
+    Shapes: `signer` is who must have made it.  Without one anybody may have: what signs somebody
+        in, or lets a program ask, is then left out.
     Raises: BackupRefused, LedgerDamaged, StorageUnavailable.
     """
     data_dir = settings.data_dir
@@ -67,15 +88,19 @@ def restore_backup(
     if ledger_path is None and (path.parent / LEDGER).exists():
         ledger_path = path.parent / LEDGER
     ledger = {} if ledger_path is None else read_ledger(ledger_path)
+    verified = verify_backup(path, identity, signer)
     with scratch_folder(data_dir, RESTORING) as scratch:
         files = scratch / "files"
         with plain_archive(path, identity) as archive:
-            manifest = unpack(archive, files)
+            manifest = unpack(archive, files, verified.signer)
+        _refuse_code(files / DATABASE)
         unpacked = replace(settings, data_dir=files, database_url=None)
         (files / DATABASE).rename(unpacked.database_path)
         restored = replace(
-            _revive(unpacked, path, manifest, ledger), ledger=ledger_path is not None
+            _revive(unpacked, path, manifest, ledger, is_proven=signer is not None),
+            ledger=ledger_path is not None,
         )
+        _refuse_foreign_tables(unpacked.database_path, scratch / "empty.sqlite3")
         add_to_ledger(files / LEDGER, ledger.values())
         if settings.database_url is not None:
             move(unpacked, settings)
@@ -88,7 +113,12 @@ def restore_backup(
 
 
 def _revive(
-    settings: Settings, path: Path, manifest: BackupManifest, ledger: dict[str, Entry]
+    settings: Settings,
+    path: Path,
+    manifest: BackupManifest,
+    ledger: dict[str, Entry],
+    *,
+    is_proven: bool,
 ) -> Restored:
     """Make a store of a backup that nobody can take for the one it was."""
     with open_stores(settings, serving=False) as stores:
@@ -102,5 +132,65 @@ def _revive(
         erased, ended = apply_ledger(stores, ledger)
         with stores.authorization.write() as writer:
             waiting = close_after_restore(writer, ended, SERVER, stores.clock())
+            credentials = _credentials(writer)
+            if not is_proven:
+                _leave_out_credentials(writer)
         note_backup(stores, BackupOrder(path, "" if is_sealed(path) else None), manifest)
-    return Restored(manifest, erased, len(ended), waiting, ledger=False)
+    return Restored(
+        manifest,
+        erased,
+        len(ended),
+        waiting,
+        ledger=False,
+        credentials=credentials,
+        is_proven=is_proven,
+    )
+
+
+def _credentials(reader: AuthorizationReader) -> dict[str, int]:
+    """How many there are of what signs somebody in, or lets a program ask."""
+    passwords = [row for row in reader.rows(OwnerRow) if row.password_hash is not None]
+    callers = reader.rows(IntrospectionClientRow, IntrospectionClientRow.ended_at_ns.equals(None))
+    return {
+        "passwords": len(passwords),
+        "passkeys": len(reader.rows(PasskeyRow)),
+        "resource_servers": len(callers),
+    }
+
+
+def _leave_out_credentials(writer: AuthorizationWriter) -> None:
+    writer.change(OwnerRow, [OwnerRow.password_hash.to(None)])
+    writer.delete(PasskeyRow)
+    writer.delete(IntrospectionClientRow)
+
+
+def _refuse_code(database: Path) -> None:
+    """Raises: BackupRefused."""
+    with _looking():
+        if code_in(database):
+            raise _tampered()
+
+
+def _refuse_foreign_tables(database: Path, empty: Path) -> None:
+    """Raises: BackupRefused."""
+    with opened_copy(empty):
+        pass
+    with _looking():
+        if foreign_tables(database, empty):
+            raise _tampered()
+
+
+@contextmanager
+def _looking() -> Generator[None]:
+    """Raises: BackupRefused, where this is no database."""
+    try:
+        yield
+    except ValueError:
+        raise _tampered() from None
+
+
+def _tampered() -> BackupRefused:
+    return BackupRefused(
+        "The database of this backup contains something that no server of ours writes.",
+        next_step="Do not restore it: somebody changed it. Use another backup.",
+    )

@@ -20,8 +20,13 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table, words
 from personal_server.app.backup_schedule import schedule_of, set_schedule
-from personal_server.app.backups import BackupOrder, make_backup, verify_backup
-from personal_server.app.restores import restore_backup
+from personal_server.app.backups import (
+    BackupOrder,
+    backup_signer,
+    make_backup,
+    verify_backup,
+)
+from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.scheduled_backups import next_due_ns
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
@@ -116,8 +121,15 @@ def stop() -> None:
 
 
 @backup.command
-def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -> None:
-    """Read a whole backup and compare its content with the checksums.
+def verify(
+    file: Path,
+    /,
+    *,
+    identity: Path | None = None,
+    signer: str | None = None,
+    json: bool = False,
+) -> None:
+    """Read a whole backup and compare its content with the checksums and the signature.
 
     Parameters
     ----------
@@ -125,10 +137,13 @@ def verify(file: Path, /, *, identity: Path | None = None, json: bool = False) -
         The backup file.
     identity
         The age key file (or SSH private key) that decrypts the backup.
+    signer
+        The key of the server that must have made it, as `pdpp backup status` prints it there.
     json
         Print JSON.
     """
-    _tell(verify_backup(file, identity), f"The backup {file} is complete:", as_json=json)
+    manifest = verify_backup(file, identity, signer)
+    _tell(manifest, f"The backup {file} is complete:", as_json=json)
 
 
 @backup.command(name="list")
@@ -153,11 +168,13 @@ def restore(
     *,
     identity: Path | None = None,
     erasures: Path | None = None,
+    signer: str | None = None,
     json: bool = False,
 ) -> None:
     """Restore a backup into an empty data directory (PDPP_DATA_DIR).
 
-    Every app has to reconnect, and every grant is paused until you resume it.
+    Every app has to reconnect, and every grant is paused until you resume it. Passwords and
+    passkeys come back only with --signer.
 
     Parameters
     ----------
@@ -168,16 +185,22 @@ def restore(
     erasures
         The list of erasures in your old data directory (`erasures.jsonl`). Default: the one next
         to the backup.
+    signer
+        The key of the server that made it, as `pdpp backup status` printed it there: another
+        backup is refused, and your password and passkeys are restored.
     json
         Print JSON.
     """
     settings = settings_or_exit()
-    found = restore_backup(settings, file, identity, erasures)
+    found = restore_backup(settings, file, identity, erasures, signer)
     if json:
         told = {"erased": found.erased, "ended": found.ended, "waiting": found.waiting}
-        print_json({**found.manifest.counts(), **told, "ledger": found.ledger})
+        credentials = {"credentials": found.credentials, "credentials_restored": found.is_proven}
+        told = {**told, "ledger": found.ledger, "signer": found.manifest.signer, **credentials}
+        print_json({**found.manifest.counts(), **told})
         return
     _tell(found.manifest, f"Restored into {settings.data_dir}:", as_json=False)
+    _tell_credentials(found)
     say = words().print
     if found.ledger:
         say(f"{counted(found.erased, 'erasure')} since the backup repeated.")
@@ -203,6 +226,27 @@ def restore(
     )
 
 
+_CREDENTIALS = {
+    "passwords": "password",
+    "passkeys": "passkey",
+    "resource_servers": "credential of a resource server",
+}
+
+
+def _tell_credentials(found: Restored) -> None:
+    """Say what signs somebody in that came back, or did not."""
+    counts = found.credentials.items()
+    what = ", ".join(counted(count, _CREDENTIALS[name]) for name, count in counts if count)
+    if what and found.is_proven:
+        words().print(f"Restored with it: {what}. Change them if you changed them since.")
+    elif what:
+        words().print(
+            f"Not restored: {what}, because nothing proves that your server made this backup. "
+            "Set a new password with `pdpp owner password`. Or restore again with --signer KEY, "
+            "if you know the key that `pdpp backup status` printed there."
+        )
+
+
 def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None:
     """Show the state of scheduled backups."""
     schedule, proof = schedule_of(stores, settings), stores.upkeep.proof()
@@ -222,6 +266,7 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
             "next_backup": _instant(due_ns),
             "last_proven_restore": _instant(proven_ns),
             "proof_skipped": skipped or None,
+            "signer": backup_signer(stores, settings).name,
         }
         print_json(told)
         return
@@ -242,6 +287,8 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
         print_facts(facts.items(), console())
     why = f" (the last test restore was skipped: {skipped}, see /healthz)" if skipped else ""
     words().print(plain(f"Last successful test restore: {_minute(proven_ns)}{why}"))
+    signer = backup_signer(stores, settings).name
+    words().print(plain(f"Signed with the key {signer}: note it elsewhere, for restore --signer"))
 
 
 def _minute(at_ns: int | None) -> str:
@@ -259,12 +306,14 @@ def _there(path: str) -> str:
 def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
     if as_json:
         lost = {"vanished": list(manifest.vanished), "damaged": list(manifest.damaged)}
-        print_json({"made_at": manifest.made_at, **manifest.counts(), **lost})
+        told = {"made_at": manifest.made_at, "signer": manifest.signer}
+        print_json({**told, **manifest.counts(), **lost})
         return
     counts = ", ".join(
         f"{count:,} {name.removesuffix('s') if count == 1 else name}"
         for name, count in manifest.counts().items()
     )
     console().print(plain(f"{what} {counts}, as of {manifest.made_at}."))
+    words().print(plain(f"Signed with the key {manifest.signer}"))
     if manifest.damaged:
         words().print(f"{counted(len(manifest.damaged), 'file')} damaged: the content has changed.")

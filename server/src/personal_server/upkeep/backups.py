@@ -3,7 +3,7 @@
 Rule: a backup is made beside a running server and blocks no writer; a file appears whole or not at
 all and replaces none; what is restored is verified first, and nothing is restored over anything.
 Shapes: a tar archive with `database.sqlite3`, `config.toml`, `blobs/<sha256>` and, last,
-    `manifest.json` with the size and digest of each.
+    `manifest.json` with the size and digest of each, and `manifest.sig`, who signed that.
 Source: docs/backup.md.
 """
 
@@ -13,20 +13,24 @@ import hashlib
 import io
 import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
 import orjson
 
 from pdpp_kernel.errors import StorageUnavailable
+from personal_server.upkeep.backup_signatures import signer_of
 
 FORMAT_VERSION = "1"
 DATABASE, CONFIGURATION, MANIFEST = "database.sqlite3", "config.toml", "manifest.json"
+SIGNATURE = "manifest.sig"
 BLOBS = "blobs/"
 CHUNK_BYTES = 1 << 20
+LARGEST_MANIFEST_BYTES = 1 << 30
+_LARGEST_SIGNATURE_BYTES = 4096
 
 
 class BackupRefused(StorageUnavailable):
@@ -47,7 +51,8 @@ class BackupManifest:
     """What a backup holds.
 
     Shapes: `streams` are (connection, stream, records); `vanished` are blobs that were erased
-        while it was made, `damaged` those whose bytes are not what their name says.
+        while it was made, `damaged` those whose bytes are not what their name says; `signer` is
+        the public key of whoever signed the manifest, and not in it.
     """
 
     backup_id: str
@@ -61,6 +66,7 @@ class BackupManifest:
     vanished: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     format_version: str = FORMAT_VERSION
+    signer: str = ""
 
     @property
     def records(self) -> int:
@@ -96,33 +102,44 @@ class BackupWriter:
         self.files.append(BackupFile(name, size_bytes, reader.digest.hexdigest()))
         return self.files[-1]
 
-    def close(self, manifest: dict[str, Any]) -> None:
-        """End with the manifest."""
+    def close(self, manifest: dict[str, Any], sign: Callable[[bytes], bytes]) -> None:
+        """End with the manifest, and what `sign` gives for it."""
         text = orjson.dumps(manifest, option=orjson.OPT_INDENT_2)
-        self._tar.addfile(_member(MANIFEST, len(text)), io.BytesIO(text))
+        for name, content in ((MANIFEST, text), (SIGNATURE, sign(text))):
+            self._tar.addfile(_member(name, len(content)), io.BytesIO(content))
         self._tar.close()
 
 
 def render_manifest(manifest: BackupManifest) -> dict[str, Any]:
     """As it stands in the archive."""
-    return {"object": "backup", **asdict(manifest)}
+    members = asdict(manifest)
+    del members["signer"]
+    return {"object": "backup", **members}
 
 
-def unpack(archive: IO[bytes], folder: Path | None) -> BackupManifest:
+def unpack(archive: IO[bytes], folder: Path | None, signer: str | None = None) -> BackupManifest:
     """Verify a whole archive and, with a folder, lay its files out there.
 
+    Shapes: `signer` is the public key of who must have made it; without one anybody may have.
     Raises: BackupRefused; what was laid out is then worth nothing.
     """
     found: dict[str, BackupFile] = {}
     manifest: BackupManifest | None = None
+    text, made_by = b"", ""
     try:
         with tarfile.open(fileobj=archive, mode="r|") as tar:
             for member in tar:
                 content = tar.extractfile(member)
-                if manifest is not None or content is None or not _is_ours(member.name):
+                if content is None or made_by:
+                    raise _damaged()
+                if manifest is not None:
+                    made_by = _signer(member, text, content, signer)
+                    continue
+                if not _is_ours(member.name):
                     raise _damaged()
                 if member.name == MANIFEST:
-                    manifest = _parse_manifest(content.read())
+                    text = content.read(LARGEST_MANIFEST_BYTES)
+                    manifest = _parse_manifest(text)
                     continue
                 target = None if folder is None else folder / _place(member.name)
                 found[member.name] = _copied(member.name, content, target)
@@ -134,12 +151,37 @@ def unpack(archive: IO[bytes], folder: Path | None) -> BackupManifest:
         ) from None
     if manifest is None or {each.name: each for each in manifest.files} != found:
         raise _damaged()
-    for name in found:
-        if name.startswith(BLOBS) and name not in manifest.damaged:
-            is_itself = found[name].sha256 == name.removeprefix(BLOBS)
-            if not is_itself:
-                raise _damaged()
-    return manifest
+    if not made_by:
+        raise _unsigned()
+    if any(
+        found[name].sha256 != name.removeprefix(BLOBS)
+        for name in found
+        if name.startswith(BLOBS) and name not in manifest.damaged
+    ):
+        raise _damaged()
+    return replace(manifest, signer=made_by)
+
+
+def _signer(member: tarfile.TarInfo, text: bytes, content: IO[bytes], wanted: str | None) -> str:
+    """Who signed the manifest.  Raises: BackupRefused."""
+    if member.name != SIGNATURE:
+        raise _damaged()
+    found = signer_of(text, content.read(_LARGEST_SIGNATURE_BYTES))
+    if found is None:
+        raise _unsigned()
+    if wanted not in (None, found):
+        raise BackupRefused(
+            "Another server than the one you named made this backup.",
+            next_step="Compare the key with what `pdpp backup status` prints on your server.",
+        )
+    return found
+
+
+def _unsigned() -> BackupRefused:
+    return BackupRefused(
+        "Nothing proves who made this backup: its signature is missing or wrong.",
+        next_step="Use another backup. Do not restore one that somebody else may have changed.",
+    )
 
 
 def publish(scratch: Path, target: Path) -> None:

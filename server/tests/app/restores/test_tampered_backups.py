@@ -1,0 +1,184 @@
+"""What somebody else changed in a backup is neither run nor believed."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+import orjson
+import pytest
+
+from personal_server.app.backups import BackupOrder, make_backup, verify_backup
+from personal_server.app.restores import Restored, restore_backup
+from personal_server.app.stores import open_stores
+from personal_server.settings import Settings
+from personal_server.storage.authorization import OwnerRow
+from personal_server.upkeep.backup_signatures import BackupSigner
+from personal_server.upkeep.backups import DATABASE, MANIFEST, SIGNATURE, BackupFile, BackupRefused
+
+PLANT = "UPDATE owner SET password_hash = '$argon2id$planted'"
+Members = dict[str, bytes]
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    settings, target = Settings(data_dir=tmp_path / "data"), tmp_path / "a.pdpp"
+    with open_stores(settings, serving=False) as stores:
+        with stores.authorization.write() as writer:
+            writer.insert(OwnerRow(password_hash="$argon2id$true", created_at_ns=1))
+        make_backup(stores, settings, BackupOrder(target))
+    return target
+
+
+def signer_of(backup: Path) -> str:
+    return verify_backup(backup, None).signer
+
+
+def restore(backup: Path, signer: str | None = None) -> Restored:
+    settings = Settings(data_dir=backup.parent / "back")
+    return restore_backup(settings, backup, None, None, signer)
+
+
+def password_in(folder: Path) -> str | None:
+    with (
+        open_stores(Settings(data_dir=folder), serving=False) as stores,
+        stores.authorization.read() as reader,
+    ):
+        [row] = reader.rows(OwnerRow)
+    return row.password_hash
+
+
+def changed(backup: Path, change: Callable[[Members], None]) -> Path:
+    """The same archive with other members."""
+    with tarfile.open(backup) as tar:
+        members = {each.name: _content(tar, each) for each in tar}
+    change(members)
+    target = backup.with_name("changed.pdpp")
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return target
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = tar.extractfile(member)
+    assert file is not None
+    return file.read()
+
+
+def with_database(backup: Path, *statements: str) -> Path:
+    """A backup of somebody who changed the database, and signed that with a key of their own."""
+
+    def change(members: Members) -> None:
+        path = backup.with_name("changed.sqlite3")
+        path.write_bytes(members[DATABASE])
+        connection = apsw.Connection(str(path))
+        for statement in statements:
+            connection.execute(statement)  # pyright: ignore[reportUnknownMemberType]
+        connection.close()
+        members[DATABASE] = path.read_bytes()
+        manifest: dict[str, Any] = orjson.loads(members[MANIFEST])
+        new = BackupFile(DATABASE, len(members[DATABASE]), sha256(members[DATABASE]).hexdigest())
+        files = [each for each in manifest["files"] if each["name"] != DATABASE]
+        manifest["files"] = [{"name": new.name, "size_bytes": new.size_bytes, "sha256": new.sha256}]
+        manifest["files"] += files
+        members[MANIFEST] = orjson.dumps(manifest)
+        other = BackupSigner(backup.parent, lambda size: b"x" * size)
+        members[SIGNATURE] = other.sign(members[MANIFEST])
+
+    return changed(backup, change)
+
+
+def test_a_planted_password_signs_in_nobody(backup: Path) -> None:
+    key = signer_of(backup)
+    planted = with_database(backup, PLANT)
+    found = restore(planted)
+    assert (found.credentials["passwords"], found.is_proven) == (1, False)
+    assert found.manifest.signer != key
+    assert password_in(backup.parent / "back") is None
+
+
+def test_who_names_the_signer_gets_the_password_of_that_server_alone(backup: Path) -> None:
+    key = signer_of(backup)
+    planted = with_database(backup, PLANT)
+    with pytest.raises(BackupRefused) as refused:
+        restore(planted, key)
+    assert "Another server" in str(refused.value)
+    assert list((backup.parent / "back").iterdir()) == []
+    assert restore(backup, key).is_proven
+    assert password_in(backup.parent / "back") == "$argon2id$true"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON audit_events BEGIN DELETE FROM owner; END",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TABLE more (x)",
+        "CREATE TABLE r99 (x)",
+        "CREATE VIRTUAL TABLE w1 USING fts5vocab ('w2', 'row')",
+    ],
+)
+def test_what_no_server_of_ours_writes_is_refused_and_never_run(
+    backup: Path, statement: str
+) -> None:
+    with pytest.raises(BackupRefused) as refused:
+        restore(with_database(backup, statement))
+    assert "no server of ours writes" in str(refused.value)
+    assert list((backup.parent / "back").iterdir()) == []
+
+
+def _drop_signature(members: Members) -> None:
+    del members[SIGNATURE]
+
+
+def _empty_signature(members: Members) -> None:
+    members[SIGNATURE] = b"{}"
+
+
+def _break_signature(members: Members) -> None:
+    members[SIGNATURE] = b"no JSON"
+
+
+def _change_manifest(members: Members) -> None:
+    members[MANIFEST] += b" "
+
+
+def _add_member(members: Members) -> None:
+    members["more"] = b""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_drop_signature, _empty_signature, _break_signature, _change_manifest, _add_member],
+)
+def test_a_missing_or_wrong_signature_is_refused(
+    backup: Path, change: Callable[[Members], None]
+) -> None:
+    path = changed(backup, change)
+    with pytest.raises(BackupRefused):
+        verify_backup(path, None)
+    with pytest.raises(BackupRefused):
+        restore(path)
+    assert list((backup.parent / "back").iterdir()) == []
+
+
+def test_the_key_lies_beside_the_data_and_in_no_backup(backup: Path) -> None:
+    key = backup.parent / "data" / "signer.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(backup) as tar:
+        assert all(key.read_bytes() not in _content(tar, each) for each in tar)
+
+
+def test_one_key_signs_all_backups_of_a_server(tmp_path: Path, backup: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data")
+    with open_stores(settings, serving=False) as stores:
+        again = make_backup(stores, settings, BackupOrder(tmp_path / "b.pdpp"))
+    assert again.signer == signer_of(backup)

@@ -22,10 +22,13 @@ from typing import IO, Any
 
 import orjson
 
+from personal_server.app import mailbox_runs
+from personal_server.app.mailbox_runs import MailboxRuns
+from personal_server.app.mailbox_secrets import MailboxSecrets
 from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
-from personal_server.feeds.feed_engine import FeedEngine
+from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_runs import FolderRuns, PutOff
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -51,8 +54,17 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
         store, importer, settings.data_dir / FOLDER, version("pdpp-sources"), stores.clock
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
+    mailboxes = MailboxRuns(
+        store,
+        importer,
+        settings.data_dir / FOLDER,
+        runs.reader,
+        stores.clock,
+        MailboxSecrets.of(stores),
+    )
     accounts = _Accounts(stores.records, stores.random_bytes)
-    return FeedEngine(store, {KIND: runs}, accounts, stores.clock, stores.random_bytes, holder)
+    by_kind: Mapping[str, FeedRuns] = {KIND: runs, mailbox_runs.KIND: mailboxes}
+    return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ Source: docs/contract/feeds.md 7 and 8.
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from getpass import getpass
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import cyclopts
 from cyclopts import Parameter
@@ -22,8 +25,11 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
 from personal_server.app.feeding import KIND, ImportCommand, feed_engine, feed_store
+from personal_server.app.mailbox_runs import KIND as MAILBOX
+from personal_server.app.mailbox_runs import MailboxTrouble, MailPlace
+from personal_server.app.mailbox_secrets import MailboxSecrets
 from personal_server.app.stores import Stores, open_stores
-from personal_server.cli.feed_checks import FeedComparison, check_feed
+from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import kept_settings, open_reader
 from personal_server.feeds import feed_states
@@ -40,7 +46,7 @@ from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, l
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
-UNFINISHED = 65
+UNFINISHED, PLAIN_PORT = 65, 143
 _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
@@ -110,6 +116,93 @@ def add(
         " deleted there stays in your records.\nNow: pdpp feed run " + _spelled(row.name),
         markup=False,
     )
+
+
+@feed.command(name="add-mailbox")
+def add_mailbox(
+    address: str,
+    /,
+    *,
+    host: str,
+    user: str | None = None,
+    port: int | None = None,
+    name: str | None = None,
+    connection: str | None = None,
+    every: str | None = None,
+    json: Flag = False,
+) -> None:
+    """Keep a mailbox current over IMAP; nothing there is ever changed.
+
+    The password is asked for, or read from standard input. Most providers want an app password.
+
+    Parameters
+    ----------
+    address
+        The address of the mailbox.
+    host
+        The IMAP server of the provider, such as imap.example.org.
+    user
+        The name to sign in with. Default: the address.
+    port
+        The port. Default: 993, with TLS. Without TLS only a server on this machine is asked.
+    name
+        What the feed is called. Default: the address.
+    connection
+        The account to import into, by name. Default: found as `pdpp import` finds it.
+    every
+        How often to look, such as 30s, 5m, 1h. Default: 60s.
+    json
+        Print JSON.
+    """
+    scheme = "imap" if port == PLAIN_PORT or host in ("127.0.0.1", "::1") else "imaps"
+    at = f"[{host}]" if ":" in host else host
+    place = f"{scheme}://{quote(user or address, safe='')}@{at}" + (f":{port}" if port else "")
+    try:
+        MailPlace.of(place)
+    except MailboxTrouble:
+        raise CommandError(
+            "usage", "This is no place of a mailbox.", "Name the server with --host."
+        ) from None
+    password = _password()
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        now_ns = stores.clock()
+        row = FeedRow(
+            feed_id=f"fee_{stores.random_bytes(12).hex()}",
+            name=name or address,
+            kind=MAILBOX,
+            place=place,
+            layout=MAILBOX,
+            account=connection,
+            every_seconds=_seconds(every),
+            state=FeedState.WAITING,
+            created_at_ns=now_ns,
+            due_at_ns=now_ns,
+        )
+        feed_store(stores).add_feed(row)
+        MailboxSecrets.of(stores).keep(row.feed_id, password)
+    if json:
+        print_json(_json(row))
+        return
+    words().print(plain(f"{row.name}: the server fetches new mail from {host}."))
+    words().print(f"Now: pdpp feed run {_spelled(row.name)}", markup=False)
+
+
+@feed.command
+def password(feed: str, /) -> None:
+    """Give a new password for a mailbox, and let its feed go on.
+
+    Parameters
+    ----------
+    feed
+        The name or id of the feed.
+    """
+    with open_stores(kept_settings(), serving=False) as stores:
+        row = _found(stores, feed)
+        MailboxSecrets.of(stores).keep(row.feed_id, _password())
+        if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
+            now_ns = stores.clock()
+            feed_store(stores).change_feed(row.feed_id, lambda e: feed_states.resume(e, now_ns))
+    words().print("The password was saved, sealed, on this machine.")
 
 
 @feed.command(name="list")
@@ -219,7 +312,12 @@ def check(feed: str, /, *, json: Flag = False) -> int:
     settings = kept_settings()
     with open_stores(settings, serving=False) as stores, open_reader() as reader:
         row = _found(stores, feed)
-        found = check_feed(row, stores, reader, settings.time_zone or "UTC")
+        zone = settings.time_zone or "UTC"
+        if row.kind == MAILBOX:
+            runs = feed_engine(settings, stores, ImportCommand.of(settings)).runs[MAILBOX]
+            found = check_mailbox(row, stores, reader, zone, runs)
+        else:
+            found = check_feed(row, stores, reader, zone)
     if json:
         print_json(asdict(found))
     else:
@@ -239,7 +337,16 @@ def remove(feed: str, /) -> None:
     with open_stores(kept_settings(), serving=False) as stores:
         row = _found(stores, feed)
         feed_store(stores).remove_feed(row.feed_id)
+        MailboxSecrets.of(stores).forget(row.feed_id)
     words().print("The feed was removed. All records stay.")
+
+
+def _password() -> str:
+    """Asked for at a terminal, else the first line of standard input.  Raises: CommandError."""
+    told = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not told:
+        raise CommandError("usage", "No password was given.", "Give it on standard input.")
+    return told
 
 
 def _place(folder: Path, data_dir: Path) -> Path:
@@ -289,7 +396,7 @@ def _spelled(name: str) -> str:
 def _facts(
     row: FeedRow, last: Sequence[FeedRunRow], refused: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, object]]:
-    yield "folder", f"{row.place} ({row.layout})"
+    yield "place", f"{row.place} ({row.layout})"
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""

@@ -17,9 +17,12 @@ from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.feeding import feed_store
+from personal_server.app.mailbox_runs import MailboxRuns, MailboxTrouble
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
+from personal_server.feeds.feed_engine import FeedRuns
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
+from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.whole_store import RecordStore
@@ -61,6 +64,29 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
             wanted = Wanted(zone=zone, within=folder)
             records = _records(stores.records, reader, path, wanted)
             _compare(stores.records, feed.connection_ids, item.name, records, found)
+    return found
+
+
+def check_mailbox(
+    feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str, runs: FeedRuns
+) -> FeedComparison:
+    """Fetch the whole mailbox again, and compare it with the records."""
+    found = FeedComparison()
+    if not isinstance(runs, MailboxRuns):
+        return found
+    result = RunResult()
+    try:
+        with runs.fetched(feed, {}, result) as batches:
+            for batch in batches:
+                found.items += batch.mails
+                if batch.mails:
+                    wanted = Wanted(zone=zone, within=batch.path)
+                    records = _records(stores.records, reader, batch.path, wanted)
+                    _compare(stores.records, feed.connection_ids, batch.folder, records, found)
+    except MailboxTrouble as trouble:
+        result.code = trouble.code
+    if result.code is not None:
+        found.differences.append(Difference(WHOLE, MISSING, result.code))
     return found
 
 

@@ -31,6 +31,22 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
         "ambiguous_connection": message(
             "Import the file with `pdpp import --connection ACCOUNT`, then run the feed."
         ),
+        "sign_in_refused": message(
+            "The mail server refused the password. It was tried once. Give a new one with"
+            " `pdpp feed password`."
+        ),
+        "sign_in_missing": message("Give the password with `pdpp feed password`."),
+        "certificate_refused": message(
+            "The certificate of the mail server is not valid for its name. Check the name of the"
+            " server, then resume the feed."
+        ),
+        "mailbox_unreachable": message(
+            "The mail server did not answer. The server tries again by itself."
+        ),
+        "mailbox_misbehaves": message(
+            "The mail server gave an answer that no mail server gives. The server tries again by"
+            " itself."
+        ),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
         "export_not_recognized": message("No source reads this file."),
     }

@@ -1,0 +1,89 @@
+"""Passwords of mailboxes: in a file of the owner's (0600), sealed with a key of the database.
+
+Rule: neither alone gives a password: a backup has the database and not the file. No password is in
+a log, an argument, the environment, a receipt, an export or a page.
+Source: docs/contract/feeds.md 10.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from personal_server.app.stores import Stores
+from personal_server.reading.sealed_tokens import store_sealer
+from personal_server.storage.ports.upkeep_stores import ServerStore
+
+FILE = "feed-secrets.json"
+_VERSION = b"feed secrets 1"
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxSecrets:
+    """The passwords by the ids of their feeds."""
+
+    path: Path
+    store: ServerStore
+    random_bytes: Callable[[int], bytes]
+    clock: Callable[[], int]
+
+    @classmethod
+    def of(cls, stores: Stores) -> MailboxSecrets:
+        """Those of a data directory."""
+        return cls(stores.data_dir / FILE, stores.records, stores.random_bytes, stores.clock)
+
+    def password(self, feed_id: str) -> str | None:
+        """The password, or None where there is none that this database can open."""
+        sealed = self._all().get(feed_id)
+        if sealed is None:
+            return None
+        for key in self.store.sealing_keys():
+            try:
+                opened = _cipher(key.secret).decrypt(base64.b64decode(sealed), _bound(feed_id))
+            except (InvalidTag, ValueError):
+                continue
+            return opened.decode()
+        return None
+
+    def keep(self, feed_id: str, password: str) -> None:
+        """Seal and write one."""
+        store_sealer(self.store, self.random_bytes, self.clock())  # the first start makes a key
+        key = self.store.sealing_keys()[0]
+        sealed = _cipher(key.secret).encrypt(password.encode(), _bound(feed_id))
+        self._write(self._all() | {feed_id: base64.b64encode(sealed).decode()})
+
+    def forget(self, feed_id: str) -> None:
+        """Remove one, if it is there."""
+        kept = self._all()
+        if kept.pop(feed_id, None) is not None:
+            self._write(kept)
+
+    def _all(self) -> dict[str, str]:
+        try:
+            return orjson.loads(self.path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return {}
+
+    def _write(self, kept: dict[str, str]) -> None:
+        scratch = self.path.with_suffix(f".{os.getpid()}")
+        opened = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(opened, "wb") as out:
+            out.write(orjson.dumps(kept))
+        scratch.replace(self.path)
+
+
+def _cipher(secret: bytes) -> AESSIV:
+    return AESSIV(HKDF(SHA512(), 64, None, _VERSION).derive(secret))
+
+
+def _bound(feed_id: str) -> list[bytes]:
+    return [_VERSION, feed_id.encode()]

@@ -1,0 +1,340 @@
+"""Mailboxes against a real dovecot, and against servers that misbehave."""
+
+from __future__ import annotations
+
+import imaplib
+import os
+import random
+import socket
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from io import BufferedReader
+from pathlib import Path
+
+import pytest
+
+from pdpp_sources import mailbox_process
+from pdpp_sources.mailbox_messages import FetchMail
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.app import mailbox_runs
+from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.mailbox_runs import KIND, MailboxTrouble, MailPlace
+from personal_server.app.mailbox_secrets import FILE, MailboxSecrets
+from personal_server.app.stores import open_stores
+from personal_server.cli.feed_checks import FeedComparison, check_mailbox
+from personal_server.settings import Settings
+from server.tests.app.http_server.served import until
+from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
+from server.tests.feeds.test_feed_states import a_feed
+from tests.dovecot import PASSWORD, USER, MailServer, mail_server, needs_dovecot
+
+FeedOf = Callable[[str, str], Fed]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", time_zone="UTC")
+
+
+@pytest.fixture
+def feed_of(settings: Settings) -> Iterator[FeedOf]:
+    with open_stores(settings, serving=False) as stores:
+
+        def fed(place: str, password: str = PASSWORD) -> Fed:
+            feed = a_feed(kind=KIND, layout=KIND, place=place, due_at_ns=stores.clock())
+            feed_store(stores).add_feed(feed)
+            MailboxSecrets.of(stores).keep(feed.feed_id, password)
+            importer = ImportCommand.of(settings)
+            return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
+
+        yield fed
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    with mail_server() as found:
+        yield found
+
+
+@contextmanager
+def signed_in(server: MailServer) -> Generator[imaplib.IMAP4]:
+    """Its owner's own mail program."""
+    with imaplib.IMAP4("127.0.0.1", server.port) as client:
+        client.login(USER, PASSWORD)
+        yield client
+
+
+def put(client: imaplib.IMAP4, folder: str, numbers: range) -> None:
+    client.create(folder)
+    for number in numbers:
+        client.append(folder, "", "", a_mail(number).as_bytes().replace(b"\n", b"\r\n"))
+
+
+def again(fed: Fed) -> None:
+    """The feed is due, whatever ended the last run."""
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
+    )
+
+
+def compared(fed: Fed) -> FeedComparison:
+    with ReaderProcess(CostlyPlaces()) as reader:
+        return check_mailbox(fed.feed, fed.stores, reader, "UTC", fed.engine.runs[KIND])
+
+
+@needs_dovecot
+def test_a_mailbox_that_was_imported_before_has_nothing_new_and_stays_current(
+    server: MailServer, settings: Settings, feed_of: FeedOf, tmp_path: Path
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(20))
+        put(client, "Archive/2023", range(20, 30))
+    fed = feed_of(server.place, PASSWORD)
+    exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(30)))
+    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
+    first = fed.run()
+    assert (first.code, first.seen, first.new, first.records_new) == (None, 30, 30, 0)
+    assert fed.held() == {"messages": 30}
+    assert compared(fed).differences == []
+    idle = fed.run()
+    assert (idle.new, idle.records_new, idle.code) == (0, 0, None)
+    assert idle.commands <= 10
+    assert idle.size_bytes < 4_000
+    with signed_in(server) as client:
+        client.select("INBOX", readonly=True)
+        assert client.search(None, "SEEN")[1] == [b""]  # nothing was marked as read
+        client.select("INBOX")
+        client.copy("1", "Archive/2023")
+        client.store("1", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+        put(client, "INBOX", range(30, 31))
+    moved = fed.run()
+    assert (moved.code, moved.new, moved.records_new) == (None, 2, 1)
+    assert fed.held() == {"messages": 31}
+    assert compared(fed).differences == []
+    with signed_in(server) as client:  # a folder of the same name, made anew
+        client.delete("Archive/2023")
+        put(client, "Archive/2023", range(20, 25))
+    anew = fed.run()
+    assert (anew.code, anew.new, anew.records_new) == (None, 5, 0)
+    assert fed.held() == {"messages": 31}
+
+
+@needs_dovecot
+def test_a_wrong_password_is_tried_once(server: MailServer, feed_of: FeedOf) -> None:
+    fed = feed_of(server.place, "wrong")
+    for _ in range(5):
+        fed.engine.work()
+        fed.engine.stop()
+        for thread in threading.enumerate():
+            if thread.name == fed.feed_id:
+                thread.join()
+    assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
+    assert server.log.count("auth failed, 1 attempts") == 1
+    MailboxSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
+    fed.engine.resume(fed.feed_id)
+    assert fed.run().code is None
+
+
+@needs_dovecot
+def test_a_connection_that_is_cut_at_any_point_goes_on_where_it_was(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No body is fetched twice but those of the batch that was cut."""
+    monkeypatch.setattr(mailbox_runs, "BATCH_MAILS", 10)
+    with signed_in(server) as client:
+        put(client, "INBOX", range(40))
+    fed, chance, fetched = feed_of(server.place, PASSWORD), random.Random(3), 0
+    whole = MailPlace.connected
+
+    def cut_short(place: MailPlace) -> socket.socket:
+        return cut(whole(place), chance.randrange(500, 16_000))
+
+    for _ in range(3):
+        monkeypatch.setattr(MailPlace, "connected", cut_short)
+        result = fed.run()
+        fetched += result.new
+        assert result.code in ("mailbox_unreachable", None)
+        again(fed)
+    monkeypatch.setattr(MailPlace, "connected", whole)
+    result = fed.run()
+    assert result.code is None
+    assert fetched + result.new <= 40 + 3 * 10
+    assert fed.held() == {"messages": 40}
+    assert compared(fed).differences == []
+
+
+def cut(wire: socket.socket, after_bytes: int) -> socket.socket:
+    """A connection that gives so many bytes and then ends."""
+    ours, theirs = socket.socketpair()
+
+    def close() -> None:
+        for each in (wire, theirs):
+            each.close()
+
+    both_ended = threading.Barrier(2, close)
+
+    def carry(begin: socket.socket, end: socket.socket, left: int) -> None:
+        with suppress(OSError):
+            while left > 0 and (chunk := begin.recv(min(left, 4_096))):
+                end.sendall(chunk)
+                left -= len(chunk)
+        for each in (begin, end):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        both_ended.wait()
+
+    for ends in ((wire, theirs, after_bytes), (theirs, wire, 1 << 40)):
+        threading.Thread(target=carry, args=ends, daemon=True).start()
+    return ours
+
+
+def test_a_password_lies_sealed_in_a_file_of_the_owner(settings: Settings, feed_of: FeedOf) -> None:
+    fed = feed_of("imaps://ada@imap.example.org", "open sesame 42")
+    kept = settings.data_dir / FILE
+    assert kept.stat().st_mode & 0o777 == 0o600
+    secrets = MailboxSecrets.of(fed.stores)
+    assert secrets.password(fed.feed_id) == "open sesame 42"
+    assert secrets.password("fee_other") is None
+    lying = [path for path in settings.data_dir.rglob("*") if path.is_file()]
+    assert [path for path in lying if b"open sesame" in path.read_bytes()] == []
+    secrets.forget(fed.feed_id)
+    assert secrets.password(fed.feed_id) is None
+    assert fed.run().code == "sign_in_missing"
+    assert fed.feed.state == "needs_you"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["imap://ada@imap.example.org", "https://ada@example.org", "imaps://imap.example.org", "x"],
+)
+def test_mail_is_fetched_with_tls_but_from_this_machine(place: str) -> None:
+    with pytest.raises(MailboxTrouble) as refused:
+        MailPlace.of(place)
+    assert refused.value.code == "mailbox_place"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what a process gave up")
+def test_what_speaks_with_a_server_is_confined_and_its_password_is_not_shown() -> None:
+    with hostile([b""]) as port:
+        wire = MailPlace.of(f"imap://ada@127.0.0.1:{port}").connected()
+        request = FetchMail("ada", "open sesame 42", {})
+        with mailbox_process.fetched_mail(wire, request, mailbox_process.WireCount()):
+            shown: dict[str, bytes] = {}
+
+            def is_confined() -> bool:
+                shown.update(_worker())
+                return b"Seccomp:\t2" in shown.get("status", b"")
+
+            until(is_confined)
+    assert b"open sesame" not in shown["cmdline"] + shown["environ"]
+
+
+def _worker() -> dict[str, bytes]:
+    """What the system shows of the process that this one started."""
+    found: dict[str, bytes] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            cmdline, status = (folder / "cmdline").read_bytes(), (folder / "status").read_bytes()
+            if (
+                mailbox_process.WORKER.encode() in cmdline
+                and b"PPid:\t%d\n" % os.getpid() in status
+            ):
+                environ = (folder / "environ").read_bytes()
+                found = {"cmdline": cmdline, "status": status, "environ": environ}
+    return found
+
+
+LOGGED_IN = [b"* OK hello\r\n", b"TAG OK in\r\n"]
+FOLDER = [
+    *LOGGED_IN,
+    b'* LIST () "/" INBOX\r\nTAG OK done\r\n',
+    b"* STATUS INBOX (UIDVALIDITY 1 UIDNEXT 9 MESSAGES 3)\r\nTAG OK done\r\n",
+    b"* 3 EXISTS\r\n* OK [UIDVALIDITY 1] x\r\n* OK [UIDNEXT 9] x\r\nTAG OK [READ-ONLY]\r\n",
+]
+SEARCHED = [*FOLDER, b"* SEARCH 1 1 1 2 4000000000\r\nTAG OK done\r\n"]
+SIZED = b"* 1 FETCH (UID 1 RFC822.SIZE 40)\r\n* 2 FETCH (UID 2 RFC822.SIZE %d)\r\nTAG OK done\r\n"
+HOSTILE: dict[str, tuple[list[bytes], set[str | None]]] = {
+    "closes at once": ([], {"mailbox_unreachable"}),
+    "says nothing": ([b""], {"mailbox_unreachable"}),
+    "speaks no IMAP": (
+        [b"HTTP/1.1 400 Bad\r\n\r\n"],
+        {"mailbox_misbehaves", "mailbox_unreachable"},
+    ),
+    "says goodbye": ([b"* BYE full\r\n"], {"mailbox_misbehaves", "mailbox_unreachable"}),
+    "an endless line": ([b"* OK " + b"x" * 3_000_000], {"mailbox_misbehaves"}),
+    "refuses": ([LOGGED_IN[0], b"TAG NO no\r\n"], {"sign_in_refused"}),
+    "hangs after the sign-in": (LOGGED_IN, {"mailbox_unreachable"}),
+    "a list in no charset": (
+        [*LOGGED_IN, b'* LIST () "/" "\xff\xfe&&"\r\nTAG OK done\r\n'],
+        {"mailbox_misbehaves", "mailbox_unreachable"},
+    ),
+    "a status that is none": (
+        [*FOLDER[:3], b"* STATUS INBOX (UIDNEXT x)\r\nTAG OK done\r\n"],
+        {"mailbox_misbehaves", "mailbox_unreachable"},
+    ),
+    "a literal of 4 GB": (
+        [*SEARCHED, SIZED % 40, b"* 1 FETCH (UID 1 BODY[] {4294967295}\r\n" + b"x" * 70_000],
+        {"mailbox_misbehaves", "mailbox_unreachable"},
+    ),
+    "a mail that is said to be of 4 GB": (
+        [
+            *SEARCHED,
+            SIZED % 4_294_967_295,
+            b"* 1 FETCH (UID 1 BODY[] {3}\r\nabc)\r\nTAG OK done\r\n",
+        ],
+        {None, "mailbox_misbehaves", "mailbox_unreachable", "export_not_recognized"},
+    ),
+    "closes between two mails": ([*SEARCHED, SIZED % 40], {"mailbox_unreachable"}),
+}
+
+
+def _asked(wire: socket.socket, lines: BufferedReader) -> bytes:
+    """The tag of the next command; what the server can do is told whenever it is asked."""
+    while True:
+        tag, command, *_ = [*lines.readline().split(), b"", b""]
+        if command != b"CAPABILITY":
+            return tag
+        wire.sendall(b"* CAPABILITY IMAP4rev1\r\n" + tag + b" OK done\r\n")
+
+
+@contextmanager
+def hostile(answers: list[bytes]) -> Generator[int]:
+    """A server that gives these answers, one to each command, and then nothing; its port."""
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                wire, _ = listener.accept()
+                with wire, wire.makefile("rb") as lines:
+                    for number, answer in enumerate(answers):
+                        tag = _asked(wire, lines) if number else b""
+                        wire.sendall(answer.replace(b"TAG", tag))
+                    if answers and answers[-1] in (b"", *LOGGED_IN):
+                        ended.wait(60)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            ended.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_server_ends_its_own_run_only(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(mailbox_process, "SILENCE_SECONDS", 2.0)
+    answers, codes = HOSTILE[name]
+    with hostile(answers) as port:
+        fed = feed_of(f"imap://ada@127.0.0.1:{port}", PASSWORD)
+        result = fed.run()
+    assert result.code in codes
+    assert fed.feed.state in ("resting", "needs_you", "waiting")
+    assert fed.held() == {}

@@ -1,0 +1,134 @@
+"""A real mail server for tests: Debian's dovecot on a port of this machine, with one mailbox.
+
+`.ci/run` installs `dovecot-imapd`; where it is missing, or this user may not start it, tests that
+need it are skipped by name.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.browser.chromium import free_port
+from tests.processes import started, stop
+
+PROGRAM = shutil.which("dovecot", path=f"{os.environ.get('PATH', '')}:/usr/sbin")  # noqa: TID251
+IS_HERE = PROGRAM is not None and os.geteuid() == 0
+needs_dovecot = pytest.mark.skipif(
+    not IS_HERE, reason="needs Debian's dovecot-imapd, started by root"
+)
+USER, PASSWORD = "ada@example.org", "app-password-7"
+_CONFIG = """
+base_dir = {folder}/run
+state_dir = {folder}/state
+log_path = {folder}/log
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+auth_failure_delay = 0
+auth_verbose = yes
+mail_location = maildir:{folder}/mail:LAYOUT=fs
+mail_debug = no
+service imap-login {{
+  inet_listener imap {{
+    port = {port}
+  }}
+  inet_listener imaps {{
+    port = 0
+  }}
+}}
+passdb {{
+  driver = static
+  args = password={password}
+}}
+userdb {{
+  driver = static
+  args = uid={uid} gid={gid} home={folder}/home
+}}
+namespace inbox {{
+  inbox = yes
+  separator = /
+}}
+"""
+
+
+@dataclass
+class MailServer:
+    """One that runs, and its mailbox as files."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def place(self) -> str:
+        """Where a feed finds it."""
+        return f"imap://ada%40example.org@127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What it said."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    def start(self) -> None:
+        """Until it answers."""
+        assert PROGRAM is not None
+        self.process = started(
+            [PROGRAM, "-F", "-c", self.folder / "dovecot.conf"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as wire:
+                if wire.recv(4) == b"* OK":
+                    return
+            time.sleep(0.05)
+        raise TimeoutError(self.log)
+
+    def stop(self) -> None:
+        """With every connection."""
+        if self.process is not None:
+            stop(self.process, signal.SIGTERM)
+            self.process = None
+
+
+@contextmanager
+def mail_server() -> Generator[MailServer]:
+    """A server with an empty inbox."""
+    folder = Path(tempfile.mkdtemp(prefix="pdpp-dovecot-"))
+    nobody = pwd.getpwnam("nobody")
+    found = MailServer(folder, free_port())
+    try:
+        folder.chmod(0o755)
+        for name in ("mail", "home", "run", "state"):
+            (folder / name).mkdir()
+        for name in ("mail", "home"):
+            os.chown(folder / name, nobody.pw_uid, nobody.pw_gid)
+        (folder / "dovecot.conf").write_text(
+            _CONFIG.format(
+                folder=folder,
+                port=found.port,
+                password=PASSWORD,
+                uid=nobody.pw_uid,
+                gid=nobody.pw_gid,
+            )
+        )
+        found.start()
+        yield found
+    finally:
+        found.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 from pages.parts import ADAPTER
 from pdpp_mcp_server.contract import ToolContract, published_contract
+from personal_server.resource_server.aggregate_route import SingleAggregation
 from personal_server.resource_server.reads import (
     RecordList,
-    SingleAggregation,
     Timeline,
 )
 from personal_server.resource_server.schema import SchemaBody

@@ -73,7 +73,7 @@ class _Record:
 
     def touched(self, plan: ChangesPlan) -> bool:
         """Whether it was made anew, or a field of the conditions changed, after the beginning."""
-        named = {condition.field for condition in plan.conditions}
+        named = {name for condition in plan.conditions for name in condition.fields}
         later = [each for each in self.history if each.sequence > (plan.since or 0)]
         return any(
             each.before is None

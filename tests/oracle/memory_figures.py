@@ -16,7 +16,9 @@ from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.declared_units import is_over_values
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import (
+    DAY_NANOSECONDS,
     Comparable,
+    ValueKind,
     comparable,
     exact_number,
     exact_sum,
@@ -75,7 +77,11 @@ def _point(grouping: Grouping, row: StoredRecord) -> Any:
         return step_start(value, Fraction(grouping.bin_width))
     if grouping.granularity is None or value is None:
         return value
-    return Calendar(grouping.time_zone, grouping.granularity).key(value, grouping.kind)
+    calendar = Calendar(grouping.time_zone, grouping.granularity)
+    if grouping.days is not None and row.data.get(grouping.days.flag) is True:
+        day = value // DAY_NANOSECONDS
+        return None if calendar.is_fine else calendar.key(day, ValueKind.DATE)
+    return calendar.key(value, grouping.kind)
 
 
 def _tally(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pdpp_kernel.criteria import Condition
+from pdpp_kernel.criteria import Condition, WholeDays
 from pdpp_kernel.persons import Mention, persons_of
 from pdpp_kernel.record import (
     DamagedRow,
@@ -17,6 +17,7 @@ from pdpp_kernel.record import (
     StoredRecord,
 )
 from pdpp_kernel.values import (
+    DAY_NANOSECONDS,
     Comparable,
     ValueKind,
     comparable,
@@ -24,6 +25,7 @@ from pdpp_kernel.values import (
     order_key,
 )
 from personal_server.domain.connection import Connection
+from personal_server.domain.local_days import local_days
 from personal_server.domain.stored import Collection, StoredDeclaration, StoredStream
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -321,12 +323,23 @@ def _sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> 
 
 
 def _event_time(row: StoredRecord, timed: TimedScope) -> int | None:
-    name, kind = timed.order.field, timed.order.kind
-    return None if name is None or kind is None else event_instant_ns(row.data.get(name), kind)
+    name, kind, days = timed.order.field, timed.order.kind, timed.order.days
+    if name is None or kind is None:
+        return None
+    at_ns = event_instant_ns(row.data.get(name), kind)
+    if at_ns is None or days is None or not (_is_whole(row, days) or kind is ValueKind.DATE):
+        return at_ns
+    return local_days(days.time_zone).start(at_ns // DAY_NANOSECONDS)
+
+
+def _is_whole(row: StoredRecord, days: WholeDays | None) -> bool:
+    return days is not None and row.data.get(days.flag) is True
 
 
 def _position(row: StoredRecord, plan: RecordsPlan) -> Position:
-    value = _sort_value(row.data, plan.order.field, plan.order.kind)
+    value, days = _sort_value(row.data, plan.order.field, plan.order.kind), plan.order.days
+    if days is not None and isinstance(value, int) and _is_whole(row, days):
+        value = local_days(days.time_zone).start(value // DAY_NANOSECONDS)
     return Position(value, row.key, row.connection_id, row.stream)
 
 

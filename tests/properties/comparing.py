@@ -283,7 +283,7 @@ class Session:
         if "across" in ask.scalars:
             return
         sources = self.reader.select(ask.scalars, ask.stream)
-        outside = any(reaches_outside(source, ask.filters) for source in sources)
+        outside = any(reaches_outside(each, timeline.zoned_filters(each, ask)) for each in sources)
         otherwise = {"since", "until"} & ask.scalars.keys()
         otherwise |= {name for name, operator, _ in ask.filters if operator == "in"}
         assert otherwise or ("outside_time_constraint" in reply.warnings) is outside
@@ -293,7 +293,8 @@ class Session:
             assert meta["empty"] == {"reason": "not_granted"}
         for near in meta.get("near", ()):
             name, value = near["field"], near["value"]
-            others = tuple(f for f in ask.filters if f[0] != name or f[1] not in (None, "in"))
+            zoned = timeline.zoned_filters(sources[0], ask)
+            others = tuple(f for f in zoned if f[0] != name or f[1] not in (None, "in"))
             rows = filtered(self.reader, sources, others)
             assert near["count"] == sum(row.data.get(name) == value for row in rows) > 0
 

@@ -26,7 +26,7 @@ from tests.properties.reference import (
     filtered,
 )
 from tests.properties.requests import Ask
-from tests.properties.timeline import common_time
+from tests.properties.timeline import common_time, zoned_filters
 from tests.properties.worlds import NAMES
 
 NUMBERS = ("integer", "number")
@@ -45,7 +45,7 @@ def expected_aggregate(reader: Reader, ask: Ask) -> Json:
         errors = _aggregate_errors(reader, sources, ask)
         if errors:
             raise Refused(*errors)
-    rows = filtered(reader, sources, ask.filters)
+    rows = filtered(reader, sources, zoned_filters(sources[0], ask))
     if "q" in sent:
         rows = [row for row in rows if holds_all(row, sent["q"])]
     answer: Json = {"filtered_record_count": len(rows)}

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
-from tests.properties.meaning import moment
-from tests.properties.reference import Json, Reader, Refused, Row, Source
+from tests.properties.meaning import day, moment
+from tests.properties.reference import Filters, Json, Reader, Refused, Row, Source
 from tests.properties.requests import Ask
+
+DAY_NS = 86_400 * 10**9
 
 
 def time_of(source: Source) -> str | None:
@@ -45,10 +49,35 @@ def bounds(ask: Ask) -> tuple[int | None, int | None]:
 def is_within(row: Row, ask: Ask, name: str | None = None) -> bool:
     """Whether the time of a record lies in the range that was asked for."""
     since, until = bounds(ask)
-    at = instant_of(row) if name is None else moment(row.data.get(name))
-    if at is None:
+    name = time_of(row.source) if name is None else name
+    at = None if name is None else moment(row.data.get(name))
+    if name is None or at is None:
         return False
-    return (since is None or since <= at) and (until is None or at < until)
+    # the day that a range begins in lasts
+    over = at + DAY_NS if row.source.kind(name) == "date" else at + 1
+    return (since is None or since < over) and (until is None or at < until)
+
+
+def zoned_filters(source: Source, ask: Ask) -> Filters:
+    """The conditions, where bare days of a zone are the instants at which they begin or end."""
+    zone = ask.scalars.get("time_zone", "UTC")
+    return tuple(
+        (name, operator, _in_zone(operator, text, zone))
+        if operator in ("gte", "gt", "lte", "lt") and source.kind(name) == "date-time"
+        else (name, operator, text)
+        for name, operator, text in ask.filters
+    )
+
+
+def _in_zone(operator: str, text: str, zone: str) -> str:
+    whole = day(text)
+    if whole is None:
+        return text
+    after = operator in ("gt", "lte")
+    begun = whole + timedelta(days=after)
+    local = datetime(begun.year, begun.month, begun.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    local -= timedelta(microseconds=after)
+    return f"{local:%Y-%m-%dT%H:%M:%S}.{local.microsecond:06}{'999' if after else '000'}Z"
 
 
 def instant_of(row: Row) -> int | None:

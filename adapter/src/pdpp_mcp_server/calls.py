@@ -9,7 +9,7 @@ from pdpp_kernel.read_capabilities import OF_THIS_PROGRAM, ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.rs_client.json_values import Json, compact
-from pdpp_mcp_server.rs_client.port import RsPort
+from pdpp_mcp_server.rs_client.port import Query, RsPort
 
 LinkRule = Literal["auto", "always", "never"]
 
@@ -57,6 +57,13 @@ class ToolCall:
     async def takes(self, capability: ReadCapability) -> bool:
         """Whether the resource server says that it takes this."""
         return capability in await self.server_capabilities()
+
+    async def dated(self, query: Query) -> Query:
+        """A read whose days and clock times are the owner's, where the server reads them so."""
+        is_said = any(name == "time_zone" for name, _ in query)
+        if is_said or not await self.takes(ReadCapability.TIME_ZONE):
+            return query
+        return (*query, ("time_zone", "owner"))
 
     async def require(
         self,

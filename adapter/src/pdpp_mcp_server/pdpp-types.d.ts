@@ -321,6 +321,7 @@ export type Meta = {
     [name: string]: string;
   };
   relaxed?: RelaxedSearch;
+  time_zone?: string;
 };
 export type Warning = {
   code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units";
@@ -376,6 +377,7 @@ export type Record = {
     [name: string]: unknown;
   };
   emitted_at: string;
+  when?: string;
   connection_id: string;
   connector_key: string;
   display_name?: string;
@@ -422,6 +424,7 @@ export type TimelineEntry = {
   stream: string;
   data: {
     at: string;
+    when?: string;
     title?: string;
     preview?: string;
   };
@@ -508,6 +511,7 @@ export type SearchResults = {
     title?: string;
     author?: string;
     authored_at?: string;
+    when?: string;
     parent?: {
       stream: string;
       record_id: string;

@@ -29,7 +29,7 @@ base: Json = {"stream": "transactions", "metric": "count"}
         ({"metric": "p90"}, "field"),
         ({"group_by_time": "b"}, "granularity"),
         ({"granularity": "day"}, "granularity"),
-        ({"time_zone": "UTC"}, "time_zone"),
+        ({"group_by": "a", "time_zone": 5}, "time_zone"),
     ],
 )
 async def test_contradictions_are_refused_before_a_read(extra: Json, param: str) -> None:

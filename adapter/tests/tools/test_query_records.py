@@ -149,7 +149,8 @@ async def test_without_a_stream_it_is_a_page_of_the_time_line() -> None:
     [request] = rs.requests
     assert request.path == ("v1", "timeline")
     sent = {name: value for name, value in request.query if not name.endswith("_chars")}
-    assert sent == {"since": "2026-01-01", "until": "2026-01-02", "order": "asc", "limit": "2"}
+    days = {"since": "2026-01-01", "until": "2026-01-02", "time_zone": "owner"}
+    assert sent == {**days, "order": "asc", "limit": "2"}
     head = outcome.text.split("\n")[0]
     assert head.startswith("query_records: records=2; timeline=asc; has_more=true;")
     assert "ids: cin_a/messages:<first column>" in outcome.text

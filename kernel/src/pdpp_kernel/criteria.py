@@ -24,6 +24,7 @@ class Condition:
     Exact conditions on strings compare whole strings; on `date-time`, instants; on `date`, days.
     Shapes: `further` are the other values of `in`; `value` of `exists` is a boolean; `caseless`:
         `eq`, `in` and `ne` compare folded strings, as `contains` and `starts_with` always do.
+        With `any_of`, one of these has to hold whole, and nothing else is compared.
     """
 
     field: str
@@ -32,11 +33,26 @@ class Condition:
     value: Comparable
     further: tuple[Comparable, ...] = ()
     caseless: bool = False
+    any_of: tuple[tuple[Condition, ...], ...] = ()
 
     @property
     def values(self) -> tuple[Comparable, ...]:
         """All values, of `in` several."""
         return (self.value, *self.further)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that decide it."""
+        return (self.field, *(n for each in self.any_of for one in each for n in one.fields))
+
+
+class WholeDays(NamedTuple):
+    """Which records are days of a zone, not midnights (UTC) as they are stored: those whose `flag`
+    is true.
+    """
+
+    flag: str
+    time_zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +65,7 @@ class Order:
     field: str | None
     kind: ValueKind | None
     descending: bool
+    days: WholeDays | None = None
 
 
 class HitOrder(StrEnum):
@@ -63,6 +80,7 @@ class HitOrder(StrEnum):
 class Grouping:
     """By a scalar field's values, by time buckets in `time_zone` (with `granularity`), by steps of
     a number (with `bin_width`; 0: as wide as the values ask for), or by connection (no `field`).
+    `days` are whole ones among time buckets.
 
     `label_field` says how people see the value of the field, `mark_field` whether that is none of
     a person; where they are granted.
@@ -75,6 +93,7 @@ class Grouping:
     bin_width: Decimal | None = None
     label_field: str | None = None
     mark_field: str | None = None
+    days: WholeDays | None = None
 
     @property
     def is_time_line(self) -> bool:

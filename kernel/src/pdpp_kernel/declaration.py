@@ -273,6 +273,16 @@ class Stream:
         return self._with_role("event-time") or self.consent_time_field
 
     @cached_property
+    def event_end_field(self) -> str | None:
+        """The property with role `event-end`: until when a record lasts."""
+        return self._with_role("event-end")
+
+    @cached_property
+    def whole_days_field(self) -> str | None:
+        """The property with role `whole-days`: its records last days, not from time to time."""
+        return self._with_role("whole-days")
+
+    @cached_property
     def conversation_field(self) -> str | None:
         """The property with role `conversation`: records that share a value of it are one."""
         return self._with_role("conversation")

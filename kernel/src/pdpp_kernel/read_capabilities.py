@@ -22,6 +22,7 @@ class ReadCapability(StrEnum):
     FILTER_EXISTS = "filter_exists"
     TIMELINE = "timeline"
     TIMES = "times"
+    TIME_ZONE = "time_zone"
     SEARCH_SORT = "search_sort"
     SEARCH_MODE = "search_mode"
     SEARCH_EXACT = "search_exact"

@@ -16,7 +16,6 @@ from personal_server.app.owner_store import OwnerStore
 from personal_server.app.uploads import sample_declarations
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.uploads import Uploads
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.languages import Language, languages
 from personal_server.console.uploads import Recognized, UploadParts
@@ -30,6 +29,7 @@ from personal_server.domain.stored import (
 )
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.owner_locale import OwnerLocale
 from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import store_sealer

@@ -34,7 +34,6 @@ from pdpp_kernel.texts import (
 )
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from pdpp_sources.mail.reader import DECLARATION as MAIL
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console.languages import (
     Language,
     PageReader,
@@ -48,6 +47,7 @@ from personal_server.console.languages import (
 from personal_server.console.words import field_words
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.domain.hosts import host_connections
+from personal_server.owner_locale import OwnerLocale
 from personal_server.storage.authorization import CanaryRow, GrantRow, ReadingAlarmRow
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import SECOND, Browser, Page, allow, words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pdpp_kernel.errors import InvalidState
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console.locales import UnsetLocale, zones_by_region
+from personal_server.owner_locale import OwnerLocale
 from server.tests.console.browsing import Browser, marked
 from server.tests.console.household import Household
 

@@ -17,11 +17,11 @@ from personal_server.cli.import_command import with_texts
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.uploads import Uploads
-from personal_server.configuration_file import OwnerLocale
 from personal_server.domain.stored import (
     CollectionRun,
     RunStatus,
 )
+from personal_server.owner_locale import OwnerLocale
 from server.tests.console.browsing import allow, words
 from server.tests.console.household import HOME, WORK, Household, mail_request
 from server.tests.console.test_languages import DATA, marking, unmarked

@@ -9,11 +9,10 @@ import pytest
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind
+from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.queries import ALWAYS, Times
 from personal_server.enforcement.timeline import (
-    conditions_in,
     list_conditions,
     time_field,
     without_time,
@@ -45,35 +44,6 @@ def test_else_the_consent_time_does() -> None:
 def test_what_is_no_time_dates_nothing() -> None:
     sized = {**MAILS.properties, "sent_at": Property("sent_at", {}, ValueKind.INTEGER)}
     assert name_of(dated(properties=sized)) is None
-
-
-@pytest.mark.parametrize(
-    ("times", "bounds"),
-    [
-        (ALWAYS, []),
-        (Times(5, None), [("gte", 5)]),
-        (Times(None, 0), [("lt", 0)]),
-        (Times(0, 9), [("gte", 0), ("lt", 9)]),
-    ],
-)
-def test_a_range_begins_with_since_and_ends_before_until(
-    times: Times, bounds: list[tuple[str, int]]
-) -> None:
-    found = conditions_in(times, MAILS.properties["sent_at"])
-    assert [(each.operator.value, each.value) for each in found] == bounds
-    assert {each.field for each in found} <= {"sent_at"}
-
-
-@pytest.mark.parametrize(
-    ("ns", "day"), [(0, 0), (1, 1), (DAY_NANOSECONDS, 1), (DAY_NANOSECONDS + 1, 2), (-1, 0)]
-)
-def test_a_day_counts_as_its_start(ns: int, day: int) -> None:
-    (found,) = conditions_in(Times(ns), MAILS.properties["due"])
-    assert (found.value, found.kind) == (day, ValueKind.DATE)
-
-
-def test_what_holds_no_single_value_has_no_range() -> None:
-    assert conditions_in(Times(5), MAILS.properties["tags"]) == ()
 
 
 @pytest.mark.parametrize(("times", "param"), [(Times(5), "since"), (Times(None, 5), "until")])

@@ -203,7 +203,9 @@ def test_days_stand_among_instants_and_the_event_time_before_the_consent_time() 
 
     both = ("id", "title", "created_at", "sent_at")
     assert line("", *both) == ["v3", "late", "v2", "early", "v1"]
-    assert line("&order=asc&since=2026-05-01T12:00:00Z", *both) == ["early", "v2", "late", "v3"]
+    noon = "2026-05-01T12:00:00Z"  # the day that it lies in lasts
+    assert line(f"&order=asc&since={noon}", *both) == ["v1", "early", "v2", "late", "v3"]
+    assert line(f"&order=asc&until={noon}", *both) == ["v1"]
     assert line("&until=2026-05-02", *both) == ["early", "v1"]
     assert line("", *both[:-1]) == ["v3", "v2", "v1", "never", "late", "early"]
 

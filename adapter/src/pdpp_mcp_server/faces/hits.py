@@ -68,6 +68,7 @@ NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
     "matched_fields",
     "duplicates",
     "matched_words",
+    "when",
     "score",
     "scores",
     "retrieval_sources",
@@ -229,6 +230,7 @@ def _source_line(hit: Json, result: Json) -> str:
         ("stream", result["stream"] if result["record_id"] else None),
         ("label", as_text(hit.get("display_name"))),
         ("at", result.get("timestamp")),
+        ("when", as_text(hit.get("when"))),
         ("by", as_text(hit.get("author"))),
         ("same_text", f"{same} more" if same else None),
     )

@@ -52,7 +52,8 @@ class PageTable:
 
     Shapes: members are of the rows, data of their payloads; id_field is the member of the payload
             that holds the record's key; id_prefix what every id begins with, before that key;
-            columns are the members that are left, none where there is no table.
+            columns are the members that are left, none where there is no table; is_dated where
+            rows say when they were, by the owner's clocks.
     """
 
     members: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -60,6 +61,7 @@ class PageTable:
     id_field: str | None = None
     id_prefix: str | None = None
     columns: tuple[str, ...] | None = None
+    is_dated: bool = False
 
     @classmethod
     def of(cls, call: ToolCall, rows: Sequence[Json], scope: RecordPlace) -> "PageTable":
@@ -80,7 +82,8 @@ class PageTable:
         left = {name: None for payload in payloads for name in payload if name not in data}
         left.pop(id_field or "", None)
         columns = tuple(left) if _is_tabular(payloads, left) else None
-        return cls(members, data, id_field, prefix, columns)
+        is_dated = any(as_text(row.get("when")) for row in held)
+        return cls(members, data, id_field, prefix, columns, is_dated)
 
     @cached_property
     def page(self) -> Json:
@@ -100,7 +103,8 @@ class PageTable:
         if self.columns is None:
             return tuple(lines)
         ids = f"ids: {one_line(self.id_prefix or '')}<first column>"
-        return (ids, *lines, f"columns: {_line((self.id_field or 'key', *self.columns))}")
+        names = (self.id_field or "key", *(("when",) if self.is_dated else ()), *self.columns)
+        return (ids, *lines, f"columns: {_line(names)}")
 
     def rest_of(self, row: Json) -> Json:
         """A row without what stands in `page`; its key once."""
@@ -122,7 +126,8 @@ class PageTable:
         if row.get("deleted") is True:
             when = one_line(as_text(row.get("deleted_at")) or "", 80)
             return f"{departure(row)}: {key} {when}".rstrip()
-        return ",".join((key, *(cell(shown.get(name)) for name in self.columns or ())))
+        dated = (cell(row.get("when")),) if self.is_dated else ()
+        return ",".join((key, *dated, *(cell(shown.get(name)) for name in self.columns or ())))
 
 
 NO_TABLE = PageTable()

@@ -111,7 +111,8 @@ def _payload_lines(row: Json, shown: Json) -> list[str]:
     if row.get("deleted") is True:
         when = as_text(row.get("deleted_at"))
         return [f"{departure(row)}: {one_line(when, 80) if when else 'true'}"]
-    return [preview_json(shown)]
+    when = as_text(row.get("when"))
+    return [*([f"when: {label(when)}"] if when else []), preview_json(shown)]
 
 
 @dataclass(frozen=True, slots=True)

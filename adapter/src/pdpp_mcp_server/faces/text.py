@@ -111,7 +111,14 @@ def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
         *warning_lines(all_warnings(body, warnings)),
         *unavailable_lines(unavailable_of(body)),
         *empty_lines(body),
+        *zone_lines(body),
     ]
+
+
+def zone_lines(body: Json) -> list[str]:
+    """Whose days are meant, when the server says it and no other line does."""
+    zone = as_text(meta_of(body).get("time_zone"))
+    return [f"days in {label(zone)}"] if zone and not body.get("time_zone") else []
 
 
 def empty_lines(body: Json) -> list[str]:

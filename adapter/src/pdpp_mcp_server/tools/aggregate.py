@@ -57,8 +57,16 @@ PLAIN_NAMES = (
     "across",
     "connection_id",
 )
-TIMING = ("granularity", "time_zone")
-GROUPING_NAMES = ("group_by", "then_by", "group_by_time", *TIMING, "bin", "sort", "limit")
+GROUPING_NAMES = (
+    "group_by",
+    "then_by",
+    "group_by_time",
+    "granularity",
+    "time_zone",
+    "bin",
+    "sort",
+    "limit",
+)
 UNTRUSTED = (
     "/data/groups/*/key",
     "/data/groups/*/label",
@@ -84,7 +92,7 @@ async def aggregate(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     await require_operators(call, arguments)
     for capability, param in _required(arguments):
         await call.require(capability, param, stream=arguments["stream"])
-    limit = arguments.get("limit")
+    limit, query = arguments.get("limit"), await call.dated(query)
     outcome = await _read(call, arguments, query, limit, 1)
     for reads in (2, 3):
         groups = len(objects_in(as_object(outcome.structured["data"]).get("groups")))
@@ -142,6 +150,8 @@ def _required(arguments: Arguments) -> Iterator[tuple[ReadCapability, str]]:
     for name in ("then_by", "bin", "sort"):
         if name in arguments:
             yield ReadCapability.AGGREGATE_GROUPS, name
+    if "time_zone" in arguments and "group_by_time" not in arguments:
+        yield ReadCapability.TIME_ZONE, "time_zone"
     if "query" in arguments:
         yield ReadCapability.AGGREGATE_QUERY, "query"
     if "across" in arguments:
@@ -158,7 +168,10 @@ def _check_grouping(arguments: Arguments) -> None:
         raise _refused(arguments, "then_by", "`then_by` names another field.", "then_by")
     if "group_by_time" in arguments and "granularity" not in arguments:
         raise _refused(arguments, "granularity", "`group_by_time` needs `granularity`.")
-    for needed, dependent in (("group_by_time", TIMING), ("group_by", ("then_by", "bin"))):
+    for needed, dependent in (
+        ("group_by_time", ("granularity",)),
+        ("group_by", ("then_by", "bin")),
+    ):
         for name in dependent:
             if name in arguments and needed not in arguments:
                 message = f"`{name}` goes with `{needed}` only."

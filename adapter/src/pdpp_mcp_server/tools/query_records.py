@@ -87,6 +87,7 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
         return lambda row, number: RowItem(call, row, scope, str(number), table)
 
     render = partial(_render, call, arguments)
+    query = await call.dated(query)
     how = PageRead(
         path, query, renderer, render, lay_out=lambda rows: PageTable.of(call, rows, scope)
     )

@@ -90,7 +90,7 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     mode = arguments.get("mode", "auto")
     if mode == "lexical" and await call.takes(ReadCapability.SEARCH_MODE):
         query = (*query, ("mode", "words"))
-    path = ROUTES[mode]
+    path, query = ROUTES[mode], await call.dated(query)
     render = partial(_render, call, arguments)
     how = PageRead(path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS)
     return await read_page(call, arguments, how)

@@ -20,13 +20,13 @@ from personal_server.app.one_state import one_state
 from personal_server.app.server_database import ServerDatabase
 from personal_server.configuration_file import (
     ConfigurationFile,
-    LocaleFile,
     new_subject_id,
     read_configuration,
     write_configuration,
 )
 from personal_server.granting.canaries import planted_records
 from personal_server.granting.consent_receipts import ConsentReceipts
+from personal_server.owner_locale import LocaleFile
 from personal_server.reading.identification import OpenBriefly, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import store_sealer
@@ -129,7 +129,7 @@ def open_stores(
                 clock,
                 random_bytes,
                 planted=lambda: planted_records(granted),
-                time_zone=lambda: locale().zone,
+                time_zone=locale.zone,
             ),
             KnownDeclarations(),
             clock,

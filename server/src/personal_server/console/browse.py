@@ -70,7 +70,8 @@ from personal_server.enforcement.timeline import time_field
 from personal_server.granting.holdings import client_names
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import read_record, read_records
+from personal_server.reading.records import read_records
+from personal_server.reading.single_records import read_record
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ReadSnapshot

@@ -30,7 +30,7 @@ from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.enforcement.queries import FieldSelection, RecordQuery, Selectors
 from personal_server.granting.holdings import client_names
 from personal_server.reading.owner import OwnerReads
-from personal_server.reading.records import read_record
+from personal_server.reading.single_records import read_record
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,

@@ -13,9 +13,9 @@ from zoneinfo import available_timezones
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console.pages import ZONE, Templates
 from personal_server.console.session import OWNER_HOME, PageRequest, PageRoute
+from personal_server.owner_locale import OwnerLocale
 
 REGIONS = (
     "Africa",

@@ -11,7 +11,6 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import PersonalServerError
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console.pages import Templates
 from personal_server.console.session import (
     anonymous_request,
@@ -20,6 +19,7 @@ from personal_server.console.session import (
     session_secret,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.owner_locale import OwnerLocale
 from personal_server.web.requests import IncomingRequest
 
 PLACE_HEADER = "x-session-place"

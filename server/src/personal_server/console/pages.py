@@ -35,10 +35,10 @@ from pdpp_kernel.texts import (
     start_of_day,
 )
 from pdpp_mcp_server.settings import own_command
-from personal_server.configuration_file import OwnerLocale
 from personal_server.console import words
 from personal_server.console.languages import Language, PageReader, languages, negotiated
 from personal_server.console.session import PageRequest
+from personal_server.owner_locale import OwnerLocale
 from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.replies import NO_STORE
 from personal_server.web.responses import page_headers

@@ -21,7 +21,7 @@ MAX_SCHEMA_BYTES = 256 * 1024
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 PROPERTY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")
 MAX_REFERENCES = 16
-SINGLE_ROLES = ("primary-title", "event-time")
+SINGLE_ROLES = ("primary-title", "event-time", "event-end", "whole-days")
 
 _KINDS: Mapping[str, ValueKind] = {
     "boolean": ValueKind.BOOLEAN,

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 
 from pdpp_kernel.aggregations import FIGURES_OF_FIELDS, DeclaredGrouping, Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping, WordQuery
@@ -28,6 +26,7 @@ from personal_server.domain.answer_warnings import (
     skipped,
 )
 from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.asked_times import whole_days
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.fields import require_field
 from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery
@@ -67,7 +66,9 @@ def figure_of(sources: Sources, query: AggregateQuery) -> Figure:
         raise InvalidRequest(
             "This access has no searchable field. Leave 'q' out, or use 'filter'.", param="q"
         )
-    return Figure(metric, field, kind, groupings, conditions_on(sources, query.filters))
+    return Figure(
+        metric, field, kind, groupings, conditions_on(sources, query.filters, query.time_zone)
+    )
 
 
 def shared_figure(
@@ -102,7 +103,9 @@ def shared_figure(
 
 def _unlabelled(figure: Figure) -> Figure:
     """Labels are shown where every source that takes part grants them."""
-    plain = (replace(each, label_field=None, mark_field=None) for each in figure.groupings)
+    plain = (
+        replace(each, label_field=None, mark_field=None, days=None) for each in figure.groupings
+    )
     return replace(figure, groupings=tuple(plain))
 
 
@@ -137,7 +140,7 @@ def check_combination(query: AggregateQuery) -> None:
     if query.then_by is not None and query.then_by == query.group_by:
         raise InvalidRequest("'then_by' must name another field than 'group_by'.", param="then_by")
     by_field = {"then_by": query.then_by, "bin": query.bin}
-    by_time = {"granularity": query.granularity, "time_zone": query.time_zone}
+    by_time = {"granularity": query.granularity}
     for needed, dependent in (("group_by", by_field), ("group_by_time", by_time)):
         for name, value in dependent.items():
             if value is not None and getattr(query, needed) is None:
@@ -148,10 +151,6 @@ def check_combination(query: AggregateQuery) -> None:
         raise InvalidRequest(
             ("'across' reads all connections. Leave out either 'across' or 'connection_id'."),
             param="across",
-        )
-    if query.time_zone is not None and query.time_zone not in time_zones():
-        raise InvalidRequest(
-            "'time_zone' must be an IANA name, such as Europe/Rome or UTC.", param="time_zone"
         )
 
 
@@ -258,13 +257,9 @@ def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Groupi
             param="granularity",
             allowed_values=words,
         )
-    return Grouping(name, kind, Granularity(query.granularity), query.time_zone or "UTC")
-
-
-@cache
-def time_zones() -> frozenset[str]:
-    """All IANA names, from the time zone data we ship with."""
-    return frozenset(files("tzdata").joinpath("zones").read_text("utf-8").split())
+    granularity = Granularity(query.granularity)
+    days = whole_days(found, sources, query.time_zone)
+    return Grouping(name, kind, granularity, query.time_zone or "UTC", days=days)
 
 
 def _undeclared(

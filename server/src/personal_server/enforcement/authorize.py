@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
+from pdpp_kernel.criteria import GroupOrder, HitOrder
 from pdpp_kernel.errors import InvalidRequest
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -21,6 +21,7 @@ from personal_server.enforcement.aggregates import (
     words_of,
 )
 from personal_server.enforcement.ambiguity import ambiguous_schema, connection_count
+from personal_server.enforcement.asked_times import conditions_in, order_in_time
 from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
 from personal_server.enforcement.bounds import bound_warnings
 from personal_server.enforcement.conditions import conditions_on
@@ -66,7 +67,6 @@ from personal_server.enforcement.source_selection import (
     select_stream,
 )
 from personal_server.enforcement.timeline import (
-    conditions_in,
     list_conditions,
     time_field,
     without_time,
@@ -81,8 +81,9 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     """
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)
-    conditions = conditions_on(sources, query.filters) + list_conditions(sources, query.times)
-    order = order_of(sources, query.sort, query.order)
+    conditions = conditions_on(sources, query.filters, query.time_zone)
+    conditions += list_conditions(sources, query.times)
+    order = order_of(sources, query.sort, query.order, query.time_zone)
     shown = _shown(sources, query.cut)
     expansions, warnings = allowed_expansions(authority, sources, query.expand)
     plan = RecordsPlan(
@@ -109,14 +110,16 @@ def authorize_timeline(
             timeless.append(source)
             continue
         sources.append(source)
-        order = Order(field.name, field.kind, query.descending)
-        scopes.append(TimedScope(scope_of(source), order, conditions_in(query.times, field)))
+        order = order_in_time(source, field, query.time_zone, descending=query.descending)
+        asked_for = conditions_in(query.times, field, (source,))
+        scopes.append(TimedScope(scope_of(source), order, asked_for))
     plan = TimelinePlan(tuple(scopes), query.descending, query.limit)
     asked = (
         *_asked(query.selectors),
         *_unordered(query.streams),
         query.times,
         query.descending,
+        *([] if query.time_zone is None else [query.time_zone]),
     )
     limited = zip(sources, (timed.conditions for timed in scopes), strict=True)
     warnings = (*without_time(timeless, query.streams), *_limits_met(limited))
@@ -139,7 +142,7 @@ def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> Authoriz
             ),
             param="changes_since",
         )
-    conditions = conditions_on(sources, query.filters)
+    conditions = conditions_on(sources, query.filters, query.time_zone)
     plan = ChangesPlan(scopes_of(sources), limit=query.limit, conditions=conditions)
     asked = (query.stream, *_asked(query.selectors), *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)
@@ -243,6 +246,7 @@ def authorize_search(
         *([] if query.times == ALWAYS else [query.times]),
         *([] if query.mode is SearchMode.WORDS else [query.mode.value]),
         *(["exact"] if query.exact else []),
+        *([] if query.time_zone is None else [query.time_zone]),
     )
     return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
 
@@ -262,7 +266,7 @@ def authorize_search_in_time(
     for source in read.sources:
         field = time_field(source)
         if field is not None:
-            order = Order(field.name, field.kind, descending)
+            order = order_in_time(source, field, query.time_zone, descending=descending)
             conditions = read.plan.conditions.get(source.order, ())
             scopes.append(TimedScope(scope_of(source), order, conditions))
     plan = TimelinePlan(tuple(scopes), descending, query.limit, words=read.plan.words)

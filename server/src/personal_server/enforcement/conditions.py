@@ -22,7 +22,9 @@ from personal_server.enforcement.filter_values import condition_on
 MAX_CONDITIONS = 32
 
 
-def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Condition, ...]:
+def conditions_on(
+    sources: Sources, filters: tuple[FilterText, ...], time_zone: str | None = None
+) -> tuple[Condition, ...]:
     """The conditions of a request.
 
     Raises: UnknownField, FieldNotGranted, InvalidFilter.
@@ -32,7 +34,7 @@ def conditions_on(sources: Sources, filters: tuple[FilterText, ...]) -> tuple[Co
             message("A request can have at most %(most)s conditions.", most=MAX_CONDITIONS),
             param=filters[-1].param,
         )
-    return tuple(condition_on(sources, text) for text in filters)
+    return tuple(condition_on(sources, text, time_zone) for text in filters)
 
 
 def reaching_outside(
@@ -55,14 +57,21 @@ def asked_span(field: str, conditions: Iterable[Condition]) -> tuple[float, floa
 
     `None` without such conditions.
     """
-    spans = [_span(each) for each in conditions if each.field == field]
-    bounded = [span for span in spans if span is not None]
+    return _met_span([each for each in conditions if each.field == field])
+
+
+def _met_span(conditions: Iterable[Condition]) -> tuple[float, float] | None:
+    bounded = [span for each in conditions if (span := _span(each)) is not None]
     if not bounded:
         return None
     return max(first for first, _ in bounded), min(last for _, last in bounded)
 
 
 def _span(condition: Condition) -> tuple[float, float] | None:
+    if condition.any_of:
+        # what lasts counts as where it is asked for, wherever it began
+        spans = [span for each in condition.any_of if (span := _met_span(each)) is not None]
+        return (min(s for s, _ in spans), max(e for _, e in spans)) if spans else None
     if condition.kind not in (ValueKind.DATE, ValueKind.INSTANT):
         return None
     unit = DAY_NANOSECONDS if condition.kind is ValueKind.DATE else 1

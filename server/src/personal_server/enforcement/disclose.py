@@ -49,6 +49,7 @@ class Record(WireObject, kw_only=True, tag_field="object", tag="record"):
     stream: Word
     data: RawObject
     emitted_at: Instant
+    when: str | None = None
     connection_id: ConnectionId
     connector_key: Word
     display_name: str | None = None
@@ -85,6 +86,7 @@ class Tombstone(WireObject, kw_only=True, tag_field="object", tag="record"):
 Child = Annotated[Record | None, msgspec.Meta()]
 Expanded = Child | ChildList
 Discloser = Callable[[StoredRecord], Record]
+Clock = Callable[[StoredRecord], str | None]
 
 
 def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, Any]:
@@ -140,17 +142,21 @@ def disclosed_records(
     sources: Iterable[ReadableSource],
     shown: Mapping[str, tuple[str, ...]],
     rows: Iterable[StoredRecord],
+    clocks: Mapping[str, Clock] | None = None,
 ) -> Iterator[Record]:
     """The records of rows of several sources, each made when it is drawn.
 
-    Shapes: `shown` are the shown fields by connection.
+    Shapes: `shown` are the shown fields by connection, `clocks` say when each record was.
     """
     disclose = {
         each.connection_id: discloser(authority, each, shown[each.connection_id])
         for each in sources
     }
     for row in rows:
-        yield disclose[row.connection_id](row)
+        record = disclose[row.connection_id](row)
+        if clocks is not None:
+            record.when = clocks[row.connection_id](row)
+        yield record
 
 
 def disclose_tombstone(

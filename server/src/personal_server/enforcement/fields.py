@@ -18,7 +18,9 @@ from pdpp_kernel.errors import (
     UnknownField,
 )
 from pdpp_kernel.texts import message
+from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.asked_times import whole_days
 from personal_server.enforcement.queries import FieldSelection
 
 MAX_SUGGESTIONS = 5
@@ -109,7 +111,9 @@ def _cut(source: ReadableSource, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in source.fields if name in kept)
 
 
-def order_of(sources: Sources, sort: str | None, order: str | None) -> Order:
+def order_of(
+    sources: Sources, sort: str | None, order: str | None, time_zone: str | None = None
+) -> Order:
     """The total order of a list.
 
     Without a usable cursor field on every source the order is that of the keys, because the order
@@ -117,14 +121,15 @@ def order_of(sources: Sources, sort: str | None, order: str | None) -> Order:
     Raises: UnknownField, FieldNotGranted, InvalidSort.
     """
     if sort is not None:
-        return _asked_order(sources, sort, order)
+        return _asked_order(sources, sort, order, time_zone)
     name = sources[0].cursor_field
     if name is None or any(source.cursor_field != name for source in sources):
         return Order(None, None, order == "desc")
-    return Order(name, sources[0].declared.properties[name].kind, order != "asc")
+    declared = sources[0].declared.properties[name]
+    return _ordered(sources, declared, time_zone, descending=order != "asc")
 
 
-def _asked_order(sources: Sources, sort: str, order: str | None) -> Order:
+def _asked_order(sources: Sources, sort: str, order: str | None, time_zone: str | None) -> Order:
     descending = sort.startswith("-")
     name = sort[1:] if descending else sort
     declared = require_field(sources, name, "sort")
@@ -145,4 +150,13 @@ def _asked_order(sources: Sources, sort: str, order: str | None) -> Order:
             param="sort",
             allowed_values=[f"-{name}" if order == "desc" else name],
         )
-    return Order(name, declared.kind, descending)
+    return _ordered(sources, declared, time_zone, descending=descending)
+
+
+def _ordered(
+    sources: Sources, field: Property, time_zone: str | None, *, descending: bool
+) -> Order:
+    """By a field, where whole days of a zone are not where they are stored."""
+    is_moved = time_zone not in (None, "UTC") and field.kind is ValueKind.INSTANT
+    days = whole_days(field, sources, time_zone) if is_moved else None
+    return Order(field.name, field.kind, descending, days)

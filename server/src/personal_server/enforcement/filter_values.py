@@ -17,13 +17,13 @@ from pdpp_kernel.errors import InvalidFilter
 from pdpp_kernel.operators import Operator, Takes
 from pdpp_kernel.texts import Text, message
 from pdpp_kernel.values import (
-    DAY_NANOSECONDS,
     MAX_INTEGER,
     Comparable,
     ValueKind,
     day_number,
     instant_ns,
 )
+from personal_server.enforcement.asked_times import moment_of, range_on
 from personal_server.enforcement.fields import Sources, require_field
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import MAX_MATCH_CHARS
@@ -41,7 +41,7 @@ _EXAMPLES: Mapping[ValueKind, str] = {
 }
 
 
-def condition_on(sources: Sources, text: FilterText) -> Condition:
+def condition_on(sources: Sources, text: FilterText, time_zone: str | None = None) -> Condition:
     """One condition of a request.  Raises: UnknownField, FieldNotGranted, InvalidFilter."""
     declared = require_field(sources, text.field, text.param)
     if declared.kind is None:
@@ -56,9 +56,9 @@ def condition_on(sources: Sources, text: FilterText) -> Condition:
             param=text.param,
         )
     if text.operator is None:
-        return _exact(declared, declared.kind, Operator.EQ, text)
+        return _exact(declared, declared.kind, Operator.EQ, text, time_zone)
     if text.operator in declared.operators:
-        return _beyond_ranges(declared, declared.kind, Operator(text.operator), text)
+        return _beyond_ranges(declared, declared.kind, Operator(text.operator), text, time_zone)
     ranges = sources[0].declared.range_filters.get(text.field, ())
     allowed = (*ranges, *declared.operators)
     if text.operator not in ranges:
@@ -72,12 +72,18 @@ def condition_on(sources: Sources, text: FilterText) -> Condition:
             param=text.param,
             allowed_values=list(allowed),
         )
-    return _range(declared, declared.kind, Operator(text.operator), text)
+    return _range(sources, declared, Operator(text.operator), text, time_zone)
 
 
-def _exact(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:
+def _exact(
+    declared: Property,
+    kind: ValueKind,
+    operator: Operator,
+    text: FilterText,
+    time_zone: str | None,
+) -> Condition:
     texts = (text.text, *text.further)
-    values = [value for each in texts if (value := _PARSERS[kind](each)) is not None]
+    values = [v for each in texts if (v := parsed_value(kind, each, time_zone)) is not None]
     if len(values) < len(texts):
         raise _wrong_type(declared, text)
     first, *rest = dict.fromkeys(values)
@@ -85,12 +91,16 @@ def _exact(declared: Property, kind: ValueKind, operator: Operator, text: Filter
 
 
 def _beyond_ranges(
-    declared: Property, kind: ValueKind, operator: Operator, text: FilterText
+    declared: Property,
+    kind: ValueKind,
+    operator: Operator,
+    text: FilterText,
+    time_zone: str | None,
 ) -> Condition:
     """Lists of values, negation, parts of texts, and whether there is a value at all."""
     match operator.takes:
         case Takes.VALUE | Takes.VALUES:
-            return _exact(declared, kind, operator, text)
+            return _exact(declared, kind, operator, text, time_zone)
         case Takes.PRESENCE:
             exists = _boolean(text.text)
             if exists is None:
@@ -115,22 +125,22 @@ def _beyond_ranges(
             return Condition(text.field, kind, operator, part)
 
 
-def _range(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:
-    day = day_number(text.text) if kind is ValueKind.INSTANT else None
-    if day is not None:
-        return _whole_day(text.field, operator, day)
-    value = _PARSERS[kind](text.text)
-    if value is None:
+def _range(
+    sources: Sources,
+    declared: Property,
+    operator: Operator,
+    text: FilterText,
+    time_zone: str | None,
+) -> Condition:
+    found: Condition | None = None
+    if declared.kind is ValueKind.INSTANT:
+        found = range_on(declared, operator, text.text, time_zone, sources)
+    elif declared.kind is not None:
+        value = parsed_value(declared.kind, text.text)
+        found = None if value is None else Condition(text.field, declared.kind, operator, value)
+    if found is None:
         raise _wrong_type(declared, text)
-    return Condition(text.field, kind, operator, value)
-
-
-def _whole_day(field: str, operator: Operator, day: int) -> Condition:
-    """A bare date on a `date-time` field means that whole UTC day."""
-    after = operator in (Operator.GT, Operator.LTE)
-    bound = (day + 1 if after else day) * DAY_NANOSECONDS
-    from_there = operator in (Operator.GT, Operator.GTE)
-    return Condition(field, ValueKind.INSTANT, Operator.GTE if from_there else Operator.LT, bound)
+    return found
 
 
 def _boolean(text: str) -> bool | None:
@@ -166,8 +176,10 @@ _PARSERS: Mapping[ValueKind, Callable[[str], Comparable | None]] = {
 }
 
 
-def parsed_value(kind: ValueKind, text: str) -> Comparable | None:
+def parsed_value(kind: ValueKind, text: str, time_zone: str | None = None) -> Comparable | None:
     """A value as the field of a condition takes it, `None` where it is none of that kind."""
+    if kind is ValueKind.INSTANT and time_zone is not None and day_number(text) is None:
+        return moment_of(text, time_zone)
     return _PARSERS[kind](text)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pdpp_kernel.criteria import HitOrder
+from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.enforcement.filter_texts import FilterText
 
 # Items of a page, groups of an aggregate: unless told, and at most.
@@ -63,10 +64,25 @@ class PageSize:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`since` (inclusive) and `until` (exclusive), UTC nanoseconds; `None` is no bound."""
+    """`since` (inclusive) and `until` (exclusive), UTC nanoseconds; `None` is no bound.
+
+    Shapes: the days that they mean for what is dated by days; of UTC where nothing is said.
+    """
 
     since_ns: int | None = None
     until_ns: int | None = None
+    since_day: int | None = None
+    until_day: int | None = None
+
+    @property
+    def days(self) -> tuple[int | None, int | None]:
+        """The first day of the range, and the first one behind it."""
+        since, until = self.since_day, self.until_day
+        if since is None and self.since_ns is not None:
+            since = self.since_ns // DAY_NANOSECONDS
+        if until is None and self.until_ns is not None:
+            until = -(-self.until_ns // DAY_NANOSECONDS)
+        return since, until
 
 
 ALWAYS = Times()
@@ -89,6 +105,7 @@ class RecordsQuery:
     expand: Expand = Expand()
     count: bool = False
     window: bool = False
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +119,7 @@ class TimelineQuery:
     limit: int = DEFAULT_LIMIT
     size: PageSize = PageSize()
     cursor: str | None = None
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +134,7 @@ class ChangesQuery:
     changes_since: str | None = None
     filters: tuple[FilterText, ...] = ()
     cut: FieldSelection = FieldSelection()
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +211,7 @@ class SearchQuery:
     mode: SearchMode = SearchMode.AUTO
     sort: HitOrder = HitOrder.RELEVANCE
     exact: bool = False
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from personal_server.domain.answer_warnings import (
 )
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.search_words import parse_words
+from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.source_selection import stream_not_granted
-from personal_server.enforcement.timeline import conditions_in, time_field, without_time
+from personal_server.enforcement.timeline import time_field, without_time
 
 MAX_QUERY_CHARS = 1_024
 MAX_TERMS = 32
@@ -118,7 +119,8 @@ def _filtered(
     errors: list[PersonalServerError] = []
     for source in sources:
         try:
-            conditions = conditions_on((source,), query.filters) + _times(source, query)
+            conditions = conditions_on((source,), query.filters, query.time_zone)
+            conditions += _times(source, query)
         except (UnknownField, FieldNotGranted, InvalidFilter) as error:
             errors.append(error)
             warnings.append(skipped(source.connection_id, source.stream, error.code))
@@ -131,4 +133,4 @@ def _filtered(
 
 def _times(source: ReadableSource, query: SearchQuery) -> tuple[Condition, ...]:
     field = time_field(source)
-    return () if field is None else conditions_in(query.times, field)
+    return () if field is None else conditions_in(query.times, field, (source,))

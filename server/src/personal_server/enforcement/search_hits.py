@@ -83,6 +83,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
+    when: str | None = None
     parent: ParentRecord | None = None
     context: ConversationContext | None = None
     matched_words: Annotated[Sequence[Word], msgspec.Meta(min_length=1)] | None = None

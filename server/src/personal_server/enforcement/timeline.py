@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import message
-from pdpp_kernel.values import DAY_NANOSECONDS, TIMES, ValueKind
+from pdpp_kernel.values import TIMES
 from personal_server.domain.answer_warnings import (
     Warning,
     skipped,
 )
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
+from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.queries import ALWAYS, Times
 
 NO_EVENT_TIME = "no_event_time"
@@ -40,16 +40,6 @@ def time_field(*sources: ReadableSource) -> Property | None:
     return None
 
 
-def conditions_in(times: Times, field: Property) -> tuple[Condition, ...]:
-    """A range of time on that field; a day counts as its start (UTC)."""
-    bounds = ((Operator.GTE, times.since_ns), (Operator.LT, times.until_ns))
-    return tuple(
-        Condition(field.name, field.kind, operator, _bound(at_ns, field.kind))
-        for operator, at_ns in bounds
-        if at_ns is not None and field.kind is not None
-    )
-
-
 def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[Condition, ...]:
     """A range of time on the records of one stream.  Raises: InvalidRequest."""
     if times == ALWAYS:
@@ -63,7 +53,7 @@ def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[
             ),
             param="until" if times.since_ns is None else "since",
         )
-    return conditions_in(times, field)
+    return conditions_in(times, field, sources)
 
 
 def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
@@ -84,7 +74,3 @@ def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> l
             detail={"streams": streams, "reason": NO_EVENT_TIME},
         )
     ]
-
-
-def _bound(at_ns: int, kind: ValueKind) -> int:
-    return -(-at_ns // DAY_NANOSECONDS) if kind is ValueKind.DATE else at_ns

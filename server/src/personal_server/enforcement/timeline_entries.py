@@ -21,10 +21,12 @@ PREVIEW_CHARS = 200
 class TimelineData(WireObject):
     """What is shown of a record on a time line; each member is a granted value, or its beginning.
 
-    Shapes: `preview` is there where there is no title.
+    Shapes: `preview` is there where there is no title; `when` is what clocks of the zone say that
+        was asked for.
     """
 
     at: str
+    when: str | None = None
     title: str | None = None
     preview: str | None = None
 
@@ -58,18 +60,20 @@ def timeline_fields(source: ReadableSource) -> tuple[str, ...]:
     """The fields that an entry may show something of."""
     time = time_field(source)
     named = {None if time is None else time.name, source.declared.title_field}
+    named |= {source.declared.event_end_field, source.declared.whole_days_field}
     named |= set(_previewed(source)) | set(source.declared.primary_key)
     return tuple(name for name in source.fields if name in named)
 
 
 def disclose_entry(
-    authority: ReadAuthority, source: ReadableSource, row: StoredRecord
+    authority: ReadAuthority, source: ReadableSource, row: StoredRecord, when: str | None = None
 ) -> TimelineEntry:
-    """The entry of a row that has a time."""
+    """The entry of a row that has a time, and what clocks say of it."""
     time = time_field(source)
     title = granted_value(row, source, source.declared.title_field)
     shown = TimelineData(
         at=str(granted_value(row, source, None if time is None else time.name)),
+        when=when,
         title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
     )
     if shown.title is None:

@@ -108,6 +108,8 @@ def read_aggregate(
     if freshness is not None:
         meta["freshness"] = freshness
     units = units_of_figure(snapshot, read, found)
+    if query.time_zone is not None:
+        meta["time_zone"] = query.time_zone
     emptiness = Emptiness()
     if found.record_count == 0:
         emptiness = explain_empty(
@@ -254,7 +256,7 @@ def _local(instant_ns: int, time_zone: str) -> datetime:
 def _used_fields(plan: AggregatePlan, source: ReadableSource, units: Units) -> tuple[str, ...]:
     named = (plan.field, *(grouping.field for grouping in plan.groupings))
     labels = (name for each in plan.groupings for name in (each.label_field, each.mark_field))
-    filtered = (condition.field for condition in plan.conditions)
+    filtered = (name for condition in plan.conditions for name in condition.fields)
     searched = searchable_fields(source) if plan.words else ()
     used = (*named, *labels, *filtered, *searched, *units.fields)
     return tuple(dict.fromkeys(name for name in used if name is not None))

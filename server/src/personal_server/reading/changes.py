@@ -16,7 +16,6 @@ import msgspec
 
 from pdpp_kernel.errors import CursorExpired, InvalidCursor, PersonalServerError
 from pdpp_kernel.record import StoredRecord
-from pdpp_kernel.values import instant_or_day_ns
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
     CursorPlace,
@@ -28,6 +27,7 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
+from personal_server.enforcement.asked_times import moment_of
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
@@ -81,7 +81,8 @@ def follow(
         data=items,
         next_cursor=cursor,
         next_changes_since=None if more else _seal_bookmark(ports, read, history, feed.horizon),
-        meta=unavailable_meta(authority, query.selectors),
+        meta=unavailable_meta(authority, query.selectors)
+        | ({} if query.time_zone is None else {"time_zone": query.time_zone}),
         disclosed=_disclosed(read, shown),
     )
 
@@ -158,7 +159,7 @@ def _begun(
         return _Feed(None, horizon, 0, named)
     if start == NOW:
         return _Feed(horizon, horizon, horizon, named)
-    instant = instant_or_day_ns(start)
+    instant = moment_of(start, query.time_zone)
     if instant is not None:
         since = _before(snapshot, read, query, instant)
         return _Feed(since, horizon, since, named)

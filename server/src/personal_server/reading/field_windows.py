@@ -28,7 +28,7 @@ from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
-from personal_server.reading.records import no_such_record
+from personal_server.reading.single_records import no_such_record
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 

@@ -7,15 +7,12 @@ Source: docs/contract/resource-server.md 7, 9.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import cast
 
 import msgspec
 
-from pdpp_kernel.errors import DamagedRecord, NotFound
-from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import Comparable
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.cursor import (
@@ -28,22 +25,20 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, name_unavailable
-from personal_server.enforcement.ambiguity import ambiguous
-from personal_server.enforcement.authorize import authorize_record, authorize_records
+from personal_server.enforcement.authorize import authorize_records
 from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
 from personal_server.enforcement.disclose import (
     disclosed_records,
-    discloser,
 )
+from personal_server.enforcement.local_times import clocks_of
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import RecordsPlan
-from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.queries import FieldSelection, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Position, RowPage
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.expansions import Expansions, expand
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 
@@ -70,13 +65,15 @@ def read_records(
         emptiness = explain_empty(
             snapshot, read.sources, read.plan.conditions, read.warnings, freshness
         )
+    if query.time_zone is not None:
+        meta["time_zone"] = query.time_zone
     warnings, units = read.warnings, list[Disclosed]()
     if read.sources[0].declared.measured:
         from personal_server.reading.units import units_of_page  # noqa: PLC0415 (few streams)
 
         said, mixed, units = units_of_page(snapshot, read, page.rows)
         meta, warnings = meta | said, (*warnings, *mixed)
-    records = _disclosed_page(read, page, expansions, query.size)
+    records = _disclosed_page(read, page, expansions, query)
     following = page.more or len(records) < len(page.rows)
     return ReadResult(
         data=records,
@@ -92,51 +89,6 @@ def read_records(
             *units,
         ],
     )
-
-
-def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> ReadResult:
-    """One record.
-
-    Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
-    """
-    read = authorize_record(authority, query)
-    row = the_one(snapshot, authority, read.sources, snapshot.record(read.plan))
-    expansions = expand(snapshot, authority, read.expansions, [row])
-    source = next(s for s in read.sources if s.connection_id == row.connection_id)
-    shown = read.shown[source.connection_id]
-    record = discloser(authority, source, shown)(row)
-    if read.expansions:
-        record.expanded = expansions.by_parent[row.connection_id, row.key]
-    disclosed = [Disclosed(source, shown, 1, (row.key,)), *expansions.disclosed([row])]
-    return ReadResult(data=record, warnings=read.warnings, disclosed=disclosed)
-
-
-def the_one(
-    snapshot: ReadSnapshot,
-    authority: ReadAuthority,
-    sources: Sequence[ReadableSource],
-    rows: Sequence[StoredRecord],
-) -> StoredRecord:
-    """The only visible row with a key.
-
-    Raises: NotFound (hidden and absent alike), DamagedRecord, AmbiguousConnection naming
-        exactly the holders.
-    """
-    if not rows:
-        raise no_such_record(snapshot)
-    if len(rows) > 1:
-        holders = {row.connection_id for row in rows}
-        raise ambiguous(
-            authority, [s for s in sources if s.connection_id in holders], rows[0].stream
-        )
-    return rows[0]
-
-
-def no_such_record(snapshot: ReadSnapshot) -> NotFound | DamagedRecord:
-    """The one answer for records that are absent, deleted or hidden, and that for damaged ones."""
-    if snapshot.damaged:
-        return DamagedRecord(MEND_RECORDS)
-    return NotFound("There is no such record here.")
 
 
 def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str, object]:
@@ -167,12 +119,17 @@ def _figures(
 
 
 def _disclosed_page(
-    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions, size: PageSize
+    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions, query: RecordsQuery
 ) -> list[msgspec.Raw]:
     """The records that fit, each already JSON; at least one."""
     rows = [placed.row for placed in page.rows]
-    disclosed = disclosed_records(read.authority, read.sources, read.shown, rows)
-    fill = PageFill(size)
+    # in UTC a clock says of whole days alone what no record does
+    is_said = query.time_zone not in (None, "UTC") or read.sources[0].declared.whole_days_field
+    clocks = None
+    if is_said and query.cut == FieldSelection():
+        clocks = clocks_of(read, query.time_zone)
+    disclosed = disclosed_records(read.authority, read.sources, read.shown, rows, clocks)
+    fill = PageFill(query.size)
     for row, record in zip(rows, disclosed, strict=True):
         if read.expansions:
             record.expanded = expansions.by_parent[row.connection_id, row.key]
@@ -193,7 +150,8 @@ def _page_disclosed(
     keys: dict[str, list[str]] = {}
     for row in rows:
         keys.setdefault(row.connection_id, []).append(row.key)
-    used = tuple(condition.field for condition in read.plan.conditions) if figured else ()
+    named = (name for condition in read.plan.conditions for name in condition.fields)
+    used = tuple(named) if figured else ()
     entries = [
         Disclosed(source, _names(read.shown, source, used), len(found), tuple(found))
         for source in read.sources

@@ -48,10 +48,11 @@ from personal_server.enforcement.closeness import (
     look_at,
     refined,
 )
+from personal_server.enforcement.local_times import clock_of
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import CANDIDATE_WINDOW, SearchPlan, TimelinePlan
-from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
+from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.ranking import Ranked, first_page_first, place_of, rank
 from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
 from personal_server.enforcement.scopes import scope_of
@@ -303,13 +304,14 @@ def search(
         turn, shown = _first_page(ports, snapshot, read, query)
     else:
         turn = _continued(ports, snapshot, read, query)
-        shown = _show(snapshot, read, turn, query.limit, query.size)
+        shown = _show(snapshot, read, turn, query.limit, query)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     emptiness = Emptiness()
     if query.cursor is None and not turn.hits and read.sources:
         conditions = [read.plan.conditions.get(source.order, ()) for source in read.sources]
         emptiness = _explained(snapshot, read, conditions, freshness)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
+    meta |= _clocks(query)
     if read.plan.words.ignored:
         meta["ignored_words"] = list(read.plan.words.ignored)
     if freshness is not None:
@@ -570,7 +572,7 @@ def _first_page(
     found = _found_lately(ports, snapshot, read, exact=query.exact)
     turn = _turn(found, query.limit)
     while True:
-        shown = _show(snapshot, read, turn, turn.first_limit, query.size)
+        shown = _show(snapshot, read, turn, turn.first_limit, query)
         if shown.end == len(turn.hits):
             return turn, shown
         # A page that ends early has fewer places, which are shared out among the connections anew.
@@ -644,11 +646,12 @@ def _show(
     read: AuthorizedSearch,
     turn: _Turn,
     limit: int,
-    size: PageSize,
+    query: SearchQuery,
 ) -> _ShownHits:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
     sources = {source.order: source for source in read.sources}
-    fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
+    clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
+    fill, shown = PageFill(query.size), list[tuple[ReadableSource, str]]()
     beside: list[tuple[ReadableSource, str]] = []
     at, looked_at = turn.begin, 0
     coming = turn.hits[at:]
@@ -662,8 +665,8 @@ def _show(
             named = [written(term) for term in words.terms] if kept.question else None
             found = _Sought(words, kept.passage, mode, named)
             hit, around = _hit(snapshot, read.authority, source, row, found)
-        if source is not None and hit is not None:
-            hit.duplicates = kept.duplicates or None
+        if source is not None and row is not None and hit is not None:
+            hit.duplicates, hit.when = kept.duplicates or None, clocks[source.order](row)
             if not fill.takes(hit):
                 break
             shown.append((source, kept.key))
@@ -768,10 +771,16 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     declared = source.declared
     named = {*searchable_fields(source), *meaning_fields(source)}
     named |= {declared.title_field, declared.event_time_field}
+    named |= {declared.event_end_field, declared.whole_days_field}
     if declared.conversation_field is not None:
         named |= {declared.conversation_field, *spoken_fields(source)}
     named |= {*declared.fields_with_role("author")}
     return tuple(name for name in source.fields if name in named)
+
+
+def _clocks(query: SearchQuery) -> dict[str, object]:
+    """Whose days and clocks are meant, where somebody said it."""
+    return {} if query.time_zone is None else {"time_zone": query.time_zone}
 
 
 # Hits in the order of time: no ranking is made or kept, a page follows the one before it.
@@ -784,7 +793,7 @@ def _search_in_time(
     read = authorize_search_in_time(authority, query)
     words = read.plan.words or WordQuery(())
     page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
-    shown = _shown_in_time(snapshot, read, page, words, query.size)
+    shown = _shown_in_time(snapshot, read, page, words, query)
     is_whole = shown.end == len(page.rows)
     cursor = None
     if page.more or not is_whole:
@@ -797,7 +806,7 @@ def _search_in_time(
         conditions = [timed.conditions for timed in read.plan.scopes]
         emptiness = _explained(snapshot, read, conditions, freshness)
     searched = SearchCoverage(0, 0, len(read.sources))
-    meta: dict[str, object] = dict(source_mix(read, shown.sources, searched))
+    meta = source_mix(read, shown.sources, searched) | _clocks(query)
     if words.ignored:
         meta["ignored_words"] = list(words.ignored)
     if freshness is not None:
@@ -818,16 +827,18 @@ def _shown_in_time(
     read: AuthorizedRead[TimelinePlan],
     page: RowPage,
     words: WordQuery,
-    size: PageSize,
+    query: SearchQuery,
 ) -> _ShownHits:
     sources = {source.order: source for source in read.sources}
-    fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
+    clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
+    fill, shown = PageFill(query.size), list[tuple[ReadableSource, str]]()
     beside: list[tuple[ReadableSource, str]] = []
     at, looked_at = 0, 0
     for at, placed in enumerate(page.rows, 1):
         source = sources[placed.position.place]
         hit, around = _hit(snapshot, read.authority, source, placed.row, _Sought(words))
         if hit is not None:
+            hit.when = clocks[source.order](placed.row)
             if not fill.takes(hit):
                 at -= 1
                 break

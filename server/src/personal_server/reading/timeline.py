@@ -22,6 +22,7 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_timeline
 from personal_server.enforcement.authorized_reads import AuthorizedRead
+from personal_server.enforcement.local_times import clock_of
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.queries import TimelineQuery
@@ -44,10 +45,11 @@ def read_timeline(
     read = authorize_timeline(authority, query)
     page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
     sources = {source.order: source for source in read.sources}
+    clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
     fill = PageFill(query.size)
     for placed in page.rows:
-        source = sources[placed.position.place]
-        if not fill.takes(disclose_entry(authority, source, placed.row)):
+        source, when = sources[placed.position.place], clocks[placed.position.place](placed.row)
+        if not fill.takes(disclose_entry(authority, source, placed.row, when)):
             break
     shown = page.rows[: len(fill.items)]
     is_whole = len(shown) == len(page.rows)
@@ -59,6 +61,8 @@ def read_timeline(
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     if freshness is not None:
         meta["freshness"] = freshness
+    if query.time_zone is not None:
+        meta["time_zone"] = query.time_zone
     if not page.rows and query.cursor is None:
         asked = tuple(each for timed in read.plan.scopes for each in timed.conditions)
         meta |= explain_empty(snapshot, read.sources, asked, read.warnings, freshness).meta

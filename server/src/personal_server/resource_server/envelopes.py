@@ -58,6 +58,7 @@ class Meta(WireObject, kw_only=True):
     near: Sequence[NearValue | NearWord] | None = None
     units: dict[str, str] | None = None
     relaxed: RelaxedSearch | None = None
+    time_zone: str | None = None
 
 
 class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):

@@ -58,10 +58,15 @@ FILTER = Parameter(
     example="filter[created_at][gte]=2026-01-01T00:00:00Z",
 )
 
+TIME_ZONE = Parameter(
+    "time_zone",
+    "Whose days bare days and times without an offset are: an IANA name, or `owner`; else UTC.",
+    example="Europe/Rome",
+)
 TIMES = (
     Parameter(
         "since",
-        "Only from this time on: an instant with its offset, or a day (its start, UTC).",
+        "Only from this time on: an instant, or a day; of what lasts, also what lasts by then.",
         example="2026-01-01",
     ),
     Parameter("until", "Only before this time.", example="2026-02-01T00:00:00Z"),
@@ -90,6 +95,7 @@ RECORDS = (
     Parameter("order", "Direction; with `sort` they must agree.", choices=("asc", "desc")),
     Parameter("sort", "`field` ascending, `-field` descending.", example="-created_at"),
     *TIMES,
+    TIME_ZONE,
     FILTER,
     EXPAND,
     EXPAND_LIMIT,
@@ -145,7 +151,7 @@ AGGREGATE = (
     Parameter("then_by", "Each group again by a second field; needs `group_by`."),
     Parameter("group_by_time", "Group by a time field; needs `granularity`."),
     Parameter("granularity", "Size of time groups.", choices=tuple(g.value for g in Granularity)),
-    Parameter("time_zone", "IANA name for time groups; UTC unless told.", example="Europe/Rome"),
+    TIME_ZONE,
     Parameter("bin", "Steps of the number `group_by`, how wide; 0: as the numbers ask for."),
     Parameter("q", "Only records that hold these words."),
     Parameter(
@@ -167,6 +173,7 @@ AGGREGATE = (
 STREAMS = Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64)
 TIMELINE = (
     *TIMES,
+    TIME_ZONE,
     Parameter("order", "`desc` begins with the newest.", choices=("asc", "desc"), default="desc"),
     STREAMS,
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
@@ -184,6 +191,7 @@ SEARCH = (
     *PAGE_SIZE,
     STREAMS,
     *TIMES,
+    TIME_ZONE,
     Parameter(
         "sort",
         "Best first, or in the order of time.",

@@ -5,14 +5,14 @@ Rule: syntax only; whether a name is declared or granted is decided in `enforcem
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
-from pdpp_kernel.criteria import HitOrder
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.values import instant_or_day_ns
+from personal_server.enforcement.asked_times import check_zone, times_in
 from personal_server.enforcement.filter_texts import FilterText, filters_of
 from personal_server.enforcement.queries import (
-    AggregateQuery,
+    ALWAYS,
     ChangesQuery,
     Expand,
     FieldSelection,
@@ -20,8 +20,6 @@ from personal_server.enforcement.queries import (
     PageSize,
     RecordQuery,
     RecordsQuery,
-    SearchMode,
-    SearchQuery,
     Selectors,
     TimelineQuery,
     Times,
@@ -42,13 +40,16 @@ _NOT_WITH_CHANGES = (
 )
 
 
+_UTC = ("Etc/UTC", "UTC")
+
+
 def selectors_of(parameters: Parameters) -> Selectors:
     """Which connections are asked."""
     texts = parameters.texts
     return Selectors(texts.get("connection_id"), texts.get("connector_id"))
 
 
-def records_query(request: Request) -> RecordsQuery:
+def records_query(request: Request, zone: str | None = None) -> RecordsQuery:
     """A record list, as the query string spells it."""
     sent = request.parameters
     texts = sent.texts
@@ -56,20 +57,21 @@ def records_query(request: Request) -> RecordsQuery:
         stream=request.path["stream"],
         selectors=selectors_of(sent),
         limit=sent.integers["limit"],
-        size=_size(sent),
+        size=size_of(sent),
         cursor=texts.get("cursor"),
         order=texts.get("order"),
         sort=texts.get("sort"),
-        filters=_filters(sent),
-        times=_times(sent),
+        filters=filters_asked(sent),
+        times=times_of(sent, zone),
         cut=_cut(sent),
         expand=_expand(sent),
         count=texts["count"] != "none",
         window=texts["window"] != "none",
+        time_zone=zone,
     )
 
 
-def changes_query(request: Request) -> ChangesQuery:
+def changes_query(request: Request, zone: str | None = None) -> ChangesQuery:
     """A change feed, which has its own order.  Raises: InvalidRequest."""
     sent = request.parameters
     for name in _NOT_WITH_CHANGES:
@@ -80,25 +82,27 @@ def changes_query(request: Request) -> ChangesQuery:
         stream=request.path["stream"],
         selectors=selectors_of(sent),
         limit=sent.integers["limit"],
-        size=_size(sent),
+        size=size_of(sent),
         cursor=sent.texts.get("cursor"),
         changes_since=sent.texts.get("changes_since"),
-        filters=_filters(sent),
+        filters=filters_asked(sent),
         cut=_cut(sent),
+        time_zone=zone,
     )
 
 
-def timeline_query(request: Request) -> TimelineQuery:
+def timeline_query(request: Request, zone: str | None = None) -> TimelineQuery:
     """A page of the time line.  Raises: InvalidRequest."""
     sent = request.parameters
     return TimelineQuery(
         selectors=selectors_of(sent),
         streams=sent.lists.get("streams", ()),
-        times=_times(sent),
+        times=times_of(sent, zone),
         descending=sent.texts["order"] == "desc",
         limit=sent.integers["limit"],
-        size=_size(sent),
+        size=size_of(sent),
         cursor=sent.texts.get("cursor"),
+        time_zone=zone,
     )
 
 
@@ -131,67 +135,25 @@ def field_window_query(request: Request) -> FieldWindowQuery:
     )
 
 
-def aggregate_query(request: Request) -> AggregateQuery:
-    """An aggregate."""
-    sent = request.parameters
-    texts = sent.texts
-    return AggregateQuery(
-        stream=request.path["stream"],
-        metric=texts["metric"],
-        selectors=selectors_of(sent),
-        field=texts.get("field"),
-        group_by=texts.get("group_by"),
-        then_by=texts.get("then_by"),
-        group_by_time=texts.get("group_by_time"),
-        granularity=texts.get("granularity"),
-        time_zone=texts.get("time_zone"),
-        bin=texts.get("bin"),
-        text=texts.get("q"),
-        across=texts.get("across"),
-        sort=texts.get("sort"),
-        limit=sent.integers.get("limit"),
-        filters=_filters(sent),
-    )
+def times_of(parameters: Parameters, zone: str | None) -> Times:
+    """The range of time that is asked for.  Raises: InvalidRequest."""
+    texts = parameters.texts
+    return times_in(texts, zone) if "since" in texts or "until" in texts else ALWAYS
 
 
-def search_query(request: Request) -> SearchQuery:
-    """A search; one that is exact goes by words, unless told."""
-    sent = request.parameters
-    exact = sent.texts["exact"] == "true"
-    mode = sent.texts.get("mode", SearchMode.WORDS if exact else SearchMode.AUTO)
-    return SearchQuery(
-        text=sent.texts["q"],
-        selectors=selectors_of(sent),
-        streams=sent.lists.get("streams", ()),
-        times=_times(sent),
-        limit=sent.integers["limit"],
-        size=_size(sent),
-        cursor=sent.texts.get("cursor"),
-        filters=_filters(sent),
-        mode=SearchMode(mode),
-        sort=HitOrder(sent.texts["sort"]),
-        exact=exact,
-    )
+def zone_of(request: Request, owner_zone: Callable[[], str]) -> str | None:
+    """The zone that a request names.  Raises: InvalidRequest."""
+    named = request.parameters.texts.get("time_zone")
+    if named == "owner":
+        zone = owner_zone()
+        return zone.removeprefix("Etc/") if zone in _UTC else zone
+    if named is not None:
+        check_zone(named)
+    return named
 
 
-def _times(parameters: Parameters) -> Times:
-    return Times(_instant(parameters, "since"), _instant(parameters, "until"))
-
-
-def _instant(parameters: Parameters, name: str) -> int | None:
-    text = parameters.texts.get(name)
-    if text is None:
-        return None
-    at_ns = instant_or_day_ns(text)
-    if at_ns is None:
-        raise InvalidRequest(
-            f"'{name}' must be an instant with its offset, or a day: {name}=2026-01-31T09:00:00Z.",
-            param=name,
-        )
-    return at_ns
-
-
-def _size(parameters: Parameters) -> PageSize:
+def size_of(parameters: Parameters) -> PageSize:
+    """What the caller has room for."""
     integers = parameters.integers
     return PageSize(integers.get("page_chars"), integers.get("member_chars"))
 
@@ -206,7 +168,8 @@ def _expand(parameters: Parameters) -> Expand:
     return Expand(parameters.lists.get("expand", ()), limits)
 
 
-def _filters(parameters: Parameters) -> tuple[FilterText, ...]:
+def filters_asked(parameters: Parameters) -> tuple[FilterText, ...]:
+    """The conditions as written."""
     return filters_of((each.path, each.value) for each in parameters.keyed.get("filter", ()))
 
 

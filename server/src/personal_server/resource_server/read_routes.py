@@ -27,6 +27,7 @@ from pdpp_kernel.errors import (
     UnsupportedSearchMode,
 )
 from personal_server.reading.ports import ReadPorts
+from personal_server.resource_server.aggregate_route import AggregateRoute, SingleAggregation
 from personal_server.resource_server.read_parameters import (
     AGGREGATE,
     FIELD_WINDOW,
@@ -39,10 +40,8 @@ from personal_server.resource_server.read_parameters import (
 )
 from personal_server.resource_server.reads import (
     STREAM,
-    AggregateRoute,
     RecordList,
     RecordRoutes,
-    SingleAggregation,
     SingleFieldWindow,
     SingleRecord,
     Timeline,

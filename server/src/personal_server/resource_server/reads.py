@@ -12,11 +12,11 @@ from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.enforcement.disclose import Record, Tombstone
 from personal_server.enforcement.timeline_entries import TimelineEntry
-from personal_server.reading.aggregates import ShownAggregation, read_aggregate
 from personal_server.reading.changes import follow
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import read_record, read_records
+from personal_server.reading.records import read_records
+from personal_server.reading.single_records import read_record
 from personal_server.reading.timeline import read_timeline
 from personal_server.resource_server.envelopes import (
     ListFront,
@@ -30,13 +30,13 @@ from personal_server.resource_server.envelopes import (
     page_of,
 )
 from personal_server.resource_server.read_queries import (
-    aggregate_query,
     changes_query,
     field_window_query,
     record_query,
     records_query,
     snapshot_of,
     timeline_query,
+    zone_of,
 )
 from personal_server.web.parameters import Parameters
 from personal_server.web.replies import Reply
@@ -136,21 +136,21 @@ class RecordRoutes:
 
     def list_records(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records`."""
-        sent = request.parameters
+        sent, zone = request.parameters, zone_of(request, self._ports.time_zone)
         feed = sent.texts.get("cursor", "").startswith(TokenUse.FEED.letter)
         if feed or "changes_since" in sent.sent:
             answer = follow(
-                self._ports, snapshot_of(request), request.authority, changes_query(request)
+                self._ports, snapshot_of(request), request.authority, changes_query(request, zone)
             )
         else:
             answer = read_records(
-                self._ports, snapshot_of(request), request.authority, records_query(request)
+                self._ports, snapshot_of(request), request.authority, records_query(request, zone)
             )
         return record_list(request, answer)
 
     def read_timeline(self, request: Request) -> Reply:
         """`GET /v1/timeline`."""
-        query = timeline_query(request)
+        query = timeline_query(request, zone_of(request, self._ports.time_zone))
         answer = read_timeline(self._ports, snapshot_of(request), request.authority, query)
         return list_reply(Timeline, request, answer)
 
@@ -202,60 +202,6 @@ def object_reply(shape: type[WireObject], request: Request, answer: ReadResult) 
     part = cast("WireObject", answer.data)
     body = completed(shape, request, part, warnings=answer.warnings, meta=answer.meta)
     return Reply(body, disclosed=answer.disclosed, leaves_at=answer.leaves_at)
-
-
-# The aggregate route.  Source: docs/contract/resource-server.md 10.
-
-
-class SingleAggregation(ShownAggregation, kw_only=True):
-    """One aggregate."""
-
-    component: ClassVar = "Aggregation"
-    example: ClassVar = {
-        "object": "aggregation",
-        "stream": "entries",
-        "metric": "sum",
-        "field": "word_count",
-        "group_by": None,
-        "group_by_time": "created_at",
-        "granularity": "month",
-        "time_zone": "Europe/Rome",
-        "approximate": False,
-        "filtered_record_count": 45,
-        "group_count": 2,
-        "groups": [
-            {
-                "key": "2026-03-01",
-                "start": "2026-03-01T00:00:00+01:00",
-                "count": 45,
-                "value": 1_200,
-            }
-        ],
-        "limit": 1,
-        "other_count": 0,
-        "other_value": 0,
-        "links": {"self": "/v1/streams/entries/aggregate?metric=sum&field=word_count"},
-        "meta": _META,
-    }
-
-    links: SelfLink
-    meta: Meta
-
-
-class AggregateRoute:
-    """`GET /v1/streams/{stream}/aggregate`."""
-
-    def __init__(self, ports: ReadPorts) -> None:
-        self._ports = ports
-
-    def read(self, request: Request) -> Reply:
-        """One aggregate."""
-        query = aggregate_query(request)
-        answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
-        return object_reply(SingleAggregation, request, answer)
-
-
-# Search routes.  Source: docs/contract/resource-server.md 11.
 
 
 STREAM = "/v1/streams/{stream}"

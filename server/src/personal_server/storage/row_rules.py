@@ -52,6 +52,8 @@ def is_in(data: JsonObject, scope: Scope) -> bool:
 
 def holds(condition: Condition, data: JsonObject) -> bool:
     """Whether a record satisfies a condition; null values satisfy none but `exists` false."""
+    if condition.any_of:
+        return any(all(holds(one, data) for one in each) for each in condition.any_of)
     operator, values = condition.operator, condition.values
     value = comparable(data.get(condition.field), condition.kind)
     if value is None and operator.takes is not Takes.PRESENCE:

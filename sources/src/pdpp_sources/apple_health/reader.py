@@ -19,6 +19,7 @@ from pdpp_sources.common.declaration import (
     StreamForm,
     day,
     declaration,
+    ending,
     integer,
     key,
     moment,
@@ -71,7 +72,7 @@ MEASUREMENTS = StreamForm(
     [
         key(),
         moment("started_at", "When it began, in UTC", event=True),
-        moment("ended_at", "When it ended, in UTC"),
+        ending(moment("ended_at", "When it ended, in UTC")),
         sensitive(word("kind", "heart_rate, step_count, body_mass …", title=True, searched=True)),
         in_unit(
             sensitive(number("value", "The number measured, in its unit", summed=True)), by="unit"
@@ -92,7 +93,7 @@ SLEEP = StreamForm(
     [
         key(),
         moment("started_at", "When it began, in UTC", event=True),
-        moment("ended_at", "When it ended, in UTC"),
+        ending(moment("ended_at", "When it ended, in UTC")),
         sensitive(
             word("stage", "in_bed, asleep_core, asleep_deep, asleep_rem, awake …", title=True)
         ),
@@ -109,7 +110,7 @@ WORKOUTS = StreamForm(
     [
         key(),
         moment("started_at", "When it began, in UTC", event=True),
-        moment("ended_at", "When it ended, in UTC"),
+        ending(moment("ended_at", "When it ended, in UTC")),
         word("kind", "running, cycling, yoga …", title=True, searched=True),
         number("minutes", "How long it was", summed=True),
         number("distance_meters", "How far it went", summed=True),

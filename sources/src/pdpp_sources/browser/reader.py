@@ -16,6 +16,7 @@ from pdpp_sources.common.database import (
 from pdpp_sources.common.declaration import (
     StreamForm,
     declaration,
+    ending,
     integer,
     key,
     moment,
@@ -93,7 +94,7 @@ DOWNLOADS = StreamForm(
         ),
         sensitive(text("url", "Where it came from")),
         sensitive(text("referrer", "The page that linked to it")),
-        moment("ended_at", "When it ended"),
+        ending(moment("ended_at", "When it ended")),
         word("mime_type", "Kind of file"),
         integer("size_bytes", "Size in bytes", summed=True),
         word("state", "complete, cancelled, interrupted …"),

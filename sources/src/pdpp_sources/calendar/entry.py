@@ -250,6 +250,7 @@ class CalendarEntry:
         return {
             **self._shared(),
             **due_data,
+            "all_day": due is not None and not isinstance(due, datetime),
             "completed_at": self._rendered_or_none("COMPLETED"),
             "is_completed": is_done,
             "priority": int(priority) if priority.isdecimal() and len(priority) < 10 else None,
@@ -259,7 +260,8 @@ class CalendarEntry:
         """The record of a journal entry."""
         written = self._time("DTSTART") or self._time("CREATED")
         written_data = {"written_at": self._rendered(written)} if written is not None else {}
-        return {**self._shared(), **written_data}
+        is_day = written is not None and not isinstance(written, datetime)
+        return {**self._shared(), **written_data, "all_day": is_day}
 
     def busy_times(self) -> Iterator[Data]:
         """The times that somebody says they are busy or free."""

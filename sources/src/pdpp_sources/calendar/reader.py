@@ -23,9 +23,11 @@ from pdpp_sources.common.components import Component, cut_components
 from pdpp_sources.common.declaration import (
     Field,
     StreamForm,
+    by_days,
     caseless,
     day,
     declaration,
+    ending,
     flag,
     integer,
     key,
@@ -85,6 +87,7 @@ def _shared() -> list[Field]:
     ]
 
 
+_BUSY_VIEW = ["id", "starts_at", "ends_at", "all_day"]
 EVENTS = StreamForm(
     "events",
     "Your calendar events",
@@ -92,9 +95,9 @@ EVENTS = StreamForm(
     [
         *_shared(),
         moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),
-        moment("ends_at", "When it ends, in UTC"),
+        ending(moment("ends_at", "When it ends, in UTC")),
         day("starts_on", "Day it begins, by its own time zone"),
-        flag("all_day", "Whether it takes whole days"),
+        by_days(flag("all_day", "Whether it takes whole days")),
         plain("time_zone", "Time zone it was entered in"),
         person(caseless(word("organizer", "Who invited")), PersonForm.WRITTEN),
         person(names("attendees", "Who was invited"), PersonForm.WRITTEN),
@@ -106,7 +109,9 @@ EVENTS = StreamForm(
     ],
     time_field="starts_at",
     children={"agenda": ("agenda", "event_id")},
-    views={"busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at"])},
+    views={
+        "busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at", "all_day"])
+    },
     semantic=["title", "description"],
 )
 TASKS = StreamForm(
@@ -115,7 +120,8 @@ TASKS = StreamForm(
     "Title, due time and state of every task.",
     [
         *_shared(),
-        moment("due_at", "When it is due, in UTC", event=True),
+        moment("due_at", "When it is due, in UTC; by a day at midnight UTC", event=True),
+        by_days(flag("all_day", "Whether it is due by a day, not by a time")),
         moment("completed_at", "When it was done"),
         flag("is_completed", "Whether it is done"),
         integer("priority", "1 is highest, 9 lowest"),
@@ -135,20 +141,26 @@ AGENDA = StreamForm(
         text("location", "Where it is"),
         sent_to(text("people", "Who invited and who was invited, to search in")),
         moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),
-        moment("ends_at", "When it ends, in UTC"),
+        ending(moment("ends_at", "When it ends, in UTC")),
         day("starts_on", "Day it begins, by its own time zone"),
-        flag("all_day", "Whether it takes whole days"),
+        by_days(flag("all_day", "Whether it takes whole days")),
         integer("minutes", "How long it takes, in minutes; none for whole days", summed=True),
     ],
     time_field="starts_at",
-    views={"busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at"])},
+    views={
+        "busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at", "all_day"])
+    },
     parents={"event": ("events", "event_id")},
 )
 JOURNAL = StreamForm(
     "journal",
     "Your journal",
     "Title and text of what you noted for a day.",
-    [*_shared(), moment("written_at", "The day or time it is about", event=True)],
+    [
+        *_shared(),
+        moment("written_at", "The day or time it is about", event=True),
+        by_days(flag("all_day", "Whether it is about a day, not a time")),
+    ],
     time_field="written_at",
     semantic=["title", "description"],
 )
@@ -162,7 +174,7 @@ BUSY_TIMES = StreamForm(
         word("kind", "busy, free, busy-tentative or busy-unavailable"),
         caseless(word("person", "Whose time it is", title=True, searched=True)),
         moment("starts_at", "When it begins, in UTC", event=True),
-        moment("ends_at", "When it ends, in UTC"),
+        ending(moment("ends_at", "When it ends, in UTC")),
         integer("minutes", "How long it takes, in minutes", summed=True),
     ],
     time_field="starts_at",

@@ -160,6 +160,16 @@ def sent_to(field: Field) -> Field:
     return replace(field, schema=field.schema | {"x_pdpp_role": "recipient"})
 
 
+def ending(field: Field) -> Field:
+    """The time until which a record lasts; without one it is over when it begins."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "event-end"})
+
+
+def by_days(field: Field) -> Field:
+    """The flag of records that last whole days: their times are midnights (UTC) of these."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "whole-days"})
+
+
 def labelled(field: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
     return replace(field, schema=field.schema | {"x_pdpp_label_field": by})

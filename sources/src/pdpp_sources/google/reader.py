@@ -18,6 +18,7 @@ from pdpp_sources.common.declaration import (
     Field,
     StreamForm,
     declaration,
+    ending,
     integer,
     key,
     moment,
@@ -144,7 +145,7 @@ def _span() -> list[Field]:
     return [
         key(),
         moment("started_at", "When it began, in UTC", event=True),
-        moment("ended_at", "When it ended, in UTC"),
+        ending(moment("ended_at", "When it ended, in UTC")),
         integer("minutes", "How long it took, in minutes", summed=True),
     ]
 

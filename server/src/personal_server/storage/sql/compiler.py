@@ -312,6 +312,8 @@ class Compiler:
         return self._condition(Condition(field, ValueKind.STRING, Operator.EQ, value))
 
     def _condition(self, condition: Condition) -> Where:
+        if condition.any_of:
+            return self._any_of(condition)
         match condition.operator:
             case Operator.IN:
                 return self._one_of(condition)
@@ -325,6 +327,16 @@ class Compiler:
                 return self._equal_in_any_case(condition)
             case _:
                 return self._compared(condition)
+
+    def _any_of(self, condition: Condition) -> Where:
+        """One of several, by no index: it would lead over lines that others leave out."""
+        each = [[self._condition(one) for one in choice] for choice in condition.any_of]
+        spelled = [
+            " AND ".join(self.dialect.unsteering(part) for one in choice for part in one.parts)
+            for choice in each
+        ]
+        params = tuple(param for choice in each for one in choice for param in one.params)
+        return Where((self.dialect.behind_index(f"({' OR '.join(spelled)})"),), params)
 
     def _equal_in_any_case(self, condition: Condition) -> Where:
         value = fold(str(condition.value))

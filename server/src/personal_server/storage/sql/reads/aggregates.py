@@ -102,7 +102,8 @@ class _Aggregate:
     def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
         """All matching lines of a source, from its summaries where these can tell the figure."""
         plan = self._plan
-        days = None if plan.words else days_of(self._reader, place.source, plan.conditions)
+        by_lines = bool(plan.words) or any(each.days is not None for each in groupings)
+        days = None if by_lines else days_of(self._reader, place.source, plan.conditions)
         if days is not None:
             column = self._measured_column(place.source)
             found = days.segments(groupings, plan.metric, column)

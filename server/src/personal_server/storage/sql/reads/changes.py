@@ -259,7 +259,8 @@ class _SourceFeed:
             return Change(noted.sequence, row)
         if since is None or not self._was_there(noted, since):
             return _PassedOver(noted.sequence)
-        dates = [row.created, *(row.field_changes.get(c.field) for c in conditions)]
+        named = (name for condition in conditions for name in condition.fields)
+        dates = [row.created, *map(row.field_changes.get, named)]
         if all(date is None or date.sequence <= since for date in dates):
             return _PassedOver(noted.sequence)
         return Change(noted.sequence, self._tombstone(noted, is_filtered=True))

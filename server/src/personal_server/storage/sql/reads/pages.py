@@ -27,6 +27,7 @@ from personal_server.enforcement.rows import (
 from personal_server.storage.row_rules import foreign_value
 from personal_server.storage.sql.compiler import Where, with_key
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.reads.whole_days import with_whole_days
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
@@ -40,8 +41,9 @@ PageLine = tuple[Any, ...]
 def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     """The best of each source, merged; texts are read for the rows of the page only."""
     sources = reader.places(plan.scopes)
-    is_one = len(plan.scopes) == 1 and reader.session.dialect.waits
-    if reader.session.dialect.waits:
+    at_once = reader.session.dialect.waits and plan.order.days is None
+    is_one = len(plan.scopes) == 1 and at_once
+    if at_once:
         spots = _spots_at_once(reader, sources, plan, whole=is_one)
     else:
         spots = [(spot, scoped) for scoped in sources for spot in _page_spots(reader, scoped, plan)]
@@ -205,6 +207,14 @@ def page_positions(
     has_value: bool = False,
 ) -> list[PagePosition]:
     """Up to limit + 1 places of a source, in order; those with a sort value alone, if asked."""
+    if order.days is not None and order.days.flag:
+
+        def walk(which: Where, by: Order, behind: Position | None) -> list[PagePosition]:
+            return page_positions(
+                reader, scoped, which, by, limit, conditions, behind, has_value=has_value
+            )
+
+        return with_whole_days(scoped, where, order, after, walk)
     name, limit_wanted = (scoped.source.connection_id, scoped.source.stream), limit + 1
     driver = _driver(reader, scoped, order, conditions)
     limit_now, passed_over = limit_wanted, 0

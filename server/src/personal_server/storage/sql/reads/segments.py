@@ -20,6 +20,7 @@ from pdpp_kernel.values import (
     ValueKind,
     bound,
 )
+from personal_server.enforcement.asked_times import flagged, unflagged
 from personal_server.storage.calendar import Calendar
 from personal_server.storage.group_rules import step_start
 from personal_server.storage.sql.compiler import Statement, Where
@@ -174,7 +175,10 @@ def segments(
     if timed is None:
         yield Segment(scoped, where, tuple(sides))
         return
-    for side, part in _timed_parts(reader, scoped, where, count, groupings[timed]):
+    parts = _timed_parts(reader, scoped, where, count, groupings[timed])
+    if groupings[timed].days is not None:
+        parts = _parts_with_days(reader, scoped, where, count, groupings[timed])
+    for side, part in parts:
         yield Segment(scoped, part, (*sides[:timed], side, *sides[timed + 1 :]))
 
 
@@ -206,6 +210,38 @@ def _timed_parts(
     timed = _Timed(reader, scoped, column, where, calendar)
     yield Side("NULL"), where & Where((f"{timed.name} IS NULL",))
     yield from timed.parts(count, _USUAL_DAYS.get(grouping.granularity))
+
+
+def _parts_with_days(
+    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
+) -> Iterator[tuple[Side, Where]]:
+    """Whole days by the day that they are, whatever the zone; they have no hour."""
+    days, granularity = grouping.days, grouping.granularity
+    if days is None or granularity is None:
+        return
+    compiler, scope, plain = place.compiler, place.scope, replace(grouping, days=None)
+    timed = where & compiler.asked(scope, (unflagged(days.flag),))
+    whole = where & compiler.asked(scope, (flagged(days.flag),))
+    yield from _timed_parts(reader, place, timed, count, plain)
+    calendar = Calendar(grouping.time_zone, granularity)
+    if calendar.is_fine:
+        yield Side("NULL"), whole
+        return
+    stored = replace(plain, time_zone="UTC")
+    for side, part in _timed_parts(reader, place, whole, count, stored):
+        yield replace(side, point_of=_in_zone(side, calendar)), part
+
+
+def _in_zone(side: Side, calendar: Calendar) -> Callable[[Any], Any]:
+    """The bucket of a zone in the place of one of UTC, for days."""
+
+    def point(found: Any) -> Any:
+        start = side.point_of(found)
+        if start is None or calendar.turns is not None:
+            return start
+        return calendar.day_start(int(start) // DAY_NANOSECONDS)
+
+    return point
 
 
 class _Timed:

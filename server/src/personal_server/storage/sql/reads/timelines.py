@@ -20,6 +20,7 @@ from personal_server.storage.sql.reads.pages import (
     position_of,
     whole_rows,
 )
+from personal_server.storage.sql.reads.whole_days import days_after, start_of_day
 from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
@@ -50,7 +51,9 @@ def _timed_spots(
     reader: Reader, scoped: ScopedSource, timed: TimedScope, plan: TimelinePlan
 ) -> list[PagePosition]:
     where, order = scoped.matching(timed.conditions), timed.order
-    after = _as_days(plan.after) if order.kind is ValueKind.DATE else plan.after
+    after = plan.after
+    if after is not None and order.kind is ValueKind.DATE:
+        after = days_after(after, order.days)
     if plan.words is not None:
         walk = _WordWalk(reader, scoped, timed, plan.words, after)
         if walk.is_possible:
@@ -92,6 +95,8 @@ class _WordWalk:
         layout = compiler.layout
         column = layout.column(layout.placed)
         is_placed = column is not None and column.field == self._order.field and column.indexed
+        days = self._order.days
+        is_placed = is_placed and not (days is not None and days.flag)
         knows_all = compiler.is_indexed and set(self._fields) <= set(layout.lexical)
         return is_placed and knows_all and not self._place.scope.is_picked
 
@@ -151,19 +156,10 @@ class _WordWalk:
         return sorted(positions, key=lambda position: position[:2], reverse=self._order.descending)
 
 
-def _as_days(after: Position | None) -> Position | None:
-    """The same position among days, each of which counts as its start."""
-    if after is None:
-        return None
-    day, remainder = divmod(int(str(after.value)), DAY_NANOSECONDS)
-    # no key is empty: before the next day is after all of this one
-    return after._replace(value=day + 1, key="") if remainder else after._replace(value=day)
-
-
 def _instant_position(spot: PagePosition, scoped: ScopedSource, order: Order) -> Position:
     position = position_of(spot, scoped, order)
     is_day = order.kind is ValueKind.DATE
-    return position._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else position
+    return position._replace(value=start_of_day(int(spot[0]), order.days)) if is_day else position
 
 
 def _in_time(position: Position) -> tuple[Any, str, str, str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from personal_server.authorization_server import client_authentication
@@ -17,6 +21,7 @@ from personal_server.consent.credentials import (
 from personal_server.granting import decisions, owner_sessions, pending_requests, tokens
 from personal_server.reading import tokens as read_tokens
 from tests.nested import nested_run
+from tests.secrecy.files import pages
 from tests.secrecy.plugin import WATCH
 from tests.secrecy.watch import Watch
 
@@ -80,3 +85,26 @@ def test_a_secret_that_was_never_written_is_no_breach() -> None:
     watch.hear(f"{ACCESS_TOKEN}{'x' * 43}", "here")
     watch.digests.add(secret_hash(new_secret(ACCESS_TOKEN, bytes)))
     assert watch.breaches() == []
+
+
+def test_what_was_heard_is_searched_again_for_a_password_of_later() -> None:
+    watch = Watch()
+    for _ in range(2):
+        watch.hear("the phrase is correct horse", "here")
+    assert watch.breaches() == []
+    watch.passwords.add(b"correct horse")
+    watch.hear("the phrase is correct horse", "there")
+    assert watch.breaches() == ["there: a password"]
+
+
+@pytest.mark.parametrize("page_bytes", [512, 4096, 32_768])
+def test_the_pages_of_a_database_are_all_of_it(tmp_path: Path, page_bytes: int) -> None:
+    path = tmp_path / "some.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA page_size = {page_bytes}")
+        connection.execute("CREATE TABLE texts AS SELECT hex(randomblob(90000)) AS text")
+    raw = path.read_bytes()
+    found = list(pages(raw))
+    assert b"".join(found) == raw
+    assert {len(page) for page in found} == {page_bytes}
+    assert list(pages(raw[1:])) == [raw[1:]], "what is no database is heard as it is"

@@ -49,30 +49,30 @@ Discovery and the authorization code grant (PKCE, resource indicator, `iss`): al
 """  # noqa: E501 (lines of Markdown)
 
 WITHOUT = """
-## What does not apply
+## Checks that do not apply
 
-A scenario with one such check passes in its other checks.
+A scenario that has such a check passes all its others.
 
 """
 
 OWN = """
-## Our own answers
+## Calls to our own tools, resources and prompts
 
-So that the suite also judges what this server really answers, a door puts calls of ours in the place of those to fixtures: every
-tool, every kind of resource, every prompt, a refusal and a completion. All pass, with valid messages, on both revisions:
+The suite calls fixtures that only its own test server has. To judge the answers of this server too, a proxy replaces those calls by
+calls to every tool, every kind of resource, every prompt, an error and a completion. All pass, with valid messages, on both revisions:
 
 """  # noqa: E501 (lines of Markdown)
 
 PASSES = """
-## What passes in full
+## Scenarios that pass in full
 
 Against the whole server:
 
 """
 
 FIXTURES = """
-With the fixtures besides (this server has six tools, four prompts and its own resources and no others, docs/decisions.md C1, so there these
-end at "unknown tool", "unknown prompt" or "no such resource"):
+With the suite's fixtures added (this server has six tools, four prompts and its own resources and no others, docs/decisions.md C1, so without the
+fixtures these end at "unknown tool", "unknown prompt" or "no such resource"):
 
 """  # noqa: E501 (lines of Markdown)
 

@@ -40,7 +40,7 @@ SUBSCRIPTION = "subscription"
 MOST_URIS = 32
 MOST_OF_TOKEN = 8
 MOST_LISTENERS = 128
-ENDED = (GrantRevoked, GrantExpired, GrantInvalid, InvalidToken)
+ENDED_ACCESS = (GrantRevoked, GrantExpired, GrantInvalid, InvalidToken)
 
 Context = ServerRequestContext[Any, Any]
 OpenPort = Callable[[], Awaitable[RsPort]]
@@ -93,7 +93,7 @@ async def tell(follower: Follower, open_port: OpenPort, pace: Pace, publish: Pub
         try:
             try:
                 told = await follower.look(await open_port(), documents=documents)
-            except ENDED:
+            except ENDED_ACCESS:
                 told = follower.end()
         except (Unanswered, PersonalServerError):
             told = []

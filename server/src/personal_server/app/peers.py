@@ -19,7 +19,7 @@ from personal_server.web.health import Fault, Health, PeerHealth
 
 EVERY_SECONDS = 2.0
 TOLD_BYTES = 64 * 1024
-ENDED = "worker_ended"
+WORKER_ENDED = "worker_ended"
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ def told_in(memory: SharedMemory) -> SharedValues[Told]:
 def told_of_ended(number: int, since_ns: int) -> Told:
     """What is said in the place of a process that ended."""
     step = "The server restarts this process automatically; the server's log says how it ended."
-    return Told([Fault(f"worker.{number}", ENDED, since_ns, step)], {}, 0)
+    return Told([Fault(f"worker.{number}", WORKER_ENDED, since_ns, step)], {}, 0)
 
 
 class Peers:

@@ -136,7 +136,7 @@ class Introspecting:
         caller_id = await anyio.to_thread.run_sync(self._caller, call)
         if caller_id is None:
             refused = AuthenticationRequired(
-                "Token introspection needs the introspection client's own id and secret."
+                "Only a registered resource server may look up tokens, with its id and secret."
             )
             response = json_error(refused, call.request_id)
             response.headers["WWW-Authenticate"] = REALM

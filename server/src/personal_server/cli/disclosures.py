@@ -59,8 +59,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         stream
             Only reads of this stream.
         asked
-            Also show what apps asked for and the keys of the records, as long as the log keeps them
-            (PDPP_ASKED_DETAIL_DAYS).
+            Also show each request (search words, filters) and the keys of the records that were
+            read, as long as the log keeps them (PDPP_ASKED_DETAIL_DAYS).
         line
             Only the log line with this number, with what the app asked for and the keys of the
             records.

@@ -337,9 +337,9 @@ def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
         yield Finding(
             *check,
             HINT,
-            "not offered, so hosts register instead",
+            "apps cannot name a web page that describes them, so they register",
             (
-                "To offer client metadata documents, set PDPP_CIMD=on and let the "
+                "To read such pages (client metadata documents), set PDPP_CIMD=on and let the "
                 "server reach the internet."
             ),
         )
@@ -360,8 +360,8 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
             "browser_hosts",
             "Browser hosts (MCP Inspector)",
             HINT,
-            "the server does not answer preflight requests",
-            "Only hosts inside a browser need preflight requests; let the proxy pass OPTIONS.",
+            "a web page may not call this server (CORS preflight)",
+            "Only apps that run in a web page need this; let the proxy pass OPTIONS.",
         )
 
 

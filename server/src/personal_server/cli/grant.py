@@ -63,7 +63,7 @@ from personal_server.granting.reading_alarms import (
 from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
-from personal_server.reading.preview import Evidence, Place
+from personal_server.reading.preview import Evidence, StreamKey
 from personal_server.storage.authorization import AuthorizationReader, HeldQuery
 
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
@@ -258,8 +258,9 @@ def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
     def receipt(id: str, *, json: bool = False) -> None:
         """Print the signed receipt of a grant or package.
 
-        The app gets the same receipt. It contains a salted digest of what you were shown when you
-        approved; --json prints the salt and that text, so that you can prove it.
+        The app gets the same receipt. It contains a fingerprint (a salted digest) of what you were
+        shown when you approved. --json prints that text and the salt, the random bytes that went
+        into the fingerprint, so that you can prove what you saw.
 
         Parameters
         ----------
@@ -554,7 +555,7 @@ def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
 
 
 def _print_empty_limits(
-    store: OwnerStore, review: Review, evidence: Mapping[Place, Evidence]
+    store: OwnerStore, review: Review, evidence: Mapping[StreamKey, Evidence]
 ) -> None:
     """Where limits leave nothing, which values there are."""
     for entry in review.terms.entries:
@@ -665,7 +666,7 @@ def _unknown() -> CommandError:
     )
 
 
-def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
+def _print_review(review: Review, evidence: Mapping[StreamKey, Evidence], out: Console) -> None:
     """What would be granted, as the consent page would show it."""
     terms = review.terms
     name = review.asked.display.get("name", review.asked.client.client_id)
@@ -676,7 +677,7 @@ def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Conso
         _print_entry(entry, evidence, out)
 
 
-def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Console) -> None:
+def _print_entry(entry: EntryTerms, evidence: Mapping[StreamKey, Evidence], out: Console) -> None:
     offer = entry.offer
     names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
     out.print()
@@ -688,7 +689,7 @@ def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Con
 def _print_stream(
     stream: StreamGrant,
     names: Mapping[str, str],
-    evidence: Mapping[Place, Evidence],
+    evidence: Mapping[StreamKey, Evidence],
     out: Console,
 ) -> None:
     stream_keys = [(connection, stream.name) for connection in stream.instance_ids]

@@ -49,7 +49,7 @@ from personal_server.domain.hosts import PUBLISHED
 from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review
-from personal_server.reading.preview import Evidence, HeldValue, Place
+from personal_server.reading.preview import Evidence, HeldValue, StreamKey
 
 SAMPLE_COLUMNS = 5
 OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
@@ -307,8 +307,8 @@ class Shown:
         field what cannot be meant as it was typed.
     """
 
-    evidence: Mapping[Place, Evidence]
-    kept: Mapping[Place, int]
+    evidence: Mapping[StreamKey, Evidence]
+    kept: Mapping[StreamKey, int]
     changed: frozenset[SourceStream]
     values: HeldValues
     refused: Mapping[str, RefusedBox]
@@ -316,8 +316,8 @@ class Shown:
 
 def consent_view(
     review: Review,
-    evidence: Mapping[Place, Evidence],
-    stored_counts: Mapping[Place, int],
+    evidence: Mapping[StreamKey, Evidence],
+    stored_counts: Mapping[StreamKey, int],
     changed: frozenset[SourceStream] = frozenset(),
     values: HeldValues | None = None,
     refused: Mapping[str, RefusedBox] = NOTHING_REFUSED,
@@ -668,7 +668,7 @@ def _earlier(review: Review, holding: Holding) -> EarlierView:
 
 
 def _figures(
-    sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
+    sources: tuple[SourceView, ...], evidence: Mapping[StreamKey, Evidence]
 ) -> tuple[tuple[Text, Text], ...]:
     """The page at a glance: (figure, what it counts)."""
     streams = [stream for source in sources if source.kept for stream in source.streams]

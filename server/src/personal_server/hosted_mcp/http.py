@@ -59,7 +59,7 @@ CALLS = Capacity(at_once=64, waiting=256)
 RESOURCE = "/mcp"
 LISTEN = "subscriptions/listen"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-ENDED = (GrantRevoked, GrantExpired, GrantInvalid)
+ENDED_GRANTS = (GrantRevoked, GrantExpired, GrantInvalid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
         """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""
         request = exchange.request
-        status = 401 if isinstance(error, ENDED) else None
+        status = 401 if isinstance(error, ENDED_GRANTS) else None
         return json_error(
             error,
             request.request_id,

@@ -38,13 +38,13 @@ ROUGH_SECONDS: Final = 0.25
 VALUES_SECONDS: Final = 0.5
 VALUES_SHOWN: Final = 20
 
-Place = tuple[str, str]
+StreamKey = tuple[str, str]
 """(connection_id, stream)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one connection's stream would open.
+    """What approving would let the app read of one stream of one account.
 
     Shapes: `earliest` and `latest` are stored values of the consent-time field; `samples` hold
         granted fields only.  `at_least`: there may be more than `count`; `synced_at_ns` is the
@@ -82,7 +82,7 @@ class EvidenceReader:
         default_factory=dict[tuple[str, int], dict[object, FieldValues]], repr=False
     )
 
-    def gather(self, prospective: Resolved) -> dict[Place, Evidence]:
+    def gather(self, prospective: Resolved) -> dict[StreamKey, Evidence]:
         """The evidence of every readable source, within one budget."""
         until = self.monotonic() + BUDGET_SECONDS
         authority, synced = self._authority(prospective)
@@ -93,8 +93,8 @@ class EvidenceReader:
             for source in authority.sources
         }
 
-    def kept(self) -> dict[Place, int]:
-        """How many records there are at all: what is shown beside what is not chosen yet."""
+    def kept(self) -> dict[StreamKey, int]:
+        """How many records each stream holds, also those that nobody chose yet."""
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
             stored = snapshot.stored_streams()
         return {(found.connection_id, found.stream): found.record_count for found in stored}

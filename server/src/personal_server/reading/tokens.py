@@ -40,7 +40,7 @@ from personal_server.storage.grants import grant_standing, member_grant, package
 
 Clock = Callable[[], int]
 
-_ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
+_ERROR_OF_STANDING: dict[str, tuple[type[PersonalServerError], str]] = {
     lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for access again."),
     lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for access again."),
     lifecycle.PAUSED: (GrantPaused, "The owner paused this access. Try again later."),
@@ -145,7 +145,9 @@ class TokenResolver:
         held = once(reader.derived, row.token_hash, lambda: _rows_behind(reader, row))
         judged = _judged(held, self._clock())
         found = resolved(self._store.subject_id, judged)
-        error, message = _ENDED.get(judged.standing, _ENDED[lifecycle.REVOKED])
+        error, message = _ERROR_OF_STANDING.get(
+            judged.standing, _ERROR_OF_STANDING[lifecycle.REVOKED]
+        )
         refused = judged.standing != lifecycle.ACTIVE
         return TokenState(found, error(message) if refused else None)
 
@@ -176,8 +178,8 @@ class TokenResolver:
 
     def _state(self, judged: JudgedToken, now_ns: int) -> TokenState:
         found = resolved(self._store.subject_id, judged)
-        if judged.standing in _ENDED:
-            error, message = _ENDED[judged.standing]
+        if judged.standing in _ERROR_OF_STANDING:
+            error, message = _ERROR_OF_STANDING[judged.standing]
             return TokenState(found, error(message))
         if not judged.usable or judged.standing != lifecycle.ACTIVE:
             raise InvalidToken("The access token is not valid.")

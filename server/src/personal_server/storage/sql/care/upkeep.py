@@ -84,7 +84,7 @@ _ERASURES = select(
     ),
 )
 _ERASURE_NAMES = ("id", "connection_id", "stream", "key_digest", "at_ns")
-_ENDED = " UNION ALL ".join(
+_ENDED_GRANTS = " UNION ALL ".join(
     f"SELECT {id_column}, {table.reason}, {table.revoked_at_ns} FROM {table.table}"  # noqa: S608
     f" WHERE subject_id = ?1 AND {table.revoked_at_ns} IS NOT NULL"
     for id_column, table in ((GrantRow.grant_id, GrantRow), (PackageRow.package_id, PackageRow))
@@ -177,7 +177,7 @@ class SqlUpkeepStore:
         """What was erased and ended."""
         with self._database.read() as session:
             erased = session.rows(_ERASURES, (subject_id,))
-            ended = session.rows(_ENDED, (subject_id,))
+            ended = session.rows(_ENDED_GRANTS, (subject_id,))
         names = ("id", "reason", "at_ns")
         entries_by_kind = [("erasure", zip(_ERASURE_NAMES, line, strict=True)) for line in erased]
         entries_by_kind += [("ended", zip(names, line, strict=True)) for line in ended]

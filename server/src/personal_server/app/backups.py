@@ -5,18 +5,21 @@ Source: docs/backup.md.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import logging
 import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
+from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.values import DAY_NANOSECONDS, instant_ns, render_instant
 from personal_server.app.backup_ledger import keep_ledger
 from personal_server.app.stores import Stores
@@ -47,6 +50,8 @@ from personal_server.upkeep.sealing import is_sealed, require_recipient, seal, u
 
 PROVEN_EVERY_NS = 7 * DAY_NANOSECONDS
 SCRATCH, RESTORING = ".backup-", ".restoring-"
+UNFINISHED = ".pdpp-unfinished"  # how names of what lies beside a backup in the making end
+_MARGIN_BYTES = 16 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
@@ -96,17 +101,24 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
             "The folder for this file does not exist.",
             next_step="Create the folder, or name another.",
         )
-    with scratch_folder(settings.data_dir, SCRATCH) as scratch, _partial(target) as partial:
+    remove_left(target.parent)
+    with _scratch(settings, order) as scratch, _partial(target) as partial:
         archive = partial if order.recipient is None else scratch / "plain"
         manifest = _write_archive(stores, settings, scratch, archive)
         if order.prove:
-            _prove(stores, order.free_bytes(settings.data_dir), archive, manifest, scratch)
+            _prove(stores, order.free_bytes(scratch), archive, manifest, scratch)
         if order.recipient is not None:
             with archive.open("rb") as plain, partial.open("wb") as sealed:
                 seal(plain, sealed, order.recipient)
         publish(partial, target)
-    note_backup(stores, order, manifest)
-    keep_ledger(stores, settings)
+    try:
+        note_backup(stores, order, manifest)
+        keep_ledger(stores, settings)
+    except (StorageReadOnly, OSError):
+        if order.scheduled:  # one that is not known of would be made again and again
+            target.unlink()
+            raise
+        _log.warning("a backup was made, but the full disk of the data could not note it")
     return manifest
 
 
@@ -207,22 +219,88 @@ def scratch_folder(folder: Path, prefix: str) -> Generator[Path, None, None]:
 
 
 @contextmanager
+def _scratch(settings: Settings, order: BackupOrder) -> Generator[Path, None, None]:
+    """Where the copy of the database is made: beside the data.
+
+    Where that disk has no room, it is made beside a backup that is in clear itself.
+    """
+    beside = order.target.parent
+    database = settings.database_path
+    needed = database.stat().st_size + _MARGIN_BYTES if database.exists() else 0
+    if order.recipient is not None or order.free_bytes(settings.data_dir) >= needed:
+        with scratch_folder(settings.data_dir, SCRATCH) as scratch:
+            yield scratch
+        return
+    with _writing_to_target():
+        scratch = Path(tempfile.mkdtemp(prefix=".copy-", suffix=UNFINISHED, dir=beside))
+    with _claimed(scratch):
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
 def _partial(target: Path) -> Generator[Path, None, None]:
+    with _writing_to_target():
+        descriptor, name = tempfile.mkstemp(
+            prefix=f".{target.name}-", suffix=UNFINISHED, dir=target.parent
+        )
+        os.close(descriptor)
+        with _claimed(Path(name)):
+            try:
+                yield Path(name)
+            finally:
+                Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(path: Path) -> Generator[None, None, None]:
+    """While this process lives, nobody takes it for something that a killed one left."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    except OSError:
-        raise BackupRefused(
-            "The backup cannot be written to the file or folder that you named."
-        ) from None
-    os.close(descriptor)
-    try:
-        yield Path(name)
-    except OSError as error:
-        raise BackupRefused(
-            "The backup cannot be written, because the disk is full or failing."
-        ) from error
+        with suppress(OSError):  # a file system without locks: nothing is removed from it
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        Path(name).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def remove_left(folder: Path) -> None:
+    """Remove what killed processes left unfinished there, which holds records in clear."""
+    for left in folder.glob(f".*{UNFINISHED}"):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _writing_to_target() -> Generator[None, None, None]:
+    """Raises: BackupRefused, which says what is wrong with the disk or the folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise BackupRefused(
+                "The disk is full, so the backup was not made.",
+                next_step="Free space on the disk of the backup, or name a folder on another disk.",
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise BackupRefused(
+                "The server may not write to the folder of the backup.",
+                next_step="Let the server's user write to this folder, or name another folder.",
+            ) from error
+        raise BackupRefused(
+            "The backup cannot be written: the folder is gone, or its disk is failing.",
+            next_step="Is the disk connected? Look at it, or name a folder on another disk.",
+        ) from error
 
 
 def _prove(

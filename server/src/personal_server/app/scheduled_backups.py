@@ -6,15 +6,17 @@ Source: docs/backup.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pdpp_kernel.errors import PersonalServerError, StorageUnavailable
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.app.backup_schedule import schedule_of
 from personal_server.app.backups import PROVEN_EVERY_NS, BackupOrder, free_bytes_of, make_backup
 from personal_server.app.stores import Stores
-from personal_server.domain.stored import BackupSchedule
+from personal_server.domain.stored import BackupFailure, BackupSchedule
 from personal_server.settings import Settings
 from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.web.health import Fault
@@ -51,7 +53,13 @@ class ScheduledBackups:
             prove=self._is_proof_due(now_ns),
             free_bytes=self.free_bytes,
         )
-        make_backup(self.stores, self.settings, order)
+        try:
+            make_backup(self.stores, self.settings, order)
+        except PersonalServerError as error:
+            self._keep_failure(error, now_ns)
+            raise
+        if self.stores.upkeep.backup_failure() is not None:
+            self.stores.upkeep.keep_backup_failure(None)
         if not self.is_trusted():
             return
         proof = self.stores.upkeep.proof()
@@ -65,8 +73,21 @@ class ScheduledBackups:
         rows = self.stores.upkeep.backups()
         return [row for row in rows if row.scheduled and row.made_at <= now_ns]
 
+    def _keep_failure(self, error: PersonalServerError, now_ns: int) -> None:
+        """For `pdpp backup status`, as far as the disk of the data takes it."""
+        before = self.stores.upkeep.backup_failure()
+        since_ns = now_ns if before is None else before.since_ns
+        failure = BackupFailure(since_ns, str(error), str(error.members.get("next_step", "")))
+        if failure != before:
+            with suppress(StorageUnavailable):
+                self.stores.upkeep.keep_backup_failure(failure)
+
     def faults(self) -> Iterator[Fault]:
-        """That the weekly proof was left out."""
+        """Why backups fail; that the weekly proof was left out."""
+        failure = self.stores.upkeep.backup_failure()
+        if failure is not None and schedule_of(self.stores, self.settings) is not None:
+            step = f"{failure.why} {failure.next_step}".rstrip()
+            yield Fault("backup", "backup_failed", failure.since_ns, step)
         proof = self.stores.upkeep.proof()
         if proof is not None and proof.skipped:
             yield Fault(

@@ -255,6 +255,8 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
     due_ns = None
     if schedule is not None:
         due_ns = stores.clock() if made_at_ns is None else next_due_ns(made_at_ns, schedule)
+    failure = None if schedule is None else stores.upkeep.backup_failure()
+    signer = _signer(stores, settings)
     proven_ns = None if proof is None else proof.proven_at_ns
     skipped = "" if proof is None else proof.skipped
     if as_json:
@@ -266,7 +268,9 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
             "next_backup": _instant(due_ns),
             "last_proven_restore": _instant(proven_ns),
             "proof_skipped": skipped or None,
-            "signer": backup_signer(stores, settings).name,
+            "failure": None if failure is None else failure.why,
+            "failing_since": None if failure is None else _instant(failure.since_ns),
+            "signer": signer,
         }
         print_json(told)
         return
@@ -287,8 +291,19 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
         print_facts(facts.items(), console())
     why = f" (the last test restore was skipped: {skipped}, see /healthz)" if skipped else ""
     words().print(plain(f"Last successful test restore: {_minute(proven_ns)}{why}"))
-    signer = backup_signer(stores, settings).name
-    words().print(plain(f"Signed with the key {signer}: note it elsewhere, for restore --signer"))
+    if failure is not None:
+        since = minute(failure.since_ns)
+        words().print(plain(f"Backups fail since {since}. {failure.why} {failure.next_step}"))
+    if signer is not None:
+        words().print(plain(f"Signed with {signer}: note this key elsewhere, for restore --signer"))
+
+
+def _signer(stores: Stores, settings: Settings) -> str | None:
+    """The key, where the data directory has one or takes one."""
+    try:
+        return backup_signer(stores, settings).name
+    except OSError:
+        return None
 
 
 def _minute(at_ns: int | None) -> str:

@@ -185,6 +185,15 @@ class BackupProof:
 
 
 @dataclass(frozen=True, slots=True)
+class BackupFailure:
+    """That scheduled backups fail; `why` and `next_step` are sentences for the owner."""
+
+    since_ns: int
+    why: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BackupSchedule:
     """What the running server backs up by itself.
 

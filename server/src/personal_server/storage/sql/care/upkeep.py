@@ -13,7 +13,13 @@ from typing import Any
 import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
-from personal_server.domain.stored import BackupProof, BackupSchedule, ClockNote, StoreCounts
+from personal_server.domain.stored import (
+    BackupFailure,
+    BackupProof,
+    BackupSchedule,
+    ClockNote,
+    StoreCounts,
+)
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
@@ -71,6 +77,7 @@ _HOLDS_ANYTHING = " UNION ALL ".join(
 
 _EPOCH = "epoch"
 _PROOF = "proof"
+_BACKUP_FAILURE = "backup_failure"
 _SCHEDULE = "backup_schedule"
 _ERASURES = select(
     ErasureRow,
@@ -215,6 +222,18 @@ class SqlUpkeepStore:
     def keep_proof(self, proof: BackupProof) -> None:
         """Replace it."""
         self._put(_PROOF, orjson.dumps(asdict(proof)).decode())
+
+    def backup_failure(self) -> BackupFailure | None:
+        """Why scheduled backups fail now; None, if they do not."""
+        with self._database.read() as session:
+            text = session.value(_FIND_FACT, (_BACKUP_FAILURE,))
+        found = None if text is None else orjson.loads(text)
+        return None if found is None else BackupFailure(**found)
+
+    def keep_backup_failure(self, failure: BackupFailure | None) -> None:
+        """Replace it."""
+        value = None if failure is None else asdict(failure)
+        self._put(_BACKUP_FAILURE, orjson.dumps(value).decode())
 
     def backup_schedule(self) -> BackupSchedule | None:
         """What the owner asked for with a command."""

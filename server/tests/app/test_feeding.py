@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
-from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import ImportCommand, feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
 from personal_server.feeds import feed_engine as engine_module
@@ -304,3 +304,23 @@ def test_a_run_that_is_killed_costs_nothing(
     fed.run()
     assert fed.held() == {"messages": 1_200}
     assert fed.check().differences == []
+
+
+def test_a_stop_ends_an_import_and_gives_the_feed_back(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", 0)
+    folder = tmp_path / "Downloads"
+    aged(folder / "mail.mbox", an_mbox(range(50)))
+    fed = watch(folder)
+    fed.engine.run(fed.feed_id)  # it settles
+    importer = ImportCommand.of(settings)
+    engine = feed_engine(settings, fed.stores, importer)
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, due_at_ns=fed.stores.clock())
+    )
+    engine.work()
+    while not any(folder.parent.glob("data/feeds/*.lock")):
+        time.sleep(0.01)
+    stop_feeding(engine, importer)
+    assert (fed.feed.state, fed.feed.holder) == ("waiting", None)

@@ -67,6 +67,12 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
 
 
+def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:
+    """End the imports under way, and wait a little until their feeds are given back."""
+    importer.stop()
+    engine.stop()
+
+
 @dataclass(frozen=True, slots=True)
 class _Accounts:
     """The accounts of a store, as feeds ask for them."""
@@ -157,7 +163,9 @@ class ImportCommand:
     def _claimed(self, feed_id: str) -> Generator[IO[bytes]]:
         """Raises: PutOff while an import of a server that was killed goes on."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with (self.folder / f"{feed_id}.lock").open("ab") as lock:
+        path = self.folder / f"{feed_id}.lock"
+        path.touch(mode=0o600)
+        with path.open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from starlette.types import ASGIApp
@@ -24,7 +25,13 @@ from personal_server.app.background_work import (
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
-from personal_server.app.feeding import FEEDING_SECONDS, ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import (
+    FEEDING_SECONDS,
+    ImportCommand,
+    feed_engine,
+    feed_store,
+    stop_feeding,
+)
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
@@ -204,7 +211,8 @@ def compose(
         background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
         importer = ImportCommand.of(settings)
         feeding = feed_engine(settings, stores, importer)
-        background.register("feeding", FEEDING_SECONDS, feeding.work, stop=importer.stop)
+        stop = partial(stop_feeding, feeding, importer)
+        background.register("feeding", FEEDING_SECONDS, feeding.work, stop=stop)
     if meaning is not None:
         work = meaning.work if share.leads else meaning.choose
         background.register("embedding", EMBEDDING_EVERY_SECONDS, work, stop=meaning.stop)

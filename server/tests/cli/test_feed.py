@@ -1,0 +1,120 @@
+"""`pdpp feed` as its owner types it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cyclopts
+import pytest
+
+from pdpp_mcp_server.commands.exits import run_app
+from personal_server.app.mailbox_secrets import FILE
+from personal_server.cli.feed import feed
+from server.tests.app.test_feeding import an_mbox
+
+
+@dataclass
+class Commands:
+    """The commands on a data directory of the test."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+    patch: pytest.MonkeyPatch
+    out: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self.patch.setenv("PDPP_DATA_DIR", str(self.folder / "data"))
+        self.patch.setenv("PDPP_TIME_ZONE", "UTC")
+        self.types("")
+
+    def types(self, text: str) -> None:
+        self.patch.setattr("sys.stdin", io.StringIO(text))
+
+    def run(self, *arguments: str | Path) -> int:
+        app = cyclopts.App(name="pdpp")
+        app.command(feed)
+        code = run_app(app, ["feed", *map(str, arguments)])
+        self.out, err = self.capture.readouterr()
+        self.out += err
+        return code
+
+    def json(self, *arguments: str | Path) -> Any:
+        assert self.run(*arguments, "--json") in (0, 65)
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Commands:
+    return Commands(tmp_path, capsys, monkeypatch)
+
+
+def states(commands: Commands) -> dict[str, str]:
+    return {each["name"]: each["state"] for each in commands.json("list")}
+
+
+def test_a_folder_is_added_run_checked_paused_resumed_and_removed(
+    commands: Commands, tmp_path: Path
+) -> None:
+    folder = tmp_path / "Downloads"
+    folder.mkdir()
+    (folder / "mail.mbox").write_bytes(an_mbox(range(3)))
+    assert commands.json("add", folder, "--every", "5m")["every_seconds"] == 300
+    ran = commands.json("run", "Downloads")
+    assert (ran["result"]["records_new"], ran["rejected"]) == (3, {})
+    assert commands.json("check", "Downloads") == {"items": 1, "records": 3, "differences": []}
+    assert commands.run("pause", "Downloads") == 0
+    assert states(commands) == {"Downloads": "paused"}
+    assert commands.run("run", "Downloads") != 0
+    assert commands.run("resume", "Downloads") == 0
+    assert commands.run("resume", "Downloads") != 0
+    assert commands.run("list") == 0
+    assert str(folder) in commands.out
+    assert commands.run("remove", "Downloads") == 0
+    assert states(commands) == {}
+    assert commands.run("remove", "Downloads") == 5
+
+
+@pytest.mark.parametrize("options", [("--every", "1s"), ("--every", "x"), ("--layout", "heap")])
+def test_what_no_feed_can_be_is_refused(
+    commands: Commands, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "Downloads").mkdir()
+    assert commands.run("add", tmp_path / "Downloads", *options) == 64
+
+
+def test_the_data_of_the_server_and_what_is_no_folder_are_not_watched(
+    commands: Commands, tmp_path: Path
+) -> None:
+    for place in (tmp_path, tmp_path / "data", tmp_path / "nowhere"):
+        assert commands.run("add", place) == 64
+
+
+def test_a_folder_is_watched_once(commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "Downloads").mkdir()
+    assert commands.run("add", tmp_path / "Downloads") == 0
+    assert commands.run("add", tmp_path / "Downloads", "--name", "again") != 0
+
+
+def test_the_password_of_a_mailbox_is_read_and_shown_nowhere(
+    commands: Commands, tmp_path: Path
+) -> None:
+    adds = ("add-mailbox", "ada@example.org", "--host", "imap.example.org")
+    assert commands.run(*adds) == 64  # nobody gave one
+    commands.types("open sesame 42\n")
+    assert commands.run(*adds) == 0
+    assert "sesame" not in commands.out
+    (shown,) = commands.json("list")
+    assert shown["place"] == "imaps://ada%40example.org@imap.example.org"
+    kept = tmp_path / "data" / FILE
+    sealed = kept.read_bytes()
+    commands.types("another\n")
+    assert commands.run("password", "ada@example.org") == 0
+    assert kept.read_bytes() != sealed
+    assert commands.run("remove", "ada@example.org") == 0
+    assert kept.read_bytes() == b"{}"

@@ -341,6 +341,7 @@ export type NearValue = {
   field: string;
   value: string;
   count: number;
+  twin?: true;
 };
 export type NearWord = {
   word: string;

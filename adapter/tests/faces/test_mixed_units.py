@@ -122,3 +122,23 @@ async def test_every_warning_is_in_the_field_of_that_name(tool: str) -> None:
     names = list(outcome.structured)
     assert names[:2] == ["next", "warnings"]
     assert names[-1] == "data"
+
+
+async def test_values_that_a_filter_missed_stand_beside_those_it_found() -> None:
+    near = {"field": "payee", "value": "NETTO", "count": 3, "twin": True}
+    row = {"id": "t1", "record_id": "t1", "stream": "transactions", "data": {"id": "t1"}}
+    page = {"data": [row], "has_more": True, "next_cursor": "c", "meta": {"near": [near]}}
+    asked = {"stream": "transactions", "filter": {"payee": "Netto"}}
+    outcome = await answered("query_records", asked, page)
+    assert '\nnear 1: payee "NETTO" (3); also written so\n' in outcome.text
+    assert outcome.structured["near"] == [near]
+    contained = {"payee": {"contains": "Netto"}}
+    assert [each["arguments"] for each in outcome.structured["next"]] == [
+        {**asked, "cursor": "c"},
+        {**asked, "filter": contained},
+    ]
+    groups = {"groups": [{"key": "a", "count": 1}], "other_count": 0, "meta": {"near": [near]}}
+    counted = {**asked, "metric": "count", "group_by": "month"}
+    outcome = await answered("aggregate", counted, groups)
+    assert outcome.structured["near"] == [near]
+    assert outcome.structured["next"][-1]["arguments"] == {**counted, "filter": contained}

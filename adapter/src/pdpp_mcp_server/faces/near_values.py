@@ -24,6 +24,7 @@ from pdpp_mcp_server.rs_client.json_values import (
 )
 from pdpp_mcp_server.safe_text import label, preview_json
 
+NEAR_MEMBERS = ("field", "word", "value", "count", "searched", "twin")
 NEAR_POINTER = "/near/*/value"
 CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
 SHORTEST_PART = 3
@@ -37,7 +38,7 @@ NARROWING = ("streams", "filter", "since", "until", "connection_id")
 def near_in(body: Json) -> list[Json]:
     """The near values that a server stated: of a field, or near a word of the caller's."""
     return [
-        {name: row[name] for name in ("field", "word", "value", "count", "searched") if name in row}
+        {name: row[name] for name in NEAR_MEMBERS if name in row}
         for row in objects_in(meta_of(body).get("near"))
         if as_text(row.get("field")) or as_text(row.get("word"))
         if as_text(row.get("value")) and as_count(row.get("count")) is not None
@@ -63,7 +64,8 @@ def _near_line(number: int, row: Json, value: str) -> str:
     asked = label(str(row.get("field") or row["word"]))
     if row.get("searched") is True:
         return f"near {number}: searched instead: {asked} → {value} ({row['count']})"
-    return f"near {number}: {asked} {value} ({row['count']})"
+    twin = "; also written so" if row.get("twin") is True else ""
+    return f"near {number}: {asked} {value} ({row['count']}){twin}"
 
 
 def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:

@@ -217,7 +217,10 @@ def _faces(
         fence = text.fenced([*lines, *near_lines(near)], call.nonce)
         return text.joined(beginning, fence, text.next_lines(following))
 
-    near, calls = _near_that_fits(arguments, near_in(body), face)
+    near = near_in(body)
+    calls = near_calls("aggregate", arguments, near)
+    if not is_list(body.get("groups")) or not body["groups"]:
+        near, calls = _near_that_fits(arguments, near, face)
     if not near and not calls:
         meant = meant_calls("aggregate", arguments, body)
         calls = meant if len(face([], meant)) <= contract.SHORT_TEXT else []

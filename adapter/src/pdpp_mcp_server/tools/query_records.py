@@ -59,12 +59,7 @@ PLAIN_NAMES = (
     "changes_since",
     "connection_id",
 )
-UNTRUSTED = (
-    "/data/data/*/data",
-    "/data/data/*/expanded",
-    "/data/meta/units/*",
-    "/page/data",
-)
+UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded", "/data/meta/units/*", "/page/data")
 
 
 async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
@@ -143,10 +138,8 @@ def check_shape(arguments: Arguments) -> Query:
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     near = page.near
-    following = (
-        _next_calls(arguments, page)
-        or near_calls("query_records", arguments, near)
-        or ([] if near else meant_calls("query_records", arguments, page.body))
+    following = [*_next_calls(arguments, page), *near_calls("query_records", arguments, near)] or (
+        [] if near else meant_calls("query_records", arguments, page.body)
     )
     if text.server_warnings(page.body):
         following = [*following, *unit_calls("query_records", arguments, page.body)]

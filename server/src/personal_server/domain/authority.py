@@ -105,11 +105,6 @@ class ReadableSource:
         object.__setattr__(self, "order", (self.connection_id, name))
         object.__setattr__(self, "cursor_field", cursor if cursor in self.fields else None)
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether the grant leaves out records of the stream."""
-        return bool(self.time_constraint or self.resources or self.only)
-
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:

@@ -296,7 +296,7 @@ def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead
 
 
 def _limits_met(parts: Iterable[Part]) -> tuple[Warning, ...]:
-    met = [each for each in parts if each[0].is_limited]
+    met = [(s, asked) for s, asked in parts if s.time_constraint or s.resources or s.only]
     return bound_warnings(met) if met else ()
 
 

@@ -114,8 +114,8 @@ class Group:
 
     A key is the stored scalar, the bucket's start (UTC ns) for time groups, the hour (0 to 23) or
     the day of the week (Monday is 0), the lower bound of a step, or a connection.  `value` is the
-    metric over the group (`None` for `count`): a JSON number, or a stored value; `value_count` how
-    many values that is over, of means and percentiles.
+    metric over the group (`None` for `count`): a JSON number, or a stored value, of
+    `value_count` values where it is a mean or a percentile.
     """
 
     keys: tuple[object, ...]

@@ -44,6 +44,7 @@ from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.reading.units import Units, units_of_figure
+from personal_server.reading.value_twins import value_twins
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -115,6 +116,8 @@ def read_aggregate(
         emptiness = explain_empty(
             snapshot, read.sources, read.plan.conditions, read.warnings, freshness
         )
+    elif read.plan.conditions and read.plan.words is None:
+        emptiness = value_twins(snapshot, read.sources, read.plan.conditions)
     return ReadResult(
         data=_aggregation(read, found, units),
         warnings=(*read.warnings, *units.warnings),

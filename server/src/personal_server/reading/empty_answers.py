@@ -14,7 +14,7 @@ from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import ValueKind, instant_ns
-from pdpp_kernel.wire_objects import Count, Instant, WireObject, Word
+from pdpp_kernel.wire_objects import Count, Instant, WireObject, Word, Yes
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
@@ -48,6 +48,7 @@ class NearValue(WireObject):
     field: Word
     value: str
     count: Count
+    twin: Yes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,10 @@ def _near_values(
 ) -> list[NearValue]:
     found: list[NearValue] = []
     for condition in conditions:
-        if not _names_values(condition, sources):
+        if not names_values(condition, sources):
             continue
         others = tuple(each for each in conditions if each is not condition)
-        values = _visible_values(snapshot, sources, condition, others)
+        values = visible_values(snapshot, sources, condition, others)
         sought = [str(each) for each in condition.values]
         if not values.keys() & set(sought):
             near = nearest(sought, values) or few(values)
@@ -113,7 +114,7 @@ def _near_values(
     return found[:MAX_NEAR]
 
 
-def _names_values(condition: Condition, sources: tuple[ReadableSource, ...]) -> bool:
+def names_values(condition: Condition, sources: tuple[ReadableSource, ...]) -> bool:
     """Whether a condition names short values of a field that records share."""
     is_exact = condition.operator in (Operator.EQ, Operator.IN)
     if not is_exact or condition.kind is not ValueKind.STRING:
@@ -121,7 +122,7 @@ def _names_values(condition: Condition, sources: tuple[ReadableSource, ...]) -> 
     return all(condition.field in source.declared.indexed for source in sources)
 
 
-def _visible_values(
+def visible_values(
     snapshot: ReadSnapshot,
     sources: tuple[ReadableSource, ...],
     condition: Condition,

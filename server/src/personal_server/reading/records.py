@@ -67,11 +67,11 @@ def read_records(
         )
     if query.time_zone is not None:
         meta["time_zone"] = query.time_zone
-    warnings, units = read.warnings, list[Disclosed]()
-    if read.sources[0].declared.measured:
-        from personal_server.reading.units import units_of_page  # noqa: PLC0415 (few streams)
+    beside, warnings = list[Disclosed](), read.warnings
+    if page.rows and (read.sources[0].declared.measured or read.plan.conditions):
+        from personal_server.reading.units import notes_on_page  # noqa: PLC0415 (few reads)
 
-        said, mixed, units = units_of_page(snapshot, read, page.rows)
+        said, mixed, beside = notes_on_page(snapshot, read, page.rows, query.cursor)
         meta, warnings = meta | said, (*warnings, *mixed)
     records = _disclosed_page(read, page, expansions, query)
     following = page.more or len(records) < len(page.rows)
@@ -86,7 +86,7 @@ def read_records(
                 read, page, len(records), expansions, figured=query.count or query.window
             ),
             *emptiness.disclosed,
-            *units,
+            *beside,
         ],
     )
 

@@ -24,6 +24,7 @@ from personal_server.enforcement.aggregates import BY_CONNECTION
 from personal_server.enforcement.authorized_reads import AuthorizedRead, units_plan
 from personal_server.enforcement.plans import AggregatePlan, RecordsPlan
 from personal_server.enforcement.rows import Aggregation, Group, PlacedRow
+from personal_server.reading.value_twins import value_twins
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 Code = Literal["mixed_currencies", "mixed_units"]
@@ -62,6 +63,22 @@ def units_of_figure(
         return units
     stepped = replace(grouping, bin_width=found.bin_width, label_field=None, mark_field=None)
     return replace(units, by_key=_by_key(snapshot, read, plan.field, stepped))
+
+
+def notes_on_page(
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[RecordsPlan],
+    rows: Sequence[PlacedRow],
+    cursor: str | None,
+) -> tuple[dict[str, object], tuple[Warning, ...], list[Disclosed]]:
+    """What is said of a page that has records: its units, and of the first one the values that a
+    filter missed; members of `meta`, warnings, and what they were read from.
+    """
+    meta, warnings, disclosed = units_of_page(snapshot, read, rows)
+    if cursor is None and read.plan.conditions:
+        twins = value_twins(snapshot, read.sources, read.plan.conditions)
+        meta, disclosed = meta | twins.meta, [*disclosed, *twins.disclosed]
+    return meta, warnings, disclosed
 
 
 def units_of_page(

@@ -38,27 +38,9 @@ from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.tools.expansion import encode_expand, pass_expand_gate
 from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page
 
-OF_ONE_STREAM = (
-    "fields",
-    "view",
-    "filter",
-    "sort",
-    "count",
-    "expand",
-    "expand_limit",
-    "changes_since",
-)
-PLAIN_NAMES = (
-    "cursor",
-    "view",
-    "since",
-    "until",
-    "sort",
-    "order",
-    "count",
-    "changes_since",
-    "connection_id",
-)
+OF_A_STREAM = ("view", "sort", "count", "changes_since")
+OF_ONE_STREAM = ("fields", "filter", "expand", "expand_limit", *OF_A_STREAM)
+PLAIN_NAMES = ("cursor", "since", "until", "order", "connection_id", *OF_A_STREAM)
 UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded", "/data/meta/units/*", "/page/data")
 
 

@@ -24,6 +24,7 @@ class Warning(WireObject, kw_only=False):
         "partial_results",
         "budget_low",
         "damaged_record",
+        "shown_as_occurrence",
         "outside_time_constraint",
         "limited_access",
         "mixed_currencies",

@@ -81,6 +81,29 @@ def children_plan(
     )
 
 
+def occurrences_plan(
+    source: ReadableSource, other: ReadableSource, keys: tuple[str, ...]
+) -> ChildrenPlan | None:
+    """The first occurrence of each record of a source that another one shows at its times.
+
+    `None` where the other is no stream of its occurrences, of the same grant and connection.
+    """
+    if (source.grant_id, source.connection_id) != (other.grant_id, other.connection_id):
+        return None
+    named = other.declared.fields_with_role("occurrence-of")
+    joined = (r for r in source.declared.relationships if r.foreign_key_on != "self")
+    foreign_keys = [
+        each.foreign_key
+        for each in joined
+        if each.stream == other.stream and each.foreign_key in named
+    ]
+    time = other.declared.event_time_field
+    if not foreign_keys or foreign_keys[0] not in other.fields or time not in other.fields:
+        return None
+    order = Order(time, other.declared.properties[time or ""].kind, False)
+    return ChildrenPlan(scope_of(other), foreign_keys[0], keys, order, limit_each=1)
+
+
 def values_plan(
     sources: tuple[ReadableSource, ...],
     condition: Condition,

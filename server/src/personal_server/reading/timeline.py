@@ -30,6 +30,7 @@ from personal_server.enforcement.rows import PlacedRow, Position
 from personal_server.enforcement.timeline_entries import disclose_entry, timeline_fields
 from personal_server.reading.empty_answers import explain_empty
 from personal_server.reading.freshness import least_fresh
+from personal_server.reading.occurrences import without_repeated
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports.snapshots import ReadSnapshot
@@ -43,7 +44,13 @@ def read_timeline(
     Raises: what `authorize_timeline` raises, InvalidCursor, QueryTimeout.
     """
     read = authorize_timeline(authority, query)
-    page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
+    after = time_position(ports, read, query.cursor)
+    page, folded = without_repeated(
+        snapshot, read, snapshot.timeline(replace(read.plan, after=after))
+    )
+    while not page.rows and page.more and page.end is not None:
+        following = snapshot.timeline(replace(read.plan, after=page.end))
+        page, folded = without_repeated(snapshot, read, following)
     sources = {source.order: source for source in read.sources}
     clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
     fill = PageFill(query.size)
@@ -69,7 +76,7 @@ def read_timeline(
     return ReadResult(
         data=fill.items,
         next_cursor=cursor,
-        warnings=read.warnings,
+        warnings=(*read.warnings, *folded),
         meta=meta,
         disclosed=_disclosed(read, shown),
     )

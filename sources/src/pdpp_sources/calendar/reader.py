@@ -33,6 +33,7 @@ from pdpp_sources.common.declaration import (
     key,
     moment,
     names,
+    occurrence_of,
     person,
     plain,
     reference,
@@ -135,7 +136,7 @@ AGENDA = StreamForm(
     "export to a year after it.",
     [
         key(),
-        reference("event_id", "The event", required=True),
+        occurrence_of(reference("event_id", "The event", required=True)),
         word("calendar", "Name of the calendar"),
         text("title", "What it is", title=True),
         text("location", "Where it is"),

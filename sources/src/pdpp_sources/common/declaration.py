@@ -165,6 +165,11 @@ def ending(field: Field) -> Field:
     return replace(field, schema=field.schema | {"x_pdpp_role": "event-end"})
 
 
+def occurrence_of(field: Field) -> Field:
+    """The key of what a record is one time of: a time line shows the two of one time once."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "occurrence-of"})
+
+
 def by_days(field: Field) -> Field:
     """The flag of records that last whole days: their times are midnights (UTC) of these."""
     return replace(field, schema=field.schema | {"x_pdpp_role": "whole-days"})

@@ -1,0 +1,78 @@
+"""One thing counts once: a record that another stream shows at each time it takes place.
+
+Rule: whether it is left out follows from records that this request sees, and from nothing else; its
+occurrence of the same time has to stand in the same answer.
+Source: docs/contract/resource-server.md 7.9; docs/decisions.md C32.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pdpp_kernel.record import JsonObject
+from pdpp_kernel.values import event_instant_ns
+from personal_server.domain.answer_warnings import Warning
+from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
+from personal_server.enforcement.plans import TimelinePlan
+from personal_server.enforcement.rows import PlacedRow, RowPage
+from personal_server.enforcement.scopes import TimedScope
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from personal_server.storage.row_rules import holds
+
+
+def without_repeated(
+    snapshot: ReadSnapshot, read: AuthorizedRead[TimelinePlan], page: RowPage
+) -> tuple[RowPage, tuple[Warning, ...]]:
+    """A page of a time line without what its occurrences show, and what is said of it."""
+    pairs = tuple(zip(read.sources, read.plan.scopes, strict=True))
+    rows, left_out = list(page.rows), Counter[tuple[str, str]]()
+    for parents in pairs:
+        for slots in pairs:
+            gone, place = _repeated(snapshot, page.rows, parents, slots), parents[0].order
+            if gone:
+                rows = [r for r in rows if r.position.place != place or r.row.key not in gone]
+                left_out[parents[0].stream, slots[0].stream] += len(gone)
+    if not left_out:
+        return page, ()
+    end = page.end if page.end is not None else page.rows[-1].position
+    return replace(page, rows=tuple(rows), end=end), tuple(map(_told, sorted(left_out.items())))
+
+
+def _repeated(
+    snapshot: ReadSnapshot,
+    rows: Sequence[PlacedRow],
+    parents: tuple[ReadableSource, TimedScope],
+    slots: tuple[ReadableSource, TimedScope],
+) -> set[str]:
+    """The keys of records whose occurrence of the same time meets the same range."""
+    (source, timed), (other, of_slots) = parents, slots
+    mine = [placed for placed in rows if placed.position.place == source.order]
+    plan = occurrences_plan(source, other, tuple(placed.row.key for placed in mine))
+    if plan is None or not mine:
+        return set()
+    found = snapshot.children(plan)
+    gone = set[str]()
+    for placed in mine:
+        first = next(iter(found[placed.row.key].rows), None) if placed.row.key in found else None
+        if first is None or not all(holds(each, first.data) for each in of_slots.conditions):
+            continue
+        if _begins(placed.row.data, timed) == _begins(first.data, of_slots):
+            gone.add(placed.row.key)
+    return gone
+
+
+def _begins(data: JsonObject, timed: TimedScope) -> int | None:
+    name, kind = timed.order.field, timed.order.kind
+    return None if name is None or kind is None else event_instant_ns(data.get(name), kind)
+
+
+def _told(folded: tuple[tuple[str, str], int]) -> Warning:
+    (stream, shown_in), count = folded
+    return Warning(
+        "shown_as_occurrence",
+        f"{count} of '{stream}' left out here, because '{shown_in}' shows the same.",
+        detail={"stream": stream, "shown_in": shown_in, "count": count},
+    )

@@ -1,0 +1,84 @@
+"""A record that another stream shows at its times stands on the time line once."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.enforcement.authority import read_authority
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import (
+    CONNECTIONS,
+    DIARY,
+    JOURNAL_RAW,
+    grant,
+    member,
+    resolved,
+    stream_grant,
+    write,
+)
+from tests.oracle.memory import MemoryStore
+
+FIRST, SECOND, THIRD = (f"2026-01-0{day}T10:00:00Z" for day in (1, 2, 3))
+SLOT_FIELDS = ("id", "entry_id", "filename", "at")
+
+
+def declared() -> Any:
+    raw = copy.deepcopy(JOURNAL_RAW)
+    _, _, slots = raw["streams"]
+    properties = slots["schema"]["properties"]
+    properties["at"] = {"type": "string", "format": "date-time", "x_pdpp_role": "event-time"}
+    properties["entry_id"]["x_pdpp_role"] = "occurrence-of"
+    slots["query"]["range_filters"] = {"at": ["gte", "lt"]}
+    slots["cursor_field"] = "at"
+    return parse_declaration(raw)
+
+
+def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> tuple[Any, Any]:
+    declaration, store = declared(), MemoryStore()
+    store.put_declaration(declaration, b"{}", 1)
+    store.add_connection(CONNECTIONS[0])
+    entries = [
+        {"id": key, "title": key, "created_at": at} for key, at in (("e1", FIRST), ("e2", SECOND))
+    ]
+    slots = [
+        {"id": "s1", "entry_id": "e1", "filename": "e1", "at": FIRST},
+        {"id": "s3", "entry_id": "e1", "filename": "e1", "at": THIRD},
+        {"id": "s4", "entry_id": "e2", "filename": "e2", "at": THIRD},
+    ]
+    write(store, DIARY, "entries", entries, declared=declaration)
+    write(store, DIARY, "attachments", slots, declared=declaration)
+    granted = (
+        stream_grant(instance_ids=(DIARY,), fields=("id", "title", "created_at")),
+        stream_grant("attachments", (DIARY,), fields or SLOT_FIELDS, resources=keys),
+    )
+    whole = resolved("client", member(grant(*granted)))
+    reader = read_authority(whole, CONNECTIONS[:1], {"journal": declaration})
+    door = Door(store)
+    reply = door.get(f"/v1/timeline?order=asc{query}", reader)
+    found = reply.keys
+    while reply.body["has_more"]:
+        reply = door.get(reply.body["links"]["next"], reader)
+        found += reply.keys
+    return found, reply.body["meta"]["warnings"]
+
+
+def test_its_occurrence_of_that_time_stands_for_it_and_the_answer_says_so() -> None:
+    found, warnings = line()
+    assert found == ["s1", "e2", "s3", "s4"]
+    (told,) = warnings
+    assert (told["code"], told["detail"]) == (
+        "shown_as_occurrence",
+        {"stream": "entries", "shown_in": "attachments", "count": 1},
+    )
+
+
+def test_pages_of_one_lose_nothing_else() -> None:
+    assert line("&limit=1")[0] == ["s1", "e2", "s3", "s4"]
+
+
+def test_it_stands_itself_where_no_occurrence_of_it_may_be_seen() -> None:
+    assert line("", "id", "filename", "at")[0] == ["e1", "s1", "e2", "s3", "s4"]
+    assert line("&streams=entries")[0] == ["e1", "e2"]
+    assert line("", *SLOT_FIELDS, keys=("s3",))[0] == ["e1", "e2", "s3"]

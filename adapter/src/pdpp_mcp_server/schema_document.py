@@ -81,7 +81,7 @@ FULL_MARGIN_CHARS = 1_500
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLabel:
-    """One configured account."""
+    """An account as the schema names it to an agent."""
 
     connection_id: str
     display_name: str | None = None

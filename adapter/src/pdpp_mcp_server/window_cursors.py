@@ -43,7 +43,7 @@ def short_digest(digest: str | None) -> str:
 
 
 def render_cursor(cursor: WindowCursor) -> str:
-    """The opaque form."""
+    """The cursor as the opaque text that a tool hands out."""
     body = [1, cursor.key, cursor.offset_chars, cursor.limit_chars, cursor.digest]
     text = encoded_handle(body)
     return text + _check(text)

@@ -119,7 +119,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A named projection."""
+    """A named projection: a name for a list of fields."""
 
     id: str
     label: str

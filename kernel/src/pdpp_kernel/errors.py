@@ -145,7 +145,7 @@ class SignInLinkInvalid(PersonalServerError):
 
 # 401, 403 -------------------------------------------------------------------------------------
 class AuthenticationRequired(PersonalServerError):
-    """No bearer credentials."""
+    """The request has no bearer token."""
 
     code, status = "authentication_error", 401
 

@@ -33,7 +33,7 @@ class SourceBlob:
 
     @property
     def blob_id(self) -> str:
-        """The content address."""
+        """The blob's id, made from its bytes: equal bytes have one id."""
         return f"blob_sha256_{self.sha256}"
 
     @property

@@ -151,7 +151,7 @@ def render_text(text: str) -> object:
 
 
 def parse_text(value: Any) -> str:
-    """What `render_text` made."""
+    """The text that `render_text` rendered: the inverse."""
     if not isinstance(value, list):
         return str(value)
     text, values, several = cast("tuple[str, dict[str, Any], str | None]", value)

@@ -224,7 +224,7 @@ class Connected:
         return {"mcpServers": {"personal-data": {"command": command, "args": arguments}}}
 
     def as_json(self) -> dict[str, object]:
-        """For programs."""
+        """The result as JSON, for programs."""
         return {
             "provider_url": self.provider_url,
             "kind": self.kind,
@@ -237,7 +237,7 @@ class Connected:
         }
 
     def print(self, out: Console) -> None:
-        """For people."""
+        """Print the result for people."""
         facts = {
             "connected": self.provider_url,
             "as": self.package_id or self.grant_id or self.kind,

@@ -170,7 +170,7 @@ class AccessStatus:
         return {"provider_url": self.provider_url, "error": error}
 
     def print(self) -> None:
-        """For people."""
+        """Print the status for people."""
         out = console()
         out.print(plain(self.provider_url), style="bold")
         if self.failure is not None:

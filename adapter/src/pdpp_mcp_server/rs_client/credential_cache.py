@@ -163,7 +163,7 @@ class CredentialCache:
             os.unlink(name, dir_fd=directory)
 
     def remove(self, provider_url: str) -> None:
-        """Forget a provider."""
+        """Delete the cached credential of a provider."""
         with suppress(FileNotFoundError), self.locked(provider_url) as slot:
             slot.remove()
 

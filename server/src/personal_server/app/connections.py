@@ -79,7 +79,7 @@ class Connections:
         return True
 
     def release(self, caller: CallerProtocol) -> None:
-        """One less."""
+        """Count one open connection less."""
         self.open.pop(caller, None)
 
     def end_stalled(self) -> None:

@@ -233,7 +233,7 @@ class FiguresApp:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request for the figures, in the text format of Prometheus."""
         if scope["type"] == "http":
             response = await self._response(scope)
             await response(scope, receive, send)

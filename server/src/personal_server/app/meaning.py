@@ -92,7 +92,7 @@ class Meaning:
             passages.close()
 
     def close(self) -> None:
-        """End what runs."""
+        """Stop the processes that embed queries and passages."""
         with self._lock:
             self._let_go()
 

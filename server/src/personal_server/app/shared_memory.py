@@ -245,7 +245,7 @@ class SharedCounts:
         return lock
 
     def total(self, key: Hashable) -> int:
-        """Of all processes."""
+        """The counts of all processes together, by name."""
         with self.own.lock:
             return sum(values.get(key) or 0 for values in self.each)
 

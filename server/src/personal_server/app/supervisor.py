@@ -72,14 +72,14 @@ class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def inherited(self) -> list[int]:
-        """The descriptors."""
+        """The file descriptors that a worker inherits."""
         every = (*self.listeners, self.memory, self.line, self.figures, self.claim)
         return [descriptor for descriptor in every if descriptor is not None]
 
 
 @dataclass(slots=True)
 class _Worker:
-    """One that runs."""
+    """A worker process that runs, with the line to it."""
 
     process: subprocess.Popen[bytes]
     line: socket.socket

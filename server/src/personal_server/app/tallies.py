@@ -92,7 +92,7 @@ class Tallies:
             self._told.put(self._seat.number, self._own())
 
     def total(self) -> Tally:
-        """Of all processes."""
+        """The tally of all processes together."""
         tally = self._own()
         if self._told is not None and self._seat is not None:
             peers = (n for n in range(self._seat.of) if n != self._seat.number)

@@ -184,6 +184,6 @@ class Metadata:
         return answer(document, headers=DOCUMENT)
 
     async def keys(self, _: EndpointRequest) -> Response:
-        """The public keys."""
+        """The public keys that verify consent receipts."""
         public_keys = await anyio.to_thread.run_sync(self._receipts.public_keys)
         return answer(KeySet(keys=public_keys), headers=DOCUMENT)

@@ -170,7 +170,7 @@ class TokenEndpoint:
 
 
 def render_issued(issued: Issued) -> IssuedTokens:
-    """A token answer."""
+    """The body of a successful token response (RFC 6749, 5.1)."""
     return IssuedTokens(
         access_token=issued.access_token,
         token_type="Bearer" if issued.jkt is None else "DPoP",

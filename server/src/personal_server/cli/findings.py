@@ -52,7 +52,7 @@ def good(code: str, name: str, detail: str = "") -> Finding:
 
 
 def wrong(code: str, name: str, detail: str, mend: str, fault: str = "") -> Finding:
-    """A fault."""
+    """A finding that something is wrong, with what to do about it."""
     return Finding(code, name, WRONG, detail, mend, fault)
 
 

@@ -120,7 +120,7 @@ class TableOptions:
 
     @property
     def columns(self) -> tuple[str | None, str | None, str | None]:
-        """The columns named."""
+        """The column names that the options gave, by what each is used for."""
         return (self.key, self.time, self.title)
 
     @property

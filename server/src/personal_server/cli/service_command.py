@@ -84,7 +84,7 @@ class SystemdUser:
         return f"journalctl --user -u {UNIT}"
 
     def render(self, command: ServerCommand) -> bytes:
-        """The file."""
+        """The text of the unit or property list that starts this command."""
         settings = "".join(
             f"Environment={_quoted(f'{name}={value}')}\n"
             for name, value in sorted(command.variables.items())
@@ -121,11 +121,11 @@ WantedBy=default.target
         )
 
     def stopping(self) -> Sequence[Sequence[str]]:
-        """Ended for good."""
+        """The commands that stop the service and keep it from starting again."""
         return (("systemctl", "--user", "disable", "--now", UNIT),)
 
     def asking(self) -> Sequence[str]:
-        """Whether it runs."""
+        """The command whose exit code says whether the service runs."""
         return ("systemctl", "--user", "is-active", "--quiet", UNIT)
 
 
@@ -183,11 +183,11 @@ class LaunchAgent:
         return (("launchctl", "bootstrap", f"gui/{self.user_id}", str(self.path)),)
 
     def stopping(self) -> Sequence[Sequence[str]]:
-        """Ended for good."""
+        """The commands that stop the service and keep it from starting again."""
         return (("launchctl", "bootout", f"gui/{self.user_id}/{LABEL}"),)
 
     def asking(self) -> Sequence[str]:
-        """Whether it runs."""
+        """The command whose exit code says whether the service runs."""
         return ("launchctl", "print", f"gui/{self.user_id}/{LABEL}")
 
 

@@ -86,7 +86,7 @@ class AccessPages:
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/owner/access", self.show_lasting, frozenset({"before"})),
             PageRoute("GET", "/owner/access/ended", self.show_ended, frozenset({"before"})),

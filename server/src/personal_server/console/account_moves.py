@@ -56,7 +56,7 @@ class AccountMovePages:
     receipts: ReceiptPages
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         other = frozenset({"other"})
         return tuple(
             route

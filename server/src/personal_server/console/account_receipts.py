@@ -50,7 +50,7 @@ class ReceiptPages:
     kept_backups: BackupsBefore
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (PageRoute("GET", f"{ROOT}/{{receipt}}", self.show),)
 
     def go(self, visit: PageRequest, receipt: AccountReceipt) -> Response:

@@ -87,7 +87,7 @@ class AccountPages:
     feeds: FeedList = tuple
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         one = f"{ROOT}/{{connection_id}}"
         return (
             PageRoute("GET", one, self.show),
@@ -165,7 +165,7 @@ class AccountPages:
 
 
 def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
-    """Newest first."""
+    """The imports of this account, newest first."""
     for receipt in reversed(receipts_of(store, connection_id)):
         streams: list[Data] = list(receipt["streams"].values())
         yield ImportLine(

@@ -42,7 +42,7 @@ _CHANGES_READ = 500
 
 @dataclass(frozen=True, slots=True)
 class ClientView:
-    """One app."""
+    """One app as the list of apps shows it."""
 
     row: ClientRow
     name: str
@@ -63,7 +63,7 @@ class ClientPages:
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/owner/clients", self.show_known, frozenset({"before"})),
             PageRoute("GET", "/owner/clients/others", self.show_others, frozenset({"before"})),

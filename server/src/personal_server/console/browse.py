@@ -130,7 +130,7 @@ class BrowsePages:
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return tuple(route for root in ROOTS for route in self._routes(root))
 
     def _routes(self, root: str) -> tuple[PageRoute, ...]:

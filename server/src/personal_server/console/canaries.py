@@ -39,7 +39,7 @@ class CanaryPages:
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/owner/canaries", self.show),
             PageRoute("POST", "/owner/canaries", self.plant),

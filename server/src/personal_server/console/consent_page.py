@@ -81,7 +81,7 @@ class ConsentPages:
     clock: Clock
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/consent/{handle}", self.show, frozenset({"like"})),
             PageRoute("POST", "/consent/{handle}", self.decide),

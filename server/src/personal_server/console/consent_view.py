@@ -83,7 +83,7 @@ NOTHING_REFUSED: Mapping[str, RefusedBox] = {}
 
 @dataclass(frozen=True, slots=True)
 class ConsentView:
-    """The whole page."""
+    """Everything that the consent page shows, in its order."""
 
     handle: str
     who: WhoView

@@ -41,7 +41,7 @@ class DevicePages:
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/device", self.show, frozenset({"user_code"})),
             PageRoute("POST", "/device", self.enter),
@@ -150,6 +150,6 @@ class UserCodeThrottle:
         _refuse_until(until, self._clock())
 
     def failed(self, session: str) -> None:
-        """Count a failure."""
+        """Count a wrong code against this session and against all."""
         self._each.add(session)
         self._all.add(ALL)

@@ -54,7 +54,7 @@ class DisclosureLine:
 
     @property
     def title(self) -> Text:
-        """Who did what."""
+        """Which app did what, as the heading of the entry."""
         return message("%(who)s %(how)s", who=self.who, how=self.how)
 
     @property

@@ -55,7 +55,7 @@ class LogView:
 
     @property
     def link(self) -> str:
-        """Where it stands."""
+        """The address of its page, below the root of this server."""
         named = (("client", self.client), ("stream", self.stream), ("day", self.day))
         asked = urlencode([(name, text) for name, text in named if text])
         return "/owner/disclosures" + (f"?{asked}" if asked else "")
@@ -117,7 +117,7 @@ class DisclosurePages:
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         asked = frozenset({"client", "stream", "day", "before", "after", "seen"})
         return (
             PageRoute("GET", "/owner/disclosures", self.show_all, asked),

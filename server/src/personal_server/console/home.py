@@ -77,7 +77,7 @@ class HomePage:
     feeds: FeedList = tuple
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where it stands."""
+        """The route of this page: path, methods, and who may open it."""
         return (
             PageRoute("GET", "/owner/", self.show),
             PageRoute("GET", "/owner", self.show),

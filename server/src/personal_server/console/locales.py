@@ -64,7 +64,7 @@ class LocalePages:
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where it stands."""
+        """The route of this page: path, methods, and who may open it."""
         return (
             PageRoute("GET", "/owner/locale", self.show),
             PageRoute("POST", "/owner/locale", self.keep),

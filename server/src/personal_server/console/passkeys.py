@@ -25,7 +25,7 @@ class PasskeyPages:
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (
             PageRoute("GET", "/owner/passkeys", self.show),
             PageRoute("POST", "/owner/passkeys", self.add),

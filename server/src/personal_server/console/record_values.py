@@ -149,7 +149,7 @@ class Row:
 
 
 def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
-    """One record."""
+    """The cells of one record in the table of its stream."""
     kinds = {name: source.declared.properties[name].kind for name in names}
     first, *cells = [brief(data.get(name), kinds[name]) for name in names]
     link = records_path(root, source.connection_id, source.stream, key)
@@ -265,7 +265,7 @@ class RelatedLink:
 
     @property
     def link(self) -> str:
-        """Where it stands."""
+        """The address of its page, below the root of this server."""
         view = self.view
         if self.key is None:
             return view.link

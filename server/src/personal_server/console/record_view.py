@@ -68,7 +68,7 @@ class RecordsView:
 
     @property
     def link(self) -> str:
-        """Where it stands."""
+        """The address of its page, below the root of this server."""
         query = urlencode(self.pairs, safe="[]")
         return self.place + (f"?{query}" if query else "")
 

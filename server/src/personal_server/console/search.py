@@ -54,7 +54,7 @@ class SearchPages:
     pages: Templates
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where it stands."""
+        """The route of this page: path, methods, and who may open it."""
         parameters = frozenset({"q", "stream", "since", "until", "sort", "cursor"})
         return tuple(PageRoute("GET", f"{root}/search", self.show, parameters) for root in ROOTS)
 

@@ -46,7 +46,7 @@ class SignInPages:
     throttle: SignInThrottle
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         entry = frozenset({"next"})
         link = frozenset({"t", "next"})
         return (

@@ -30,7 +30,7 @@ class RecordsPages:
     has_uploads: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         return (PageRoute("GET", "/owner/sources", self.show_sources),)
 
     def show_sources(self, visit: PageRequest) -> Response:

@@ -34,7 +34,7 @@ class StreamCount:
 
 @dataclass(frozen=True, slots=True)
 class AccountView:
-    """One connection."""
+    """One account as its page and the list of sources show it."""
 
     connection: Connection
     source: str
@@ -58,7 +58,7 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True)
 class SourceCountView:
-    """One source."""
+    """One source with its accounts, and how its declaration was adapted."""
 
     name: str
     detail: str | None

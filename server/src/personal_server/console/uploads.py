@@ -133,7 +133,7 @@ class UploadPages:
         return self.parts.uploads
 
     def routes(self) -> tuple[PageRoute, ...]:
-        """Where they stand."""
+        """The routes of these pages: path, methods, and who may open them."""
         upload_route = f"{ROOT}/{{upload_id}}"
         return (
             (

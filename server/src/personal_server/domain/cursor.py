@@ -53,7 +53,7 @@ class Sealer(Protocol):
     """Authenticated encryption with a server key."""
 
     def seal(self, use: TokenUse, request: str, content: bytes) -> str:
-        """An opaque token."""
+        """The sealed text of these bytes: readable and changeable by this server alone."""
         ...
 
     def open(self, use: TokenUse, request: str, token: str) -> bytes | None:

@@ -51,7 +51,7 @@ class KeyedCounts(Protocol):
         ...
 
     def total(self, key: Hashable) -> int:
-        """Of all processes."""
+        """The counts of all processes together, by name."""
         ...
 
     def add(self, key: Hashable, number: int) -> None:

@@ -171,7 +171,7 @@ class TextWords:
 
     @cached_property
     def words(self) -> list[str]:
-        """In their order."""
+        """The words of the text, in its order."""
         return self._spread.split()
 
     @cached_property

@@ -78,7 +78,7 @@ class Challenges:
         self._answered = self.space.values("challenges.answered", int, _MOST_ANSWERED, 9)
 
     def make(self, purpose: str, content: str) -> bytes:
-        """A fresh challenge."""
+        """A fresh challenge of random bytes, good for one answer."""
         head = self.random_bytes(_NONCE_BYTES) + self.clock().to_bytes(_TIME_BYTES, "big")
         return self._sealed(head, purpose, content)
 

@@ -29,7 +29,7 @@ class Admitted:
 
 
 class Admission(Protocol):
-    """Judges bearers."""
+    """Decides which bearer tokens may use `/mcp`."""
 
     async def judge(self, presented: PresentedToken, /) -> Admitted:
         """What a token stands for at this moment.

@@ -64,14 +64,14 @@ class AggregateRoute:
         self._ports = ports
 
     def read(self, request: Request) -> Reply:
-        """One aggregate."""
+        """Answer one aggregate: what may be read, computed, and logged."""
         query = aggregate_query(request, zone_of(request, self._ports.time_zone))
         answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
         return object_reply(SingleAggregation, request, answer)
 
 
 def aggregate_query(request: Request, zone: str | None = None) -> AggregateQuery:
-    """An aggregate."""
+    """The aggregate query that these parameters ask for."""
     sent = request.parameters
     texts = sent.texts
     return AggregateQuery(

@@ -98,7 +98,7 @@ class Blobs:
         self._max_blob_bytes = max_blob_bytes
 
     def routes(self) -> tuple[Route, ...]:
-        """Fetch and upload."""
+        """The routes that fetch a blob and upload one."""
         fetched = Route(
             "GET",
             "/v1/blobs/{blob_id}",

@@ -171,7 +171,7 @@ class OwnerConnections:
         self._kept_backups = kept_backups
 
     def routes(self) -> tuple[Route, ...]:
-        """All of 14.2."""
+        """The owner's routes for connections (contract 14.2)."""
         return (
             owner(
                 Route(

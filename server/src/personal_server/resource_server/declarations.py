@@ -113,7 +113,7 @@ class Declarations:
         self._known = known
 
     def routes(self) -> tuple[Route, ...]:
-        """All of 14.1."""
+        """The owner's routes for declarations (contract 14.1)."""
         listed = Route(
             "GET",
             ROOT,

@@ -138,13 +138,13 @@ class SentTest(WireObject, tag_field="object", tag="test_event"):
 
 
 class EventSubscriptions:
-    """The routes."""
+    """Event subscriptions: create, list, change, test and delete."""
 
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._subscriptions = subscriptions
 
     def routes(self) -> tuple[Route, ...]:
-        """All of 15."""
+        """The routes for event subscriptions (contract 15)."""
         named = (ConnectionNotFound, EventsNotGranted, GrantStreamNotAllowed, InvalidCallback)
         return (
             Route(

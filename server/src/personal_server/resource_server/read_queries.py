@@ -107,7 +107,7 @@ def timeline_query(request: Request, zone: str | None = None) -> TimelineQuery:
 
 
 def record_query(request: Request) -> RecordQuery:
-    """One record."""
+    """The query for one record by its key."""
     sent = request.parameters
     return RecordQuery(
         stream=request.path["stream"],

@@ -31,7 +31,7 @@ class SearchResults(ListOf[SearchResult]):
 
 
 class SearchRoutes:
-    """The three modes."""
+    """Search by words, by meaning, and by both."""
 
     def __init__(self, ports: ReadPorts) -> None:
         self._ports = ports

@@ -50,7 +50,7 @@ class OwnerLinkRow(AuthorizationRow, table="owner_links"):
 
 
 class OwnerSessionRow(AuthorizationRow, table="owner_sessions"):
-    """A signed-in browser."""
+    """A browser session in which the owner is signed in."""
 
     session_hash: Cell[bytes] = column(key=True)
     csrf: Cell[str]
@@ -187,7 +187,7 @@ class ReviewArtifactRow(AuthorizationRow, table="review_artifacts"):
 
 
 class CodeRow(AuthorizationRow, table="auth_codes"):
-    """An authorization code."""
+    """An authorization code: its hash, its request, and whether it was redeemed."""
 
     code_hash: Cell[bytes] = column(key=True)
     request_id: Cell[str] = column(indexed=True)
@@ -559,7 +559,7 @@ class AuthorizationReader(Protocol):
         ...
 
     def count_clients(self, query: ClientQuery) -> int:
-        """How many clients."""
+        """The number of clients that the query matches."""
         ...
 
 
@@ -590,7 +590,7 @@ class AuthorizationStore(Protocol):
         ...
 
     def read(self) -> AbstractContextManager[AuthorizationReader]:
-        """A consistent view."""
+        """A view of one moment: nothing that is written meanwhile shows in it."""
         ...
 
     def write(self) -> AbstractContextManager[AuthorizationWriter]:

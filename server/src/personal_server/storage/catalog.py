@@ -29,7 +29,7 @@ class Catalogs(Protocol):
     """Looks at the sources."""
 
     def __call__(self) -> Catalog:
-        """The sources now."""
+        """The declarations and connections as they are now."""
         ...
 
 
@@ -75,7 +75,7 @@ class StoredCatalogs:
         self._declarations = declarations
 
     def __call__(self) -> Catalog:
-        """The sources now."""
+        """The declarations and connections as they are now."""
         with self._records.snapshot() as snapshot:
             connections = snapshot.connections()
             current = self._declarations.current(snapshot.declarations())

@@ -55,7 +55,7 @@ class DamageNotes:
             _log.error("damaged bytes in %s: pdpp doctor --data lists all of them", where_found)
 
     def known(self) -> list[Damaged]:
-        """What is remembered."""
+        """The damage that was met and has not healed since."""
         with self._lock:
             return list(self._found)
 

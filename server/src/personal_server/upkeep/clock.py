@@ -33,7 +33,7 @@ class ClockStore(Protocol):
         ...
 
     def keep_clock_note(self, note: ClockNote) -> None:
-        """Replace it."""
+        """Replace the note of the latest time that was seen."""
         ...
 
 

@@ -76,17 +76,17 @@ def names(name: str, about: str) -> Field:
 
 
 def integer(name: str, about: str, *, summed: bool = False) -> Field:
-    """A whole number."""
+    """A field of whole numbers."""
     return Field(name, _kind("integer", about), ranged=True, summed=summed)
 
 
 def number(name: str, about: str, *, summed: bool = False) -> Field:
-    """A number."""
+    """A field of numbers."""
     return Field(name, _kind("number", about), ranged=True, summed=summed)
 
 
 def flag(name: str, about: str) -> Field:
-    """Yes or no."""
+    """A field that is true or false."""
     return Field(name, _kind("boolean", about), grouped=True)
 
 
@@ -96,7 +96,7 @@ def moment(name: str, about: str, *, event: bool = False) -> Field:
 
 
 def day(name: str, about: str, *, event: bool = False) -> Field:
-    """A calendar day."""
+    """A field of calendar days, `YYYY-MM-DD`."""
     return _time(name, about, "date", event)
 
 

@@ -45,7 +45,7 @@ def whole(value: Data, name: str) -> int | None:
 
 
 def decimal(value: Data, name: str) -> float | None:
-    """A finite number."""
+    """A member as a number, or `None` where it is none or not finite."""
     member = value.get(name)
     if isinstance(member, bool) or not isinstance(member, int | float):
         return None

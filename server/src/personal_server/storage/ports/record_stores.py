@@ -42,7 +42,7 @@ class DeclarationStore(Protocol):
 
 
 class ConnectionStore(Protocol):
-    """Connections."""
+    """Stores connections: create, rename, change their state."""
 
     def add_connection(self, connection: Connection) -> None:
         """Store a new connection.  Raises NotFound for an unknown connector."""
@@ -63,7 +63,7 @@ class ConnectionStore(Protocol):
 
 
 class RecordWriter(Protocol):
-    """Writes of records."""
+    """Writes and deletes records of a connection."""
 
     def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
         """Write a batch in one transaction; one outcome per write, in order.

@@ -610,7 +610,7 @@ class Compiler:
         return Where((f"r.id IN {self.dialect.values('?', ColumnKind.INTEGER)}",), (listed,))
 
     def select(self, columns_sql: str, where: Where, tail: str = "") -> Statement:
-        """Figures over lines."""
+        """A statement for figures over the lines that meet the conditions."""
         lines = self._lines(where)
         return Statement(f"SELECT {columns_sql} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
 

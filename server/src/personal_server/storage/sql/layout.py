@@ -93,7 +93,7 @@ class Layout:
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
-        """Columns by field."""
+        """The columns by the field that they store."""
         return {column.field: column for column in self.columns}
 
     @cached_property

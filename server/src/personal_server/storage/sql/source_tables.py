@@ -194,7 +194,7 @@ class ScopedSource:
 
     @property
     def name(self) -> tuple[str, str]:
-        """Connection and stream."""
+        """The connection id and the stream."""
         return (self.source.connection_id, self.source.stream)
 
     @property
@@ -311,7 +311,7 @@ class Reader:
         return sorted(sources, key=lambda scoped: scoped.name)
 
     def rows(self, scoped: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
-        """Whole records."""
+        """The records that meet the conditions, whole."""
         return list(self.rows_by_id(scoped, where, tail).values())
 
     def rows_by_id(

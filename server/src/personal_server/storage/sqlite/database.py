@@ -113,7 +113,7 @@ class Opening:
         return cls(f"file:{quote(str(path))}?mode=ro{immutable}", flags)
 
     def connect(self) -> apsw.Connection:
-        """A connection."""
+        """A new connection to the file, with this server's settings and functions."""
         return apsw.Connection(
             self.name, flags=self.flags, vfs=self.vfs, statementcachesize=STATEMENT_CACHE
         )

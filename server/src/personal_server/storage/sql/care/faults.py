@@ -56,7 +56,7 @@ class Faulty:
     keys: list[str] = field(default_factory=list[str])
 
     def add(self, key: str) -> None:
-        """One more."""
+        """Count one more fault; the first ones are kept in full."""
         self.count += 1
         if len(self.keys) < SHOWN_KEYS:
             self.keys.append(key)

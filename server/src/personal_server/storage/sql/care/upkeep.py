@@ -204,7 +204,7 @@ class SqlUpkeepStore:
             return [row_from(BackupRow, line) for line in session.rows(_BACKUPS)]
 
     def keep_backup(self, row: BackupRow) -> None:
-        """Note one."""
+        """Note that a backup was made."""
         with self._database.write() as session:
             session.run(insert(BackupRow), values_of(row))
 
@@ -220,7 +220,7 @@ class SqlUpkeepStore:
         return None if text is None else BackupProof(**orjson.loads(text))
 
     def keep_proof(self, proof: BackupProof) -> None:
-        """Replace it."""
+        """Replace the note of the last proven restore."""
         self._put(_PROOF, orjson.dumps(asdict(proof)).decode())
 
     def backup_failure(self) -> BackupFailure | None:

@@ -74,7 +74,7 @@ Tell = Callable[[str, int, int], None]
 
 
 def silently(name: str, done: int, count: int) -> None:
-    """Nobody watches."""
+    """Report no progress."""
 
 
 class CopyRefused(StorageUnavailable):
@@ -119,7 +119,7 @@ class CopiedTable:
         return session.run(sql, after or ())
 
     def last(self, session: Session) -> Line | None:
-        """The highest key."""
+        """The highest key of the lines in the origin, or `None` where there are none."""
         key, down = ", ".join(self.key), ", ".join(f"{name} DESC" for name in self.key)
         sql = f"SELECT {key} FROM {self.origin} WHERE {self.only} ORDER BY {down} LIMIT 1"  # noqa: S608
         return session.first(sql)

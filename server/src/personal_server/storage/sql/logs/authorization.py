@@ -24,7 +24,7 @@ class SqlAuthorizationStore:
 
     @contextmanager
     def read(self) -> Generator[SqlAuthorizationTransaction]:
-        """A consistent view."""
+        """A view of one moment: nothing that is written meanwhile shows in it."""
         with self._database.read() as session:
             yield SqlAuthorizationTransaction(session, self.subject_id)
 

@@ -118,7 +118,7 @@ class SqlAuthorizationTransaction:
         return [row_from(ClientRow, line) for line in lines]
 
     def count_clients(self, query: ClientQuery) -> int:
-        """How many clients."""
+        """The number of clients that the query matches."""
         condition, values = client_conditions(self._subject_id, query)
         sql = f"SELECT count(*) FROM {ClientRow.table} WHERE {SUBJECT} = ?{condition}"  # noqa: S608
         return int(self._session.value(sql, [self._subject_id, *values]))

@@ -497,7 +497,7 @@ class SourceWriter:
         return count
 
     def close(self) -> None:
-        """Write the counters."""
+        """Write the counters of the source, after its last record."""
         if self._sequence != self._began_at and not self._session.first(_KNOWN_ERA, (self._era,)):
             # an era of that start has no changes: what it had was not in the copy put back
             self._session.run(replacing(EraRow), (self._began_at, self._era))

@@ -82,6 +82,9 @@ test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take lo
 # its own, with the kernel and the sources alone.
 READERS_PYTHON ?= $(PYTHON)
 READERS = .cache/readers/$(shell $(READERS_PYTHON) -c "import platform as p; print(p.python_implementation(), p.python_version(), sep='-')")
+# These only compute, and each worker collects them all.  How much memory a reader takes does not
+# depend on a patch of the library: the suite proves it once.
+READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memory.py
 READERS_NEED := requirements/build.txt requirements/readers.txt
 test-readers: ## The tests of kernel and sources on another Python: make test-readers READERS_PYTHON=python3.13
 	@test -f $(READERS)/made.stamp && ! find $(READERS_NEED) -newer $(READERS)/made.stamp | grep -q . || { \
@@ -89,7 +92,7 @@ test-readers: ## The tests of kernel and sources on another Python: make test-re
 	  && $(READERS)/bin/pip install --quiet --require-hashes $(READERS_NEED:%=-r %) \
 	  && $(READERS)/bin/pip install --quiet --no-deps --no-build-isolation --editable ./kernel --editable ./sources \
 	  && touch $(READERS)/made.stamp; }
-	$(READERS)/bin/python -m pytest $(TOGETHER) --confcutdir=sources -p tests.reruns -p no:cacheprovider $(AGAIN) kernel/tests sources/tests
+	$(READERS)/bin/python -m pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal --confcutdir=sources -p tests.reruns -p no:cacheprovider $(AGAIN) $(READ_BY)
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
 ON_BOTH := server/tests/app/server server/tests/authorization_server server/tests/granting tests/requirements \

@@ -18,24 +18,31 @@ gc.disable()
 LONG_SECONDS = 900
 # These drive a browser, foreign programs or thousands of cases for minutes, beside other tests.
 LONG = (
+    "server/tests/app/server/test_years.py",
     "tests/browser/test_accessibility.py",
     "tests/browser/test_authorization_scenarios.py",
     "tests/browser/test_pages.py",
     "tests/browser/test_walk.py",
+    "tests/conformance/test_own_answers.py",
     "tests/conformance/test_server_scenarios.py",
     "tests/conformance/test_typescript_clients.py",
     "tests/crash/test_kill.py",
     "tests/deploy/test_wheel.py",
     "tests/generated_clients/test_generated_clients.py",
+    "tests/house/test_roads.py",
+    "tests/journeys/test_grant_changes.py",
     "tests/journeys/test_main_job.py",
+    "tests/journeys/test_natural_questions.py",
     "tests/journeys/test_questions.py",
     "tests/journeys/test_readme.py",
     "tests/properties/test_any_query.py",
     "tests/properties/test_lifecycles.py",
     "tests/requirements/test_mutations.py",
     "tests/soak/test_soak.py",
+    "tests/torture/test_erasing.py",
     "tests/torture/test_failover.py",
     "tests/torture/test_following.py",
+    "tests/torture/test_restoring.py",
     "tests/torture/test_torture.py",
 )
 

@@ -12,7 +12,9 @@ import pdpp_mcp_server
 from adapter.tests.guards import beside, guards
 from adapter.tests.mutations import mutants_of
 
-PARTS = 4  # so that several workers share them
+PARTS = 4
+# It tests the tests, for minutes: a quarter always, and the others where there is time.
+SHARED = [pytest.param(part, marks=pytest.mark.long if part else ()) for part in range(PARTS)]
 sources = Path(pdpp_mcp_server.__file__).parent
 
 
@@ -38,7 +40,7 @@ def test_each_guard_has_checks_to_take_out() -> None:
     assert [guard.name for guard in guards if not list(mutants_of(guard))] == []
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", SHARED)
 def test_without_any_one_check_a_test_fails(part: int) -> None:
     command = [sys.executable, "-m", "adapter.tests.mutations", str(part), str(PARTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pdpp_kernel.errors import DamagedRecord
+from pdpp_kernel.errors import DamagedRecord, StorageUnavailable
 from pdpp_kernel.refused_writes import DISK_LOW
 from personal_server.app.background import BackgroundTasks
 from personal_server.app.backup_ledger import LedgerKeeper
@@ -26,7 +26,7 @@ from personal_server.storage.authorization import ClientRow
 from personal_server.storage.damage import MEND_RECORDS, DamageNotes
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
-from personal_server.web.health import Fault
+from personal_server.web.health import RESTORE, Fault
 
 FLUSH_SECONDS = 60
 FIRST_USES_SECONDS = 1
@@ -56,6 +56,9 @@ def disk_faults(database: ServerDatabase) -> Iterator[Fault]:
 
 def damage_faults(damage: DamageNotes) -> Iterator[Fault]:
     """Which records these are is for the log and the doctor: anybody may ask for health."""
+    if damage.file_since_ns is not None:
+        code = StorageUnavailable.code
+        yield Fault("database", code, damage.file_since_ns, RESTORE, serving=False)
     if damage.since_ns is not None:
         yield Fault("records", DamagedRecord.code, damage.since_ns, MEND_RECORDS)
 

@@ -42,6 +42,13 @@ class DamageNotes:
         self._lock = threading.Lock()
         self._found: dict[Damaged, str] = {}
         self.since_ns: int | None = None
+        self.file_since_ns: int | None = None  # since when the file itself is known to be damaged
+
+    def note_file(self) -> None:
+        """Remember, until the server starts again, that the file itself is damaged."""
+        if self.file_since_ns is None:
+            self.file_since_ns = self._clock()
+            _log.error("the database file is damaged: pdpp doctor --data says where")
 
     def note(self, damaged: Damaged, where_found: str) -> None:
         """Remember it; the first of a place (a stream and its connection, "blobs") is told."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import QueryTimeout, StorageUnavailable
+from personal_server.app.background_work import damage_faults
 from personal_server.storage.derived import once
 from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.sql.driver import Session
@@ -61,6 +62,26 @@ def test_a_text_whose_bytes_are_none_any_more_is_damage_and_no_defect(tmp_path: 
     for opened in (database.read, database.write):
         with pytest.raises(StorageUnavailable, match="damaged"), opened() as session:
             session.rows("SELECT text FROM note")
+    database.close()
+
+
+def test_a_damaged_file_is_remembered_once_it_was_met(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    database = SqliteDatabase(path, [NOTES])
+    with database.write() as session:
+        session.many("INSERT INTO note VALUES (?)", [("x" * 500,) for _ in range(500)])
+    database.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\xff" * (size // 2))
+    database = SqliteDatabase(path, [NOTES])
+    assert database.damage.file_since_ns is None
+    with pytest.raises(StorageUnavailable, match="damaged"), database.read() as session:
+        session.rows("SELECT text FROM note")
+    assert database.damage.file_since_ns is not None
+    [fault] = damage_faults(database.damage)
+    assert (fault.part, fault.code, fault.serving) == ("database", "storage_unavailable", False)
     database.close()
 
 

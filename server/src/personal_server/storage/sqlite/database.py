@@ -381,7 +381,7 @@ class SqliteDatabase:
         """What every write has around it."""
         self.writability.require_place()
         written = self._written
-        with self._write_lock, self.writability.observed(written), translated():
+        with self._write_lock, self.writability.observed(written), translated(self.damage):
             if self.is_read_only:
                 trouble = self.writability.trouble
                 raise read_only(trouble.reason if trouble else READ_ONLY)
@@ -457,7 +457,7 @@ class SqliteDatabase:
         """One read snapshot, interrupted when its statements pass the time limit."""
         reader = self._idle.get()
         try:
-            with translated():
+            with translated(self.damage):
                 reader = reader or self._open(READER_CACHE_KIB, reader=True)
                 reader.limit(timeout_seconds)
                 with _transaction(reader, "BEGIN"):
@@ -481,7 +481,7 @@ class SqliteDatabase:
         except queue.Empty:
             raise PastBudget from None
         try:
-            with translated():
+            with translated(self.damage):
                 if reader is None:
                     reader = self._open(READER_CACHE_KIB, reader=True)
                     reader.driver.set_busy_timeout(0)
@@ -670,8 +670,8 @@ def copy_database(path: Path, target: Path) -> None:
 
 
 @contextmanager
-def translated() -> Generator[None, None, None]:
-    """Turn the driver's errors into ours, without its text."""
+def translated(damage: DamageNotes | None = None) -> Generator[None, None, None]:
+    """Turn the driver's errors into ours, without its text; a damaged file is noted."""
     try:
         yield
     except apsw.InterruptError:
@@ -693,6 +693,8 @@ def translated() -> Generator[None, None, None]:
         raise read_only(DISK_FULL if is_full else WRITE_FAILED) from error
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         # every text was stored as UTF-8; those of records are looked at one by one (`each_line`)
+        if damage is not None and not isinstance(error, UnicodeDecodeError):
+            damage.note_file()
         raise StorageUnavailable(
             "The database file is damaged.",
             next_step="Restore a backup into an empty directory:"

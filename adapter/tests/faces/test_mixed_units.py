@@ -88,7 +88,7 @@ async def test_the_grouped_call_is_offered(asked: Json, further: Json) -> None:
 
 
 async def test_an_order_over_currencies_offers_their_counts() -> None:
-    body = {"data": [], "has_more": False, **meta(mixed(group_by="currency"))}
+    body: Json = {"data": [], "has_more": False, **meta(mixed(group_by="currency"))}
     outcome = await answered("query_records", {**ROWS, "filter": {"payee": "x"}}, body)
     (offered,) = outcome.structured["next"]
     assert offered["arguments"] == {

@@ -35,7 +35,7 @@ def declared() -> Any:
     return parse_declaration(raw)
 
 
-def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> tuple[Any, Any]:
+def door_and_reader(*fields: str, keys: tuple[str, ...] | None = None) -> tuple[Door, Any]:
     declaration, store = declared(), MemoryStore()
     store.put_declaration(declaration, b"{}", 1)
     store.add_connection(CONNECTIONS[0])
@@ -55,7 +55,11 @@ def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> 
     )
     whole = resolved("client", member(grant(*granted)))
     reader = read_authority(whole, CONNECTIONS[:1], {"journal": declaration})
-    door = Door(store)
+    return Door(store), reader
+
+
+def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> tuple[Any, Any]:
+    door, reader = door_and_reader(*fields, keys=keys)
     reply = door.get(f"/v1/timeline?order=asc{query}", reader)
     found = reply.keys
     while reply.body["has_more"]:
@@ -75,7 +79,13 @@ def test_its_occurrence_of_that_time_stands_for_it_and_the_answer_says_so() -> N
 
 
 def test_pages_of_one_lose_nothing_else() -> None:
-    assert line("&limit=1")[0] == ["s1", "e2", "s3", "s4"]
+    for limit in (1, 2, 3):
+        assert line(f"&limit={limit}")[0] == ["s1", "e2", "s3", "s4"]
+
+
+def test_what_is_left_out_makes_no_page_shorter() -> None:
+    reply = door_and_reader()[0].get("/v1/timeline?order=asc&limit=2", door_and_reader()[1])
+    assert reply.keys == ["s1", "e2"]
 
 
 def test_it_stands_itself_where_no_occurrence_of_it_may_be_seen() -> None:

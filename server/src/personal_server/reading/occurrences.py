@@ -17,28 +17,44 @@ from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
 from personal_server.enforcement.plans import TimelinePlan
-from personal_server.enforcement.rows import PlacedRow, RowPage
+from personal_server.enforcement.rows import PlacedRow, Position, RowPage
 from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.row_rules import holds
 
 
-def without_repeated(
-    snapshot: ReadSnapshot, read: AuthorizedRead[TimelinePlan], page: RowPage
+def page_of_line(
+    snapshot: ReadSnapshot, read: AuthorizedRead[TimelinePlan], after: Position | None
 ) -> tuple[RowPage, tuple[Warning, ...]]:
     """A page of a time line without what its occurrences show, and what is said of it."""
+    rows, left_out = list[PlacedRow](), Counter[tuple[str, str]]()
+    while True:
+        limit = read.plan.limit - len(rows)
+        page = snapshot.timeline(replace(read.plan, after=after, limit=limit))
+        shown, gone = _once(snapshot, read, page.rows)
+        rows += shown
+        left_out += gone
+        if not left_out:
+            return page, ()
+        after = page.end if page.end is not None or not page.rows else page.rows[-1].position
+        # as many stand on the page as without what was left out
+        if not gone or not page.more or len(rows) >= read.plan.limit:
+            told = tuple(map(_told, sorted(left_out.items())))
+            return RowPage(tuple(rows), page.more, after), told
+
+
+def _once(
+    snapshot: ReadSnapshot, read: AuthorizedRead[TimelinePlan], rows: Sequence[PlacedRow]
+) -> tuple[list[PlacedRow], Counter[tuple[str, str]]]:
     pairs = tuple(zip(read.sources, read.plan.scopes, strict=True))
-    rows, left_out = list(page.rows), Counter[tuple[str, str]]()
+    shown, left_out = list(rows), Counter[tuple[str, str]]()
     for parents in pairs:
         for slots in pairs:
-            gone, place = _repeated(snapshot, page.rows, parents, slots), parents[0].order
+            gone, place = _repeated(snapshot, rows, parents, slots), parents[0].order
             if gone:
-                rows = [r for r in rows if r.position.place != place or r.row.key not in gone]
+                shown = [r for r in shown if r.position.place != place or r.row.key not in gone]
                 left_out[parents[0].stream, slots[0].stream] += len(gone)
-    if not left_out:
-        return page, ()
-    end = page.end if page.end is not None else page.rows[-1].position
-    return replace(page, rows=tuple(rows), end=end), tuple(map(_told, sorted(left_out.items())))
+    return shown, left_out
 
 
 def _repeated(

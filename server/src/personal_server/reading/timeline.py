@@ -6,7 +6,6 @@ Source: docs/contract/resource-server.md 7.9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 from personal_server.domain.authority import ReadAuthority
@@ -30,7 +29,7 @@ from personal_server.enforcement.rows import PlacedRow, Position
 from personal_server.enforcement.timeline_entries import disclose_entry, timeline_fields
 from personal_server.reading.empty_answers import explain_empty
 from personal_server.reading.freshness import least_fresh
-from personal_server.reading.occurrences import without_repeated
+from personal_server.reading.occurrences import page_of_line
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports.snapshots import ReadSnapshot
@@ -45,12 +44,7 @@ def read_timeline(
     """
     read = authorize_timeline(authority, query)
     after = time_position(ports, read, query.cursor)
-    page, folded = without_repeated(
-        snapshot, read, snapshot.timeline(replace(read.plan, after=after))
-    )
-    while not page.rows and page.more and page.end is not None:
-        following = snapshot.timeline(replace(read.plan, after=page.end))
-        page, folded = without_repeated(snapshot, read, following)
+    page, folded = page_of_line(snapshot, read, after)
     sources = {source.order: source for source in read.sources}
     clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
     fill = PageFill(query.size)

@@ -94,7 +94,7 @@ def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoi
     cut = fields if stream.stream.selectable_fields else None
     only = {limit.field: tuple(map(value_text, limit.values)) for limit in earlier.only}
     choice = StreamChoice(wanted=True, fields=cut, only=only)
-    window = earlier.time_time_range
+    window = earlier.time_constraint
     if window is None:
         return choice
     if window.since_ns is not None:

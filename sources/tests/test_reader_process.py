@@ -105,9 +105,9 @@ class CountedPlaces(CostlyPlaces):
 
     ends = 0
 
-    def add(self, place: Place) -> None:
+    def add(self, costly: Place) -> None:
         self.ends += 1
-        super().add(place)
+        super().add(costly)
 
 
 @pytest.mark.parametrize(("name", "limits"), [(SLOW, BRIEF), (LARGE, NARROW)])

@@ -12,6 +12,7 @@ from pdpp_kernel.operators import Operator
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.faces.mail_operators import said_as_arguments
 from pdpp_mcp_server.read_refusals import span_of
 from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import (
@@ -88,9 +89,9 @@ def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCa
 def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     """The call that was plainly meant where nothing matches: in the caller's own words.
 
-    `NOT word` is `-word`, also where something matches; a day as both bounds is that whole day;
-    words of a strict search may stand anywhere, in all streams; a word that no value is may be a
-    part of one.
+    `NOT word` is `-word` and `before:2024-01-01` an `until`, also where something matches; a day as
+    both bounds is that whole day; words of a strict search may stand anywhere, in all streams; a
+    word that no value is may be a part of one.
     """
     kept = without(arguments, "cursor")
     asked = str(arguments.get("query", arguments.get("q", "")))
@@ -99,6 +100,9 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
         left_out = {**kept, "query": NOT_WORD.sub("-", asked)}
         return [NextCall(tool, left_out, "leaves that word out")]
+    said = said_as_arguments(kept) if tool == "search" and ":" in asked else None
+    if said is not None:
+        return [said]
     if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
         return []
     day = span_of(str(arguments.get("until")))

@@ -1,0 +1,74 @@
+"""What other programs' search boxes take, as arguments of a search: `before:2024-01-01`.
+
+Rule: a query is never read so; who wrote it gets the call that says it here, in their own words.
+Source: docs/contract/mcp-adapter.md 10.2; docs/decisions.md C38.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pdpp_kernel.operators import Operator
+from pdpp_mcp_server.arguments import Arguments, without
+from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.read_refusals import span_of
+from pdpp_mcp_server.rs_client.json_values import as_list, as_object
+
+_A_TIME = re.compile(
+    r"(?<!\S)(before|older|until|after|newer|since|on):(\d{4}(?:[-/]\d{1,2}){0,2})(?!\S)",
+    re.IGNORECASE,
+)
+_BEFORE, _AFTER = ("before", "older", "until"), ("after", "newer", "since")
+_ATTACHED = re.compile(r"(?<!\S)has:attachments?(?!\S)", re.IGNORECASE)
+# Mail counts what is attached to it.
+_MAIL, _ATTACHMENTS = "messages", "attachment_count"
+
+
+def said_as_arguments(asked: Arguments) -> NextCall | None:
+    """The search with its times as `since` and `until`, and what is attached as a filter.
+
+    Without another word it is the list of such records.
+    """
+    query = str(asked["query"])
+    times = _times(query)
+    rest = _A_TIME.sub(" ", query) if times else query
+    meant: dict[str, object] = {**asked, **times}
+    if _ATTACHED.search(rest):
+        rest = _ATTACHED.sub(" ", rest)
+        meant["streams"] = [_MAIL]
+        at_least_one = {Operator.GTE.value: 1}
+        meant["filter"] = {**as_object(asked.get("filter")), _ATTACHMENTS: at_least_one}
+    if rest == query:
+        return None
+    words = " ".join(rest.split())
+    if any(map(str.isalnum, words)):
+        return NextCall("search", {**meant, "query": words}, "as arguments")
+    return _listed(meant)
+
+
+def _times(query: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, written in _A_TIME.findall(query):
+        span = span_of(_with_dashes(written))
+        if span is None:
+            return {}
+        word = name.lower()
+        if word not in _BEFORE:
+            found["since"] = span[0].isoformat()
+        if word not in _AFTER:
+            found["until"] = span[0 if word in _BEFORE else 1].isoformat()
+    return found
+
+
+def _with_dashes(written: str) -> str:
+    year, *rest = re.split("[-/]", written)
+    return "-".join([year, *(part.zfill(2) for part in rest)])
+
+
+def _listed(meant: Arguments) -> NextCall:
+    """`query_records` takes one stream, or none for the time line."""
+    streams = as_list(meant.get("streams"))
+    listed = without(meant, "query", "streams", "mode", "exact", "sort")
+    if len(streams) == 1:
+        listed = {**listed, "stream": streams[0]}
+    return NextCall("query_records", listed, "as arguments")

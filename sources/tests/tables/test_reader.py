@@ -39,6 +39,28 @@ def test_columns_get_their_types_and_roles(shopping: Path) -> None:
     assert stream["schema"]["properties"]["name"]["x_pdpp_role"] == "primary-title"
 
 
+def test_a_chat_as_a_table_has_conversations_and_speakers(tmp_path: Path) -> None:
+    turns = [f"t{n},chat {n % 2},2026-05-01T10:{n:02}:00Z,{'AB'[n % 2]},said {n}" for n in range(9)]
+    file = tmp_path / "turns.csv"
+    file.write_text("\n".join(["id,conversation_id,time,speaker,text", *turns]))
+    fields = declared(file, Guidance())["schema"]["properties"]
+    roles = {name: schema.get("x_pdpp_role") for name, schema in fields.items()}
+    assert roles["conversation_id"] == "conversation"
+    assert roles["speaker"] == "author"
+    assert roles["text"] is None
+    named = declared(file, Guidance(title="speaker"))["schema"]["properties"]
+    assert named["speaker"]["x_pdpp_role"] == "primary-title"
+
+
+def test_who_wrote_is_a_role_of_chats_only(tmp_path: Path) -> None:
+    file = tmp_path / "books.csv"
+    rows = [f"b{n},2026-05-{n + 1:02},{'AB'[n % 2]},title {n}" for n in range(9)]
+    file.write_text("\n".join(["id,bought,author,title", *rows]))
+    fields = declared(file, Guidance())["schema"]["properties"]
+    assert fields["author"].get("x_pdpp_role") is None
+    assert fields["title"]["x_pdpp_role"] == "primary-title"
+
+
 def test_rows_become_records(shopping: Path) -> None:
     items = read_path(shopping)
     first, _, third, last = records_of(items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -105,6 +105,9 @@ _MOST_EXAMPLES = 3
 _EXAMPLE_CHARS = 40
 _CHECKED_CELLS = 5  # as many digits as these check themselves by chance once in 100,000 columns
 _TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
+# Columns of a chat as a table: rows are what a speaker said in a conversation.
+_CONVERSATION_NAMES = ("conversation", "chat", "dialogue", "dialog", "channel", "thread", "room")
+_SPEAKER_NAMES = ("speaker", "sender", "author", "from", "user", "username", "absender", "von")
 _SIGNED = re.compile(r"-\d")
 _PADDED = re.compile(r"\s*0\d+\.\d+\s*")  # of a classification: 007.1 is another than 7.1
 
@@ -124,6 +127,8 @@ class TableColumn:
     is_time: bool = False
     is_title: bool = False
     is_grouped: bool = False
+    is_conversation: bool = False
+    is_speaker: bool = False
     why: str = ""
     examples: tuple[str, ...] = ()
     currency: str | None = None
@@ -186,8 +191,11 @@ class Survey:
         timed = [n for n, spelling in judged.items() if _kind(spelling[0]) in ("date-time", "date")]
         whole = [n for n in timed if self._columns[n].filled == self._rows]
         texts = [n for n, judgement in judged.items() if judgement[0] == "string" and n != key]
-        title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
         time = next(iter(whole or timed), None)
+        grouped = [n for n in texts if self._columns[n].is_grouped("string")]
+        chat = _chat_columns(grouped) if time in whole else ()
+        usual = None if chat else next(iter(texts), None)  # what is said in a chat is no title
+        title = next((n for n in texts if n.lower() in _TITLE_NAMES), usual)
         return tuple(
             TableColumn(
                 name,
@@ -197,6 +205,8 @@ class Survey:
                 is_time=name == time,
                 is_title=name == title,
                 is_grouped=self._columns[name].is_grouped(_kind(spelling)) and name != key,
+                is_conversation=name in chat[:1],
+                is_speaker=name in chat[1:],
                 why=reason,
                 examples=tuple(self._columns[name].examples),
                 currency=next(iter(self._columns[name].currencies), None)
@@ -226,6 +236,16 @@ class Survey:
         column = self._columns[name]
         usable = may_be_key(column.keys) and column.shared != {"json"}
         return usable and not column.repeated and column.filled == self._rows
+
+
+def _chat_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Which column tells conversations apart and which says who speaks; none without both."""
+    plain = {re.sub(r"[ _-]?id$", "", name.lower()): name for name in reversed(names)}
+    found = [
+        next((plain[name] for name in known if name in plain), None)
+        for known in (_CONVERSATION_NAMES, _SPEAKER_NAMES)
+    ]
+    return tuple(name for name in found if name is not None) if None not in found else ()
 
 
 class _Hints:

@@ -17,6 +17,7 @@ from pdpp_sources.common.database import beside
 from pdpp_sources.common.declaration import (
     Field,
     StreamForm,
+    conversation,
     day,
     declaration,
     flag,
@@ -28,6 +29,7 @@ from pdpp_sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 from pdpp_sources.common.epochs import EPOCHS
 from pdpp_sources.common.errors import BadRecord, ExportTooCostly, ExportUnreadable, MemberDamaged
@@ -280,6 +282,10 @@ def _made(column: TableColumn, *, is_event: bool) -> Field:
         about += f", written as {EPOCHS[column.spelling].words}"
     if column.kind in _MAKERS:
         return _MAKERS[column.kind](column, about, is_event)
+    if column.is_conversation and not column.is_title:
+        return conversation(word(column.name, about, searched=True))
+    if column.is_speaker and not column.is_title:
+        return written_by(word(column.name, about, searched=True))
     if column.is_grouped:
         return word(column.name, about, title=column.is_title, searched=True)
     return text(column.name, about, title=column.is_title)

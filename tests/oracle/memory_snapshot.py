@@ -17,6 +17,7 @@ from pdpp_kernel.record import (
     StoredRecord,
 )
 from pdpp_kernel.values import (
+    COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,
     Comparable,
     ValueKind,
@@ -29,6 +30,7 @@ from personal_server.domain.local_days import local_days
 from personal_server.domain.stored import Collection, StoredDeclaration, StoredStream
 from personal_server.enforcement.plans import (
     AggregatePlan,
+    BesidePlan,
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
@@ -217,6 +219,23 @@ class MemorySnapshot:
             placed = self.page(one).rows
             found.append(placed[0].row if placed and placed[0].position.value is not None else None)
         return Neighbours(*found)
+
+    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
+        placed: dict[Comparable, list[tuple[Comparable, str]]] = {}
+        for row in self._matching((plan.scope,)):
+            (shared, kind), (ordered, order_kind) = plan.shared, plan.ordered
+            value = comparable(row.data.get(shared), kind)
+            at = comparable(row.data.get(ordered), order_kind)
+            is_cut = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
+            if value is not None and at is not None and not is_cut:
+                placed.setdefault(value, []).append((order_key(at), row.key))
+        found: dict[str, tuple[str | None, str | None]] = {}
+        for rows in placed.values():
+            keys = [None, *(key for _, key in sorted(rows)), None]
+            for before, key, after in zip(keys, keys[1:], keys[2:], strict=False):
+                if key in plan.keys:
+                    found[key] = (before, after)
+        return found
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
         rows = self.record(RecordPlan(plan.scopes, plan.key))

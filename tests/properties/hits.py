@@ -105,12 +105,8 @@ def _relax(
         asked.append(step)
         known = {_place(hit.row) for hit in found.hits}
         more = _ranked(reader, sources, ask, Wanted(step.terms, wanted.excluded), step)
-        found.hits += [hit for hit in more if _place(hit.row) not in known]
-    if wider.last is not None and not found.hits and wider.last not in asked:
-        asked.append(wider.last)
-        found.hits += _ranked(
-            reader, sources, ask, Wanted(wider.last.terms, wanted.excluded), wider.last
-        )
+        more = [hit for hit in more if _place(hit.row) not in known]
+        found.hits += more if step.least is None else more[:100]
     found.near = wider.near
     if exact and len(found.hits) == exact:
         return
@@ -160,6 +156,8 @@ def _ranked(
                 frequencies[i] += count > 0
             if not holds_wanted(row, wanted, tests, least) or row.key not in kept:
                 continue
+            if step is not None and not _is_told(step, counts):
+                continue
             if is_ranged and not is_within(row, ask):
                 continue
             doubled = {name: each for name, each in words.items() if name in heavy}
@@ -178,6 +176,9 @@ def _ranked(
             hit = Found(row, 0.0, fields, wanted.alternatives, held)
             matching.append((weighted, sum(len(w.words) for w in words.values()), hit))
     for weighted, length, hit in matching:
+        if least is not None:
+            hit.score = _partial(reader, hit.row, matching, weighted, length, frequencies)
+            continue
         hit.score = bm25(weighted, length, frequencies)
         if step is None:
             wanted, _ = read_in(hit.row.source, asked)
@@ -186,6 +187,41 @@ def _ranked(
     if "sort" in ask.scalars:
         return sorted(found, key=_place_in_time, reverse=ask.scalars["sort"] == "newest")
     return sorted(found, key=hit_place)
+
+
+def _is_told(step: relaxed.Wider, counts: list[int]) -> bool:
+    """Whether one of the rarest terms is held, where one is asked for."""
+    held = [term for term, count in zip(step.terms, counts, strict=True) if count]
+    return not step.telling or any(term in step.telling for term in held)
+
+
+def _partial(
+    reader: Reader,
+    row: Row,
+    matching: list[tuple[list[int], int, Found]],
+    counts: list[int],
+    length: int,
+    frequencies: list[int],
+) -> float:
+    """11.7: BM25 with other constants, and what the neighbours hold that is lacking here."""
+    weights = [math.log(1 + 10_000 / (n + 0.5)) for n in frequencies]
+    score = round(-sum(w * _share(n, length) for w, n in zip(weights, counts, strict=True)), 6)
+    lacking = [not count for count in counts]
+    known = {_place(hit.row): (held, words) for held, words, hit in matching}
+    gained = 0.0
+    for share, beside in zip((0.6, 0.4), _beside(reader, row), strict=True):
+        if beside is None or _place(beside) not in known:
+            continue
+        held, words = known[_place(beside)]
+        worth = share * _share(1, words)
+        found = [no and n in (1, 3) for no, n in zip(lacking, held, strict=True)]
+        gained += sum(w * worth for w, yes in zip(weights, found, strict=True) if yes)
+        lacking = [no and not yes for no, yes in zip(lacking, found, strict=True)]
+    return round(score - gained, 6)
+
+
+def _share(count: int, length: int) -> float:
+    return count * 2.2 / (count + 1.2 * (0.7 + 0.3 * length / 128))
 
 
 def _nearness(row: Row, wanted: Wanted, frequencies: list[int]) -> float:
@@ -257,22 +293,27 @@ def _held(step: relaxed.Wider, wanted: Wanted, counts: list[int]) -> list[str]:
 
 def expected_context(reader: Reader, row: Row) -> Json | None:
     """11.4: the visible neighbours in the same conversation, and how they begin."""
+    named = zip(("before", "after"), _beside(reader, row), strict=True)
+    return {name: _beginning(found) for name, found in named if found is not None} or None
+
+
+def _beside(reader: Reader, row: Row) -> tuple[Row | None, Row | None]:
+    """The visible neighbours of a record in its conversation."""
     source, cursor = row.source, row.source.raw.get("cursor_field")
     shared = next(
         (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "conversation"), None
     )
     if shared not in source.fields or cursor not in source.fields or row.data.get(shared) is None:
-        return None
+        return None, None
     alike = [each for each in reader.visible(source) if each.data.get(shared) == row.data[shared]]
     placed = sorted(
         (at, each.key, each) for each in alike if (at := moment(each.data.get(cursor))) is not None
     )
     keys = [key for _, key, _ in placed]
     if row.key not in keys:
-        return None
-    place = keys.index(row.key)
-    beside = {"before": placed[place - 1 : place] if place else [], "after": placed[place + 1 :]}
-    return {name: _beginning(found[0][2]) for name, found in beside.items() if found} or None
+        return None, None
+    place, rows = keys.index(row.key), [each for _, _, each in placed]
+    return rows[place - 1] if place else None, next(iter(rows[place + 1 :]), None)
 
 
 def _beginning(row: Row) -> Json:

@@ -170,7 +170,8 @@ def _term_of(piece: str) -> Term:
     name, colon, value = piece.partition(":")
     named = (name, value.strip('"')) if colon and letters(value) else None
     is_prefix = piece.endswith("*") and len(piece) > 2
-    return Term(tuple(letters(piece)), is_prefix, quoted, (), named, said=piece)
+    bare = re.sub(r"['’]s?$", "", piece)
+    return Term(tuple(letters(bare)), is_prefix, quoted, (), named, said=piece)
 
 
 def value_of(term: Term) -> Term:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from tests.properties.meaning import Said, Term, hits_in
+from whoosh.lang.stopwords import stoplists
+
+from tests.properties.meaning import Said, Term, hits_in, letters
 
 FEW = 3
 COMMON = 1_000
+STOP_WORDS = {each for words in stoplists.values() for word in words for each in letters(word)}
 LATIN = set("abcdefghijklmnopqrstuvwxyz")
 
 Texts = Sequence[Sequence[Said]]
@@ -29,6 +32,7 @@ class Wider:
     terms: list[Term]
     written: list[str]
     least: int | None
+    telling: list[Term] = field(default_factory=list[Term])
 
 
 @dataclass
@@ -39,7 +43,6 @@ class Relaxed:
     absent: list[str]
     spelled: list[str]
     near: list[dict[str, Any]]
-    last: Wider | None = None
 
 
 def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
@@ -75,20 +78,26 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
         return found
     if found.spelled and not found.absent:
         found.steps.append(_wider(known, None))
-    rarest = sorted((each for each in known if not is_strict(each[0])), key=lambda each: each[2])[
-        :2
-    ]
-    kept = [e for e in known if is_strict(e[0]) or e[0] in [term for term, _, _ in rarest]]
-    if len(bare) == 2:
-        known = [each for each in known if each[2] <= COMMON or is_strict(each[0])]
-    strict = len(terms) - len(bare)
-    least = strict + len(bare) // 2 + (len(bare) != 2)
-    step = _wider(known, least)
-    if len(bare) > 1 and least <= len(step.terms):
+    left = [each for each in known if not is_strict(each[0])]
+    left.sort(key=lambda each: (_is_common(each[0]), each[2]))
+    if left and len(bare) > 1:
+        told, total = [left[0][0]], left[0][2]
+        for term, _, count in left[1:]:
+            total += count
+            if count > COMMON or total > 2 * COMMON or _is_common(term):
+                break
+            told.append(term)
+        kept = [term for term, _, _ in left[:12]]
+        step = _wider([e for e in known if is_strict(e[0]) or e[0] in kept], None)
+        step.least, step.telling = len(terms) - len(bare) + 1, told
         found.steps.append(step)
-    if len(bare) > 1 and rarest:
-        found.last = _wider(kept, strict + 1)
     return found
+
+
+def _is_common(term: Term) -> bool:
+    """Whether a bare word is a stop word in any language."""
+    is_bare = not (term.prefix or term.quoted or term.named or term.others)
+    return is_bare and set(term.words) <= STOP_WORDS
 
 
 def is_strict(term: Term) -> bool:

@@ -173,7 +173,8 @@ class Term:
 class WordQuery:
     """What a text has to hold: every one of the terms, and none that is excluded.
 
-    `least`: so many of the terms are enough, with those in quotation marks among them.  `ignored`
+    `least`: so many of the terms are enough, with those in quotation marks among them; `telling`
+    are the places of terms of which one has to be held then, where not any will do.  `ignored`
     are words that every text of the query's language holds: not looked for.  `phrase` is all that
     was written, where that is plain words.
     """
@@ -183,12 +184,14 @@ class WordQuery:
     least: int | None = None
     ignored: tuple[str, ...] = ()
     phrase: Term | None = None
+    telling: tuple[int, ...] = ()
 
     def is_met(self, held: AbstractSet[int]) -> bool:
         """Whether these of the terms, by their places, are enough."""
         if self.least is None:
             return len(held) == len(self.asked)
-        return len(held) >= self.needed and self.quoted <= held
+        is_told = not self.telling or not held.isdisjoint(self.telling)
+        return len(held) >= self.needed and self.quoted <= held and is_told
 
     @property
     def asked(self) -> tuple[Term, ...]:

@@ -17,6 +17,7 @@ from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import (
     AggregatePlan,
+    BesidePlan,
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
@@ -296,6 +297,7 @@ def question(random: Random, retained_from: int, horizon: int) -> Ask:
         single,
         children,
         neighbours,
+        beside,
         cut,
     )
     if random.random() < 0.2:
@@ -386,6 +388,18 @@ def neighbours(random: Random) -> Ask:
         return [snapshot.neighbours(plan) for plan in plans]
 
     return read
+
+
+def beside(random: Random) -> Ask:
+    """Of some notes, among those of their mood."""
+    covered = scope(random.choice(CONNECTIONS), NOTES_STREAM)
+    by = order(random.choice(("at", "day", "words")))
+    assert by.field is not None
+    assert by.kind is not None
+    shared = condition("mood", Operator.EQ, random.choice(MOODS[1:]))
+    keys = tuple(random.sample(KEYS, 3))
+    plan = BesidePlan(covered, (shared.field, shared.kind), (by.field, by.kind), keys)
+    return lambda snapshot: sorted(snapshot.beside(plan).items())
 
 
 def cut(random: Random) -> Ask:

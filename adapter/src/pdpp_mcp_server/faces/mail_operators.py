@@ -1,7 +1,7 @@
 """What other programs' search boxes take, as arguments of a search: `before:2024-01-01`.
 
 Rule: a query is never read so; who wrote it gets the call that says it here, in their own words.
-Source: docs/contract/mcp-adapter.md 10.2; docs/decisions.md C38.
+Source: docs/contract/mcp-adapter.md 10.2.
 """
 
 from __future__ import annotations

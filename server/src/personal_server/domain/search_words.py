@@ -28,6 +28,25 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
 _PIECE = re.compile(rf'(-?{_NAME}:)?"([^"]*)(?:"|\Z)|([^\s"]+)')
 _NAMED = re.compile(rf"({_NAME}):(.+)", re.DOTALL)
 _WORD = re.compile(r"\S+")
+_APOSTROPHE = re.compile("['\u2019\u02bc]")
+# Beside those of the Snowball lists, by ISO 639-1.
+_QUESTION_WORDS = {
+    "da": "hvornår hvem hvorfor hvordan hvilken hvilke",
+    "de": "wann wer wen wem wessen warum wieso weshalb wohin woher wieviel",
+    "en": "whose",
+    "es": "cuándo quién quiénes dónde cómo cuál cuáles cuánto cuánta cuántos cuántas",
+    "fr": "quand quoi où comment pourquoi quel quelle quels quelles combien",
+    "it": "quando quali cosa",
+    "nl": "wanneer waar waarom welke welk hoeveel",
+    "pt": "onde quais quanto quantos porque",
+}
+# What stands at an apostrophe and is no part of the word: `Gina's`, `l'eau`, `dell'anno`.
+_POSSESSIVE = re.compile(r"(.*\w)['\u2019\u02bc]s?\W*", re.IGNORECASE | re.DOTALL)
+_ELIDED = re.compile(
+    r"\W*(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|un|gl|degl|quest|quell"
+    r"|(?:[ds]?a|de|ne|su)?ll)['\u2019\u02bc](\w.+)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ def parse_words(text: str) -> WordQuery:
 
 def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:
     """All pieces as one phrase, where each is a plain word and there are several."""
-    phrase_words = [word for _, term in pieces for word in term.tokens]
+    phrase_words = [word for _, term in pieces for word in tokens(term.said)]
     is_plain = all(not (sign or term.prefix or term.quoted or term.named) for sign, term in pieces)
     return Term(tuple(phrase_words)) if is_plain and len(pieces) > 1 else None
 
@@ -86,9 +105,20 @@ def _says_nothing(term: Term, common: frozenset[str]) -> bool:
 
 @cache
 def _common_words(language: str | None) -> frozenset[str]:
-    """The words that every text of a language holds, as tokens."""
+    """The words that every text of a language holds, and those that questions begin with."""
     code = LANGUAGE_CODES.get(language or "", "")
-    return frozenset(token for word in stoplists.get(code, ()) for token in tokens(word))
+    listed = (*stoplists.get(code, ()), *_QUESTION_WORDS.get(code, "").split())
+    return frozenset(each for word in listed for each in tokens(word))
+
+
+@cache
+def _common_words_anywhere() -> frozenset[str]:
+    return frozenset(word for name in LANGUAGE_CODES for word in _common_words(name))
+
+
+def says_little(term: Term) -> bool:
+    """Whether a bare term is a common word of some language, be it not that of its query."""
+    return _says_nothing(term, _common_words_anywhere())
 
 
 def _any_of(terms: tuple[Term, ...]) -> Term:
@@ -286,9 +316,22 @@ def _quoted_term(name: str | None, quoted: str) -> Term:
 
 
 def _bare_term(text: str) -> Term:
-    words = tuple(tokens(text))
+    words = tuple(tokens(_without_apostrophe(text)))
     letters = sum(map(len, words))
     prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS
     match = _NAMED.fullmatch(text)
     piece = NamedPiece(match[1], match[2]) if match and tokens(match[2]) else None
     return Term(words, prefix, inflected=len(words) == 1 and not prefix, named=piece)
+
+
+def _without_apostrophe(text: str) -> str:
+    """A bare term without the ending of its possessive, and without an article before it.
+
+    What is left is found wherever it stands: `Gina` in a text that says `Gina's`, too.
+    """
+    if not _APOSTROPHE.search(text):
+        return text
+    owned = _POSSESSIVE.fullmatch(text)
+    text = owned[1] if owned else text
+    elided = _ELIDED.fullmatch(text)
+    return elided[1] if elided else text

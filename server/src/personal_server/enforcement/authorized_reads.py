@@ -20,6 +20,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import (
     AggregatePlan,
+    BesidePlan,
     ChangesPlan,
     ChildrenPlan,
     KeysPlan,
@@ -163,6 +164,21 @@ def neighbours_plan(source: ReadableSource, row: StoredRecord) -> NeighboursPlan
         Order(cursor, ordered, descending=False),
         Position(order_key(at), row.key, row.connection_id, row.stream),
     )
+
+
+def beside_plan(source: ReadableSource, keys: Iterable[str]) -> BesidePlan | None:
+    """Which records stand beside some in their conversations; `None` as in `neighbours_plan`."""
+    declared, name, cursor = (
+        source.declared,
+        source.declared.conversation_field,
+        source.cursor_field,
+    )
+    if name is None or name not in source.fields or cursor is None:
+        return None
+    shared, ordered = declared.properties[name].kind, declared.properties[cursor].kind
+    if shared is None or ordered is None:
+        return None
+    return BesidePlan(scope_of(source), (name, shared), (cursor, ordered), tuple(keys))
 
 
 def first_change_plan(sources: tuple[ReadableSource, ...], since: int, horizon: int) -> ChangesPlan:

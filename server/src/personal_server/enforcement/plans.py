@@ -98,6 +98,20 @@ class NeighboursPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class BesidePlan:
+    """Which visible rows stand right before and right after those with `keys`.
+
+    Of rows with the same value of `shared`, ascending by `ordered` and key; what has no value of
+    either, or one too long to be compared by its beginning, has none beside it.
+    """
+
+    scope: Scope
+    shared: tuple[str, ValueKind]
+    ordered: tuple[str, ValueKind]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FieldWindowPlan:
     """A bounded part of one string field, in code points; the store cuts it.
 
@@ -180,9 +194,10 @@ class SearchPlan:
     What they mean in a scope is `words_in`; `conditions` are those of a connection and stream.
     Terms are counted by their places in `words`; where one asks for no word, it counts 0.
 
-    Where `words.least` are enough, a term counts 1 in the weighty fields together (doubled) and 1
-    in all others together, however often it stands there, and of what more than `frequency_limit`
-    visible records of a scope hold, only the newest of these may be looked at.
+    Where `words.least` are enough (of `words.telling` one), a term counts 1 in the weighty fields
+    together (doubled) and 1 in all others together, however often it stands there, and of what more
+    than `frequency_limit` visible records of a scope hold, only the newest of these may be looked
+    at.
 
     Candidates: per scope the newest `window`
     matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document

@@ -16,6 +16,7 @@ import msgspec
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.wire_objects import Count, WireObject, Word
+from personal_server.domain.search_words import says_little
 from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports.snapshots import (
@@ -26,11 +27,11 @@ from personal_server.storage.ports.snapshots import (
 # So many hits are enough.
 FEW_HITS = 3
 # So many words are looked for together, the rarest of more.
-MOST_TERMS = 8
-# Of which one is enough, where nothing else finds anything.
-RAREST = 2
+MOST_TERMS = 12
 # A word that more records hold says too little by itself.
 COMMON = 1_000
+# The words of which one is enough are the rarest, as long as no more records hold them together.
+MOST_HOLDERS = 2_000
 # For so many words that nothing holds, near ones are looked up.
 MOST_MISSPELLED = 4
 # Each step has this share of the time of a read, shared out among the sources.
@@ -67,13 +68,9 @@ class NearWord(WireObject):
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """The wider questions, the narrowest first, and what is said whatever they find.
-
-    Shapes: `last` is among them; it is asked where nothing was found before.
-    """
+    """The wider questions, the narrowest first, and what is said whatever they find."""
 
     questions: tuple[WordQuery, ...] = ()
-    last: WordQuery | None = None
     absent: tuple[str, ...] = ()
     near: tuple[NearWord, ...] = ()
     spelled: tuple[str, ...] = field(default=())
@@ -97,8 +94,7 @@ class Relaxation:
 #   near words of what nothing holds:          harbor → harbour (12 records, one letter away)
 #   questions, the narrowest first:
 #     1. invoice harbour energy october    all words, with the spelling that occurs
-#     2. three of these four               more than half of the words
-#     3. harbour or energy                 either of the two rarest (`last`)
+#     2. one of these four                 the records that hold most weight stand first
 #   said beside the hits: `harbor` was read as `harbour`
 #
 # The caller asks one question after the other and stops at the first that finds something.  Words
@@ -129,11 +125,8 @@ def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Re
         for term, count in zip(terms, counts, strict=True)
         if count or term in meant
     ]
-    questions = _questions(plan.words, known, is_respelled=bool(meant))
-    last = _any_word(plan.words, known) if questions is not None else None
     return Relaxation(
-        tuple(dict.fromkeys(each for each in (*(questions or ()), last) if each is not None)),
-        last,
+        _questions(plan.words, known, is_respelled=bool(meant)),
         tuple(written(term) for term in missing if term not in meant),
         tuple(each for term, near in spellings.items() for each in near.told(term)),
         tuple(written(term) for term in meant),
@@ -225,40 +218,41 @@ def _occurring(
 
 def _questions(
     words: WordQuery, known: Sequence[tuple[Term, int]], *, is_respelled: bool
-) -> list[WordQuery] | None:
-    """All the words, if some are spelled otherwise, then more than half of them.
+) -> tuple[WordQuery, ...]:
+    """All the words, if some are spelled otherwise, then some of them.
 
-    `None` where what cannot be left out is held by no record, or too much.
+    None where what cannot be left out is held by no record, or too much.
     """
     strict = [term for term in words.terms if is_strict(term)]
     if {*strict} - {term for term, _ in known} or len(strict) > MOST_TERMS:
-        return None
+        return ()
     found: list[WordQuery] = []
     if is_respelled and len(known) == len(words.terms):
         found.append(replace(words, terms=tuple(dict.fromkeys(term for term, _ in known))))
-    bare = [(term, count) for term, count in known if not is_strict(term)]
-    total = min(len(words.terms) - len(strict), MOST_TERMS)
-    least = total // 2 + 1
-    if total == 2:
-        least = 1
-        bare = [(term, count) for term, count in bare if count <= COMMON]
-    rarest = {term for term, _ in sorted(bare, key=lambda each: each[1])[:MOST_TERMS]}
-    kept = {*strict, *rarest}
-    terms = dict.fromkeys(_strictly(term) for term, _ in known if term in kept)
-    if total > 1 and least <= len(rarest):
-        found.append(replace(words, terms=tuple(terms), least=len(strict) + least))
-    return found
+    bare = [each for each in known if not is_strict(each[0])]
+    bare.sort(key=lambda each: (says_little(each[0]), each[1]))
+    if bare and len(words.terms) - len(strict) > 1:
+        found.append(_some_words(words, known, bare[:MOST_TERMS]))
+    return tuple(found)
 
 
-def _any_word(words: WordQuery, known: Sequence[tuple[Term, int]]) -> WordQuery | None:
-    """One of the two rarest words; of a single one there is nothing to leave out."""
-    strict = [term for term in words.terms if is_strict(term)]
-    bare = sorted((each for each in known if not is_strict(each[0])), key=lambda each: each[1])
-    if len(words.terms) - len(strict) < 2 or not bare:
-        return None
-    kept = {*strict, *(term for term, _ in bare[:RAREST])}
-    terms = dict.fromkeys(_strictly(term) for term, _ in known if term in kept)
-    return replace(words, terms=tuple(terms), least=len(strict) + 1)
+def _some_words(
+    words: WordQuery, known: Sequence[tuple[Term, int]], rarest: Sequence[tuple[Term, int]]
+) -> WordQuery:
+    """What stays, and one of the rarest words that can be left out; the others only add weight."""
+    telling, held = {rarest[0][0]}, rarest[0][1]
+    for term, count in rarest[1:]:
+        held += count
+        if count > COMMON or held > MOST_HOLDERS or says_little(term):
+            break
+        telling.add(term)
+    others = {term for term, _ in rarest}
+    kept = dict.fromkeys(term for term, _ in known if is_strict(term) or term in others)
+    places = tuple(place for place, term in enumerate(kept) if term in telling)
+    strict = sum(map(is_strict, kept))
+    return replace(
+        words, terms=tuple(map(_strictly, kept)), least=strict + 1, telling=places, phrase=None
+    )
 
 
 def _strictly(term: Term) -> Term:

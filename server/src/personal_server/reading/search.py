@@ -76,6 +76,7 @@ from personal_server.enforcement.semantic_queries import (
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.pace import leaves_at
+from personal_server.reading.partial_hits import partial_hits
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
 from personal_server.reading.records import unavailable_meta
@@ -369,11 +370,11 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     if is_few and not exact:
         wider = relaxation(snapshot, plan, count)
         for words in wider.questions:
-            if len(ranked) >= FEW_HITS or (ranked and words is wider.last):
+            if len(ranked) >= FEW_HITS:
                 break
             asked = replace(plan, words=words, seconds_each=step_seconds(plan))
             matches.append(snapshot.search(asked))
-            ranked += _further(ranked, matches)
+            ranked += _further(snapshot, read, ranked, matches, words)
     asked_too = len(matches) - 1
     is_told = is_few and not exact and (len(ranked) > count or not count)
     told = wider.told(plan.words, count, asked_too) if is_told else None
@@ -402,12 +403,21 @@ def _both(
     return [*first, *(each for each in ranked if _place(each) not in known)]
 
 
-def _further(ranked: Sequence[Ranked], matches: Sequence[Matches]) -> list[Ranked]:
+def _further(
+    snapshot: ReadSnapshot,
+    read: AuthorizedSearch,
+    ranked: Sequence[Ranked],
+    matches: Sequence[Matches],
+    words: WordQuery,
+) -> list[Ranked]:
     """What the last question found, and none before it."""
-    known, found = {_place(each) for each in ranked}, matches[-1]
-    more = rank(found.candidates, found.document_frequencies)
-    number = len(matches) - 1
-    return [each._replace(question=number) for each in more if _place(each) not in known]
+    known, found, number = {_place(each) for each in ranked}, matches[-1], len(matches) - 1
+    if words.least is None:
+        more = rank(found.candidates, found.document_frequencies)
+        more = [each for each in more if _place(each) not in known]
+    else:
+        more = partial_hits(snapshot, read.sources, found, known)
+    return [each._replace(question=number) for each in more]
 
 
 def _place(found: Ranked) -> RecordPlace:

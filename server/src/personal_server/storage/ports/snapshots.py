@@ -18,6 +18,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.stored import Collection, StoredDeclaration, StoredStream
 from personal_server.enforcement.plans import (
     AggregatePlan,
+    BesidePlan,
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
@@ -128,6 +129,10 @@ class ReadSnapshot(CatalogReads, Protocol):
 
     def neighbours(self, plan: NeighboursPlan) -> Neighbours:
         """The rows beside a position."""
+        ...
+
+    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
+        """By key the keys of the rows before and after it, `None` where there is none."""
         ...
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:

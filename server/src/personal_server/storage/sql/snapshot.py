@@ -111,6 +111,7 @@ class SqlSnapshot(Reader):
     records = pages.records
     children = pages.children
     neighbours = pages.neighbours
+    beside = pages.beside
     field_window = text_windows.field_window
     count = figures.count
     span = figures.span

@@ -214,6 +214,8 @@ class IndexedPart(_Part):
             f"{count_of_terms} >= {words.needed}",
             *(term_conditions[number] for number in words.quoted),
         ]
+        if words.telling:
+            needed.append(f"({' OR '.join(term_conditions[number] for number in words.telling)})")
         listed = " UNION ALL ".join(f"SELECT * FROM ({arm.sql}) AS arm" for arm in arms)  # noqa: S608
         counted = (
             "SELECT id AS rowid, CAST(sum(bit) AS bigint) AS held"  # noqa: S608

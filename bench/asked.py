@@ -1,0 +1,242 @@
+"""`python -m bench.asked FOLDER`: how often search finds what people ask for, in public chats.
+
+FOLDER is a copy of `snap-research/locomo` (CC BY-NC, so whoever measures fetches it; nothing of it
+is kept here): ten conversations of 5,882 turns, and 1,986 questions with the turns that answer
+them.  All turns are imported as one table, and each question is asked as it is written, over the
+whole archive and within the conversation that it is about.  Beside it, in the same run, is a plain
+index: SQLite's FTS5 with Porter stems, asked for any word of the question but stop words, by its
+own bm25.
+
+Found at 10 means: a turn that answers is among the first ten hits; recall is the share of the turns
+that answer among them.  Only the questions of every other conversation are asked: the others are
+for the last run (`--final`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.clients import RestCaller
+from bench.site import Site
+
+HITS = 10
+GOAL = 0.06
+STREAM = "turns"
+WHOLE, WITHIN = "whole archive", "within the conversation"
+SCOPES = (WHOLE, WITHIN)
+CATEGORIES = {1: "several turns", 2: "when", 3: "inferred", 4: "one turn", 5: "no such thing"}
+COMMON = re.compile(
+    r"an?|the|is|are|was|were|be|been|do|does|did|has|have|had|what|when|where|whom?|which|why|how|of"
+    r"|in|on|at|to|for|with|and|or|by|from|as|that|this|its?|his|her|their|s?he|they"
+)
+FTS, BEFORE, NOW = "FTS5, Porter stems", "words before", "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation; `key` tells it from all others."""
+
+    key: str
+    conversation: str
+    speaker: str
+    text: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and the keys of the turns that answer it."""
+
+    text: str
+    conversation: str
+    category: int
+    answers: frozenset[str]
+
+
+Found = Mapping[str, Sequence[Sequence[str]]]
+"""By scope the keys of the first hits of each question."""
+
+
+def main() -> int:
+    """Ask, print the table; 1 when a goal is missed."""
+    options = _options()
+    turns, asked = locomo(options.folder)
+    names = sorted({turn.conversation for turn in turns})
+    chosen = set(names[1::2] if options.final else names[::2])
+    asked = [each for each in asked if each.conversation in chosen and each.answers]
+    ways: dict[str, Found] = {FTS: _by_fts(turns, asked)}
+    with tempfile.TemporaryDirectory(prefix="pdpp-asked-") as scratch:
+        folder = Path(options.keep or scratch)
+        folder.mkdir(exist_ok=True)
+        if options.before is not None:
+            ways[BEFORE] = _by_search(Site(folder / "before", source=options.before), turns, asked)
+        ways[NOW] = _by_search(Site(folder / "now"), turns, asked)
+    _show(ways, asked)
+    missed = [
+        f"{scope}, {name}: {now:.3f} is not {GOAL} above {fts:.3f}"
+        for scope in SCOPES
+        for name, now, fts in zip(
+            ("found", "recall"),
+            figures(ways[NOW][scope], asked),
+            figures(ways[FTS][scope], asked),
+            strict=True,
+        )
+        if now < fts + GOAL
+    ]
+    print(*(f"missed: {each}" for each in missed), sep="\n")
+    return 1 if missed else 0
+
+
+def locomo(folder: Path) -> tuple[list[Turn], list[Asked]]:
+    """All turns and questions of a copy, in either layout that it was published in."""
+    turns: list[Turn] = []
+    asked: list[Asked] = []
+    for name, said, questions in _conversations(folder):
+        turns += _turns(name, said)
+        asked += [
+            Asked(each["question"], name, each["category"], _answers(name, each))
+            for each in questions
+        ]
+    if not turns:
+        sys.exit(f"{folder} holds no copy of snap-research/locomo")
+    return turns, asked
+
+
+def _conversations(folder: Path) -> Iterator[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
+    whole, packed = folder / "data" / "locomo10.json", folder / "data" / "locomo10.zip"
+    if whole.exists():
+        for each in json.loads(whole.read_bytes()):
+            yield each["sample_id"], each["conversation"], each["qa"]
+    elif packed.exists():
+        with zipfile.ZipFile(packed) as archive:
+            for name in sorted(archive.namelist()):
+                if name.endswith(".json"):
+                    said = json.loads(archive.read(name))
+                    yield f"conv-{Path(name).stem}", said, said["qa"]
+
+
+def _turns(name: str, said: Mapping[str, Any]) -> Iterator[Turn]:
+    """A minute lies between two turns of a session, which alone has a time."""
+    for number in range(1, len(said)):
+        session = cast("list[dict[str, str]] | None", said.get(f"session_{number}"))
+        begun = said.get(f"session_{number}_date_time")
+        if session and begun:
+            at = datetime.strptime(begun, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+            for place, turn in enumerate(session):
+                key = f"{name}:{turn['dia_id']}"
+                said_at = at + timedelta(minutes=place)
+                yield Turn(key, name, turn["speaker"], turn["text"], said_at)
+
+
+def _answers(name: str, question: Mapping[str, Any]) -> frozenset[str]:
+    named = (re.findall(r"D\d+:\d+", each) for each in question.get("evidence", ()))
+    return frozenset(f"{name}:{turn}" for each in named for turn in each)
+
+
+def figures(found: Sequence[Sequence[str]], asked: Sequence[Asked]) -> tuple[float, float]:
+    """The share of questions that one of the hits answers, and the mean share of answers."""
+    held = [each.answers.intersection(keys) for keys, each in zip(found, asked, strict=True)]
+    shares = [len(keys) / len(each.answers) for keys, each in zip(held, asked, strict=True)]
+    return sum(map(bool, held)) / len(held), sum(shares) / len(shares)
+
+
+def _by_fts(turns: Sequence[Turn], asked: Sequence[Asked]) -> Found:
+    """Who speaks and what is said, any word, by the index's own order."""
+    index = sqlite3.connect(":memory:")
+    index.execute(
+        "CREATE VIRTUAL TABLE said USING fts5 (words, place UNINDEXED, tokenize='porter unicode61')"
+    )
+    rows = [(f"{turn.speaker} {turn.text}", turn.conversation) for turn in turns]
+    index.executemany("INSERT INTO said VALUES (?, ?)", rows)
+    found: dict[str, list[list[str]]] = {scope: [] for scope in SCOPES}
+    for each in asked:
+        words = [
+            word for word in re.findall(r"\w+", each.text.lower()) if not COMMON.fullmatch(word)
+        ]
+        query = " OR ".join(f'"{word}"' for word in words)
+        for scope, where in ((WHOLE, ""), (WITHIN, " AND place = ?2")):
+            sql = f"SELECT rowid FROM said WHERE said MATCH ?1{where} ORDER BY bm25(said) LIMIT ?3"  # noqa: S608
+            lines = index.execute(sql, (query, each.conversation, HITS))
+            numbers = [int(line[0]) for line in lines]
+            found[scope].append([turns[number - 1].key for number in numbers])
+    return found
+
+
+def _by_search(site: Site, turns: Sequence[Turn], asked: Sequence[Asked]) -> Found:
+    """The same through `GET /v1/search` of a server with the turns."""
+    if not site.data_dir.exists():
+        table = site.folder / f"{STREAM}.csv"
+        _write_table(table, turns)
+        command = site.command("pdpp", "import", str(table))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"the import ended with {done.returncode}: {done.stderr}")
+    token, _ = site.grant(f"asked-{datetime.now(UTC):%H%M%S}", "--source", f"table-{STREAM}")
+    with site.serving():
+        rest = RestCaller(site.origin, token)
+        return {scope: [_hits(rest, each, scope) for each in asked] for scope in SCOPES}
+
+
+def _write_table(path: Path, turns: Sequence[Turn]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(("id", "conversation", "time", "speaker", "text"))
+        for turn in turns:
+            rows.writerow(
+                (turn.key, turn.conversation, f"{turn.said_at:%FT%TZ}", turn.speaker, turn.text)
+            )
+
+
+def _hits(rest: RestCaller, asked: Asked, scope: str) -> list[str]:
+    query = [("q", asked.text), ("limit", str(HITS)), ("mode", "words"), ("streams", STREAM)]
+    if scope == WITHIN:
+        query.append(("filter[conversation]", asked.conversation))
+    return [hit["record_key"] for hit in rest.get("/v1/search", query)["data"]]
+
+
+def _show(ways: Mapping[str, Found], asked: Sequence[Asked]) -> None:
+    table = Table(title=f"found / recall at {HITS}, {len(asked)} questions")
+    table.add_column("")
+    for scope in SCOPES:
+        table.add_column(scope, justify="right")
+        for name in CATEGORIES.values():
+            table.add_column(name, justify="right")
+    for way, found in ways.items():
+        cells: list[str] = []
+        for scope in SCOPES:
+            cells.append("{:.3f} / {:.3f}".format(*figures(found[scope], asked)))
+            for category in CATEGORIES:
+                of = [n for n, each in enumerate(asked) if each.category == category]
+                some = [found[scope][n] for n in of], [asked[n] for n in of]
+                cells.append(f"{figures(*some)[0]:.2f}")
+        table.add_row(way, *cells)
+    Console(highlight=False, width=180).print(table)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.asked", description=__doc__)
+    parser.add_argument("folder", type=Path, help="a copy of snap-research/locomo")
+    parser.add_argument("--before", type=Path, help="another checkout: words before")
+    parser.add_argument("--keep", type=Path, help="where the archives stay for the next run")
+    parser.add_argument("--final", action="store_true", help="ask the half that is held out")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -127,7 +127,8 @@ class TokenResolver:
     def resolve(self, presented: PresentedToken) -> Resolved:
         """What a good token stands for.
 
-        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid.
+        Raises: InvalidToken, InvalidDpopProof, UseDpopNonce, GrantRevoked, GrantExpired,
+        GrantPaused, GrantInvalid.
         """
         state = self.current(presented)
         if state.refusal is not None:

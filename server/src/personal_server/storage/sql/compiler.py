@@ -579,37 +579,6 @@ class Compiler:
         )
         return Statement(sql, (*met.params, limit))
 
-    def beside(
-        self,
-        seen: Where,
-        shared: Column,
-        ordered: Column,
-        keys: Sequence[str],
-        driver: Column | None,
-    ) -> Statement:
-        """Of those lines with these keys (`o`) the keys of the ones before and after them.
-
-        Lines with an equal value of one column stand together, in the order of the other; of a
-        string that the column cuts nothing is told.
-        """
-        lines, at = self._lines(seen, driver), ordered.name
-        sides: list[str] = []
-        for sign, way in (("<", " DESC"), (">", "")):
-            where = seen & Where(
-                (f"r.{shared.name} = o.{shared.name}", f"(r.{at}, r.k) {sign} (o.{at}, o.k)")
-            )
-            by = f"r.{at}{way}, r.k{way}"
-            sides.append(f"(SELECT r.k FROM {lines}{where.sql} ORDER BY {by} LIMIT 1)")  # noqa: S608
-        present = Where((f"r.{shared.name} IS NOT NULL", f"r.{at} IS NOT NULL"))
-        if shared.kind is ValueKind.STRING:
-            present &= Where((f"length(r.{shared.name}) < {COMPARED_CODE_POINTS}",))
-        those = self.with_keys(keys) & seen & present
-        found = f"SELECT r.k, r.{shared.name}, r.{at} FROM {self._lines(those)}{those.sql}"  # noqa: S608
-        return Statement(
-            f"WITH o AS MATERIALIZED ({found}) SELECT o.k, {', '.join(sides)} FROM o",  # noqa: S608
-            (*those.params, *seen.params, *seen.params),
-        )
-
     def _follows(
         self, value: str, order: Order, after: Position | None, place_names: tuple[str, str]
     ) -> Where:

@@ -40,6 +40,7 @@ from personal_server.storage.sql.reads import (
     text_windows,
     timelines,
 )
+from personal_server.storage.sql.reads.conversations import beside
 from personal_server.storage.sql.reads.nearest import count_unembedded, nearest
 from personal_server.storage.sql.reads.search import walked_seconds
 from personal_server.storage.sql.records import blobs, passages
@@ -111,7 +112,7 @@ class SqlSnapshot(Reader):
     records = pages.records
     children = pages.children
     neighbours = pages.neighbours
-    beside = pages.beside
+    beside = beside
     field_window = text_windows.field_window
     count = figures.count
     span = figures.span

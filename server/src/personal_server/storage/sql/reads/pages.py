@@ -11,7 +11,6 @@ from pdpp_kernel.operators import Operator
 from pdpp_kernel.record import RecordPlace, StoredRecord
 from pdpp_kernel.values import Comparable, ValueKind
 from personal_server.enforcement.plans import (
-    BesidePlan,
     ChildrenPlan,
     KeysPlan,
     NeighboursPlan,
@@ -142,22 +141,6 @@ def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
         rows = reader.rows_by_id(scoped, scoped.compiler.with_ids(ids)) if ids else {}
         return Neighbours(*(rows.get(number or 0) for number in (before, after)))
     return Neighbours()
-
-
-def beside(reader: Reader, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
-    """All in one statement, which walks one line of the index each way."""
-    for place in reader.places([plan.scope]):
-        layout = place.compiler.layout
-        shared, ordered = layout.column(*plan.shared), layout.column(*plan.ordered)
-        if shared is None or ordered is None or shared.is_text or ordered.is_text:
-            continue
-        order = Order(*plan.ordered, descending=False)
-        is_steered = reader.session.dialect.steers and not place.scope.is_picked
-        driver = shared if is_steered and place.compiler.keeps_order(shared, order) else None
-        asked = place.compiler.beside(place.visible().free, shared, ordered, plan.keys, driver)
-        lines = reader.lines(place.source, asked)
-        return {key: (before, after) for key, before, after in lines}
-    return {}
 
 
 def _child_of(parent: str, scoped: ScopedSource, plan: ChildrenPlan) -> Where | None:

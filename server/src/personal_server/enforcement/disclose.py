@@ -1,4 +1,6 @@
-"""The only door out for records: rows become wire records here.  (An owner's export: `reading/export.py`.)
+"""The only door out for records: rows become wire records here.
+
+An owner's export has its own (`reading/export.py`).
 
 Rule: a row is whole, a record is its projection; every member of a record, its `emitted_at`
 included, is computed from granted fields of its own source.

@@ -40,8 +40,8 @@ from personal_server.storage.sql.reads import (
     text_windows,
     timelines,
 )
-from personal_server.storage.sql.reads.conversations import beside
 from personal_server.storage.sql.reads.nearest import count_unembedded, nearest
+from personal_server.storage.sql.reads.neighbours import beside
 from personal_server.storage.sql.reads.search import walked_seconds
 from personal_server.storage.sql.records import blobs, passages
 from personal_server.storage.sql.records.catalog_lines import (

@@ -1,4 +1,4 @@
-"""Conversations: which records stand right before and right after others.
+"""Neighbours: which records of a conversation stand right before and right after others.
 
 Rule: both are visible, and found by one line of an index each way.
 Source: docs/contract/resource-server.md 11.7.

@@ -100,8 +100,7 @@ def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
     if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
         left_out = {**kept, "query": NOT_WORD.sub("-", asked)}
         return [NextCall(tool, left_out, "leaves that word out")]
-    said = said_as_arguments(kept) if tool == "search" and ":" in asked else None
-    if said is not None:
+    if tool == "search" and (said := said_as_arguments(kept)) is not None:
         return [said]
     if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
         return []

@@ -1,6 +1,4 @@
-"""The only door out for records: rows become wire records here.
-
-An owner's export has its own (`reading/export.py`).
+"""The only door out for records but in an owner's export (`reading/export.py`): rows to records.
 
 Rule: a row is whole, a record is its projection; every member of a record, its `emitted_at`
 included, is computed from granted fields of its own source.

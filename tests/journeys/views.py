@@ -118,8 +118,8 @@ class View:
         return json.loads(self.text.head)["size_chars"]
 
     def value(self) -> str:
-        """The number or moment of an ungrouped aggregate."""
-        found = re.match(r"aggregate: .*? = ([^;]+)", self.text.head)
+        """The number or moment of an ungrouped aggregate, without the unit that follows it."""
+        found = re.match(r"aggregate: .*? = ([^;]+?)(?: [A-Z]{3})?(?:;|$)", self.text.head)
         assert found is not None
         return found[1]
 

@@ -53,6 +53,10 @@ def test_what_says_no_time_changes_nothing(query: str) -> None:
 
 
 def test_the_call_is_offered_whatever_matches() -> None:
-    for body in ({"data": [{}]}, {"data": [], "meta": {"empty": {"reason": "nothing_matches"}}}):
+    bodies: list[dict[str, Any]] = [
+        {"data": [{}]},
+        {"data": [], "meta": {"empty": {"reason": "nothing_matches"}}},
+    ]
+    for body in bodies:
         (call,) = meant_calls("search", {"q": "rent before:2024-01-01"}, body)
         assert call.arguments == {"query": "rent", "until": "2024-01-01"}

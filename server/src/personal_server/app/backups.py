@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from pdpp_kernel.errors import StorageReadOnly
+from pdpp_kernel.refused_writes import refusal_of
 from pdpp_kernel.values import DAY_NANOSECONDS, instant_ns, render_instant
 from personal_server.app.backup_ledger import keep_ledger
 from personal_server.app.stores import Stores
@@ -101,10 +102,11 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
             "The folder for this file does not exist.",
             next_step="Create the folder, or name another.",
         )
+    signer = backup_signer(stores, settings)
     remove_left(target.parent)
     with _scratch(settings, order) as scratch, _partial(target) as partial:
         archive = partial if order.recipient is None else scratch / "plain"
-        manifest = _write_archive(stores, settings, scratch, archive)
+        manifest = _write_archive(stores, settings, signer, scratch, archive)
         if order.prove:
             _prove(stores, order.free_bytes(scratch), archive, manifest, scratch)
         if order.recipient is not None:
@@ -123,8 +125,16 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
 
 
 def backup_signer(stores: Stores, settings: Settings) -> BackupSigner:
-    """What this server signs its backups with."""
-    return BackupSigner(settings.data_dir, stores.random_bytes)
+    """What this server signs its backups with; its key is made here where there is none yet.
+
+    Raises: StorageUnavailable.
+    """
+    signer = BackupSigner(settings.data_dir, stores.random_bytes)
+    try:
+        signer.keep_key()
+    except OSError as error:
+        raise refusal_of(error) from error
+    return signer
 
 
 def note_backup(stores: Stores, order: BackupOrder, manifest: BackupManifest) -> None:
@@ -143,7 +153,7 @@ def note_backup(stores: Stores, order: BackupOrder, manifest: BackupManifest) ->
 
 
 def _write_archive(
-    stores: Stores, settings: Settings, scratch: Path, archive: Path
+    stores: Stores, settings: Settings, signer: BackupSigner, scratch: Path, archive: Path
 ) -> BackupManifest:
     copy = scratch / DATABASE
     stores.copy_database(copy)
@@ -166,7 +176,6 @@ def _write_archive(
             with content:
                 if writer.add(name, content).sha256 != name.removeprefix(BLOBS):
                     damaged.append(name)
-        signer = backup_signer(stores, settings)
         manifest = BackupManifest(
             f"bak_{stores.random_bytes(9).hex()}",
             render_instant(stores.clock()),

@@ -302,7 +302,7 @@ def _signer(stores: Stores, settings: Settings) -> str | None:
     """The key, where the data directory has one or takes one."""
     try:
         return backup_signer(stores, settings).name
-    except OSError:
+    except StorageUnavailable:
         return None
 
 

@@ -64,7 +64,8 @@ machine; with --against it later proves that nobody rewrote the whole log.""",
         "personal_server.cli.backup:restore",
         """Restore a backup into an empty data directory (PDPP_DATA_DIR).
 
-Every app has to reconnect, and every grant is paused until you resume it.""",
+Every app has to reconnect, and every grant is paused until you resume it. Passwords and
+passkeys come back only with --signer.""",
     ),
     "move": (
         "personal_server.cli.move:move_command",

@@ -35,6 +35,10 @@ class BackupSigner:
         """The public key, as commands print and take it.  Raises: OSError."""
         return base64url(self._key().public_key().public_bytes_raw())
 
+    def keep_key(self) -> None:
+        """Make the key where there is none yet.  Raises: OSError."""
+        self._key()
+
     def sign(self, manifest: bytes) -> bytes:
         """What goes into the archive behind a manifest.  Raises: OSError."""
         signature = base64url(self._key().sign(_SIGNED + manifest))

@@ -19,7 +19,7 @@ from selenium import webdriver
 
 from pdpp_mcp_server.rs_client.authorization_flows import listening
 from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
-from personal_server.console.consent_view import CHECKED
+from personal_server.console.consent_view import CLAIMED
 from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port
 from tests.browser.process import server_process
@@ -65,13 +65,13 @@ def signed(request: httpx2.Request) -> httpx2.Request:
 class Claude(Agent):
     name = "Claude"
     named = ("claude.example",)
-    level = CHECKED
+    level = CLAIMED
 
 
 class ChatGpt(Agent):
     name = "ChatGPT"
     named = ("chatgpt.example",)
-    level = CHECKED
+    level = CLAIMED
     provider = Signing
 
 

@@ -14,6 +14,7 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter, validators
 
+from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.texts import counted
 from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import print_json

@@ -97,7 +97,7 @@ def restore_backup(
         unpacked = replace(settings, data_dir=files, database_url=None)
         (files / DATABASE).rename(unpacked.database_path)
         restored = replace(
-            _revive(unpacked, path, manifest, ledger, is_proven=signer is not None),
+            _revive(unpacked, path, manifest, ledger, is_proven=bool(signer)),
             ledger=ledger_path is not None,
         )
         _refuse_foreign_tables(unpacked.database_path, scratch / "empty.sqlite3")

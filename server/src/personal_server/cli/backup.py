@@ -33,7 +33,7 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
-from personal_server.upkeep.backups import BackupManifest
+from personal_server.upkeep.backups import NOBODY, BackupManifest
 
 KEPT = 7
 HOURS_OF = {"h": 1, "d": 24, "w": 168}
@@ -128,6 +128,7 @@ def verify(
     *,
     identity: Path | None = None,
     signer: str | None = None,
+    unsigned: bool = False,
     json: bool = False,
 ) -> None:
     """Read a whole backup and compare its content with the checksums and the signature.
@@ -140,10 +141,12 @@ def verify(
         The age key file (or SSH private key) that decrypts the backup.
     signer
         The key of the server that must have made it, as `pdpp backup status` prints it there.
+    unsigned
+        Take a backup without a signature, as earlier versions made it.
     json
         Print JSON.
     """
-    manifest = verify_backup(file, identity, signer)
+    manifest = verify_backup(file, identity, _wanted(signer, unsigned=unsigned))
     _tell(manifest, f"The backup {file} is complete:", as_json=json)
 
 
@@ -170,6 +173,7 @@ def restore(
     identity: Path | None = None,
     erasures: Path | None = None,
     signer: str | None = None,
+    unsigned: bool = False,
     json: bool = False,
 ) -> None:
     """Restore a backup into an empty data directory (PDPP_DATA_DIR).
@@ -189,11 +193,15 @@ def restore(
     signer
         The key of the server that made it, as `pdpp backup status` printed it there: another
         backup is refused, and your password and passkeys are restored.
+    unsigned
+        Take a backup without a signature, as earlier versions made it. Restore none that somebody
+        else may have changed.
     json
         Print JSON.
     """
     settings = settings_or_exit()
-    found = restore_backup(settings, file, identity, erasures, signer)
+    wanted = _wanted(signer, unsigned=unsigned)
+    found = restore_backup(settings, file, identity, erasures, wanted)
     if json:
         told = {"erased": found.erased, "ended": found.ended, "waiting": found.waiting}
         credentials = {"credentials": found.credentials, "credentials_restored": found.is_proven}
@@ -225,6 +233,13 @@ def restore(
         "after the backup, resume the others with `pdpp grant resume --all`, and "
         "start the server with `pdpp serve`."
     )
+
+
+def _wanted(signer: str | None, *, unsigned: bool) -> str | None:
+    """Who must have made a backup.  Raises: CommandError."""
+    if signer is not None and unsigned:
+        raise CommandError("usage", "A backup is signed or not.", "Use --signer or --unsigned.")
+    return NOBODY if unsigned else signer
 
 
 _CREDENTIALS = {

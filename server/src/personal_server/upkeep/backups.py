@@ -29,6 +29,7 @@ DATABASE, CONFIGURATION, MANIFEST = "database.sqlite3", "config.toml", "manifest
 SIGNATURE = "manifest.sig"
 BLOBS = "blobs/"
 CHUNK_BYTES = 1 << 20
+NOBODY = ""  # who signed the backups of versions before 2026-11-27
 LARGEST_MANIFEST_BYTES = 1 << 30
 _LARGEST_SIGNATURE_BYTES = 4096
 
@@ -120,7 +121,8 @@ def render_manifest(manifest: BackupManifest) -> dict[str, Any]:
 def unpack(archive: IO[bytes], folder: Path | None, signer: str | None = None) -> BackupManifest:
     """Verify a whole archive and, with a folder, lay its files out there.
 
-    Shapes: `signer` is the public key of who must have made it; without one anybody may have.
+    Shapes: `signer` is the public key of who must have made it; without one anybody may have who
+        signed it, and with `NOBODY` it may lack a signature, as those of earlier versions do.
     Raises: BackupRefused; what was laid out is then worth nothing.
     """
     found: dict[str, BackupFile] = {}
@@ -151,7 +153,7 @@ def unpack(archive: IO[bytes], folder: Path | None, signer: str | None = None) -
         ) from None
     if manifest is None or {each.name: each for each in manifest.files} != found:
         raise _damaged()
-    if not made_by:
+    if not made_by and signer != NOBODY:
         raise _unsigned()
     if any(
         found[name].sha256 != name.removeprefix(BLOBS)
@@ -169,7 +171,7 @@ def _signer(member: tarfile.TarInfo, text: bytes, content: IO[bytes], wanted: st
     found = signer_of(text, content.read(_LARGEST_SIGNATURE_BYTES))
     if found is None:
         raise _unsigned()
-    if wanted not in (None, found):
+    if wanted not in (None, NOBODY, found):
         raise BackupRefused(
             "Another server than the one you named made this backup.",
             next_step="Compare the key with what `pdpp backup status` prints on your server.",
@@ -180,7 +182,10 @@ def _signer(member: tarfile.TarInfo, text: bytes, content: IO[bytes], wanted: st
 def _unsigned() -> BackupRefused:
     return BackupRefused(
         "Nothing proves who made this backup: its signature is missing or wrong.",
-        next_step="Use another backup. Do not restore one that somebody else may have changed.",
+        next_step=(
+            "Use another backup. If an earlier version made it, and nobody else can have changed "
+            "it, add --unsigned; what signs you in then stays out."
+        ),
     )
 
 

@@ -19,7 +19,14 @@ from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
 from personal_server.storage.authorization import OwnerRow
 from personal_server.upkeep.backup_signatures import BackupSigner
-from personal_server.upkeep.backups import DATABASE, MANIFEST, SIGNATURE, BackupFile, BackupRefused
+from personal_server.upkeep.backups import (
+    DATABASE,
+    MANIFEST,
+    NOBODY,
+    SIGNATURE,
+    BackupFile,
+    BackupRefused,
+)
 
 PLANT = "UPDATE owner SET password_hash = '$argon2id$planted'"
 Members = dict[str, bytes]
@@ -168,6 +175,19 @@ def test_a_missing_or_wrong_signature_is_refused(
     with pytest.raises(BackupRefused):
         restore(path)
     assert list((backup.parent / "back").iterdir()) == []
+
+
+def test_one_of_an_earlier_version_comes_back_without_its_password(backup: Path) -> None:
+    old = changed(backup, _drop_signature)
+    restored = restore(old, NOBODY)
+    assert (restored.manifest.signer, restored.is_proven) == (NOBODY, False)
+    assert restored.credentials["passwords"] == 1
+    assert password_in(backup.parent / "back") is None
+
+
+def test_a_wrong_signature_is_refused_also_where_none_is_needed(backup: Path) -> None:
+    with pytest.raises(BackupRefused):
+        restore(changed(backup, _break_signature), NOBODY)
 
 
 def test_the_key_lies_beside_the_data_and_in_no_backup(backup: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,6 +36,10 @@ IN_A_MOMENT = (
     "notes open links.zip",
     "notes 100,000 brackets in front.zip",
     "table a made column of 400 MB.db",
+)
+MAIL = (
+    b"From: ann@b.example\nTo: bob@b.example\nSubject: hi\n"
+    b"Date: Mon, 1 Jan 2024 10:00:00 +0000\nMessage-ID: <1@b.example>\n\nText\n"
 )
 HOSTILE = {each.name: each for each in hostile_files()}
 
@@ -130,6 +135,15 @@ def test_a_place_that_was_too_costly_is_remembered_and_not_tried_again(folder: P
             assert [code for _, code in skips(items_of(process, path))] == ["too_costly"]
     assert (first.ends, later.ends) == (1, 0)
     assert "mail" not in memory.read_text()
+
+
+def test_another_folder_of_that_name_is_read(reader: ReaderProcess, tmp_path: Path) -> None:
+    folder = tmp_path / "mail"
+    for number in range(3):
+        (folder / "cur").mkdir(parents=True)
+        (folder / "cur" / str(number)).write_bytes(MAIL)
+        assert len(records(items_of(reader, folder))) > 0, number
+        shutil.rmtree(folder)
 
 
 def test_another_file_of_that_name_is_tried(folder: Path) -> None:

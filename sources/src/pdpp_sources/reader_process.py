@@ -319,6 +319,8 @@ class ReaderProcess:
         """The process, if it reads nothing yet or this very export: it can open no other file."""
         places = (request.path, *request.further_parts, request.within)
         places = places if request.beneath is None else (request.beneath,)
+        # what has the name of another is another: the process may open the one that it saw
+        places = tuple(map(_identity, places))
         child = self._running()
         if child.places not in (None, places):
             child = self._child = self._started()
@@ -334,6 +336,15 @@ class ReaderProcess:
     def _started(self) -> _Child:
         self._opened.close()
         return self._opened.enter_context(_Child(self._limits))
+
+
+def _identity(place: str | None) -> tuple[object, ...]:
+    """A file or folder, told from one that was made in its place."""
+    try:
+        status = None if place is None else os.stat(place)
+    except OSError:
+        status = None
+    return (place, *((status.st_dev, status.st_ino, status.st_ctime_ns) if status else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +423,7 @@ class _Child:
         self._ready: Ready | None = None
         self.is_idle = True
         self.used_zone = False
-        self.places: tuple[str | None, ...] | None = None
+        self.places: tuple[tuple[object, ...], ...] | None = None
 
     def __enter__(self) -> Self:
         return self

@@ -115,6 +115,23 @@ def settled(fed: Fed, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     return fed.run() if first.settling else first
 
 
+def test_a_check_that_cannot_read_what_was_imported_says_so(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mbox = aged(tmp_path / "Downloads" / "mail.mbox", an_mbox(range(5)))
+    fed = watch(mbox.parent)
+    settled(fed, monkeypatch)
+    assert fed.check().differences == []
+    times, size_bytes = mbox.stat(), mbox.stat().st_size
+    mbox.write_bytes(b"\0" * size_bytes)
+    os.utime(mbox, ns=(times.st_atime_ns, times.st_mtime_ns))
+    checked = fed.check()
+    assert [(each.item, each.reason, each.code) for each in checked.differences] == [
+        ("mail.mbox", "missing", "export_not_recognized")
+    ]
+    assert checked.is_short
+
+
 def test_exports_are_imported_once_and_what_no_source_reads_is_named(
     watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.errors import StorageUnavailable
 from pdpp_sources import mailbox_process
 from pdpp_sources.mailbox_messages import FetchMail
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app import mailbox_runs
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
-from personal_server.app.mailbox_runs import KIND, MailboxTrouble, MailPlace
+from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailboxTrouble, MailPlace
 from personal_server.app.mailbox_secrets import FILE, MailboxSecrets
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
@@ -81,8 +82,10 @@ def again(fed: Fed) -> None:
 
 
 def compared(fed: Fed) -> FeedComparison:
+    runs = fed.engine.runs[KIND]
+    assert isinstance(runs, MailboxRuns)
     with ReaderProcess(CostlyPlaces()) as reader:
-        return check_mailbox(fed.feed, fed.stores, reader, "UTC", fed.engine.runs[KIND])
+        return check_mailbox(fed.feed, fed.stores, reader, "UTC", runs)
 
 
 @needs_dovecot
@@ -205,6 +208,20 @@ def test_a_password_lies_sealed_in_a_file_of_the_owner(settings: Settings, feed_
     assert secrets.password(fed.feed_id) is None
     assert fed.run().code == "sign_in_missing"
     assert fed.feed.state == "needs_you"
+
+
+def test_a_file_of_passwords_that_cannot_be_read_is_not_written_anew(
+    settings: Settings, feed_of: FeedOf
+) -> None:
+    fed = feed_of("imaps://ada@imap.example.org", "open sesame 42")
+    kept, aside = settings.data_dir / FILE, settings.data_dir / "aside"
+    kept.rename(aside)
+    kept.mkdir()
+    with pytest.raises(StorageUnavailable):
+        MailboxSecrets.of(fed.stores).keep("fee_other", "another")
+    kept.rmdir()
+    aside.rename(kept)
+    assert MailboxSecrets.of(fed.stores).password(fed.feed_id) == "open sesame 42"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import orjson
 
-from personal_server.app import mailbox_runs
+from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.mailbox_secrets import MailboxSecrets
 from personal_server.app.stores import Stores
@@ -50,21 +50,21 @@ def feed_store(stores: Stores) -> FeedStore:
 def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> FeedEngine:
     """What runs the feeds of this data directory."""
     store = feed_store(stores)
-    runs = FolderRuns(
+    folders = FolderRuns(
         store, importer, settings.data_dir / FOLDER, version("pdpp-sources"), stores.clock
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
-    mailboxes = MailboxRuns(
-        store,
-        importer,
-        settings.data_dir / FOLDER,
-        runs.reader,
-        stores.clock,
-        MailboxSecrets.of(stores),
-    )
+    mailboxes = mailbox_runs(settings, stores, importer)
     accounts = _Accounts(stores.records, stores.random_bytes)
-    by_kind: Mapping[str, FeedRuns] = {KIND: runs, mailbox_runs.KIND: mailboxes}
+    by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes}
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
+
+
+def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailboxRuns:
+    """What runs the mailboxes of this data directory."""
+    staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
+    secrets = MailboxSecrets.of(stores)
+    return MailboxRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
 
 
 def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:

@@ -12,7 +12,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -76,7 +76,8 @@ class MailPlace:
             if self.is_plain:
                 return plain
             context = ssl.create_default_context()
-            return context.wrap_socket(plain, server_hostname=self.host)
+            with closing(plain):  # detached, and so left open, where the certificate is good
+                return context.wrap_socket(plain, server_hostname=self.host)
         except ssl.SSLCertVerificationError:
             raise MailboxTrouble("certificate_refused") from None
         except OSError:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from pdpp_kernel.refused_writes import refusal_of
 from personal_server.app.stores import Stores
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.storage.ports.upkeep_stores import ServerStore
@@ -68,16 +69,21 @@ class MailboxSecrets:
             self._write(kept)
 
     def _all(self) -> dict[str, str]:
+        """Raises: StorageUnavailable where the file is there and cannot be read."""
         try:
             return orjson.loads(self.path.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
+        except (FileNotFoundError, orjson.JSONDecodeError):
             return {}
+        except OSError as error:  # written anew, it would lose the others' passwords
+            raise refusal_of(error) from error
 
     def _write(self, kept: dict[str, str]) -> None:
         scratch = self.path.with_suffix(f".{os.getpid()}")
         opened = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(opened, "wb") as out:
             out.write(orjson.dumps(kept))
+            out.flush()
+            os.fsync(out.fileno())
         scratch.replace(self.path)
 
 

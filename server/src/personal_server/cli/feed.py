@@ -24,7 +24,13 @@ from pdpp_kernel.values import NANOSECONDS, instant_text
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
-from personal_server.app.feeding import KIND, ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import (
+    KIND,
+    ImportCommand,
+    feed_engine,
+    feed_store,
+    mailbox_runs,
+)
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxTrouble, MailPlace
 from personal_server.app.mailbox_secrets import MailboxSecrets
@@ -33,7 +39,7 @@ from personal_server.cli.feed_checks import FeedComparison, check_feed, check_ma
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import kept_settings, open_reader
 from personal_server.feeds import feed_states
-from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
+from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_schedule import (
     LEAST_EVERY_SECONDS,
@@ -46,7 +52,7 @@ from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, l
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
-UNFINISHED, PLAIN_PORT = 65, 143
+UNFINISHED = 65
 _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
@@ -154,14 +160,16 @@ def add_mailbox(
     json
         Print JSON.
     """
-    scheme = "imap" if port == PLAIN_PORT or host in ("127.0.0.1", "::1") else "imaps"
+    scheme = "imap" if host in ("127.0.0.1", "::1") else "imaps"
     at = f"[{host}]" if ":" in host else host
     place = f"{scheme}://{quote(user or address, safe='')}@{at}" + (f":{port}" if port else "")
     try:
         MailPlace.of(place)
     except MailboxTrouble:
         raise CommandError(
-            "usage", "This is no place of a mailbox.", "Name the server with --host."
+            "usage",
+            "This is not the address of a mail server.",
+            "Name the server alone: --host imap.example.org.",
         ) from None
     password = _password()
     with open_stores(settings_or_exit(), serving=False) as stores:
@@ -314,7 +322,7 @@ def check(feed: str, /, *, json: Flag = False) -> int:
         row = _found(stores, feed)
         zone = settings.time_zone or "UTC"
         if row.kind == MAILBOX:
-            runs = feed_engine(settings, stores, ImportCommand.of(settings)).runs[MAILBOX]
+            runs = mailbox_runs(settings, stores, ImportCommand.of(settings))
             found = check_mailbox(row, stores, reader, zone, runs)
         else:
             found = check_feed(row, stores, reader, zone)
@@ -343,17 +351,17 @@ def remove(feed: str, /) -> None:
 
 def _password() -> str:
     """Asked for at a terminal, else the first line of standard input.  Raises: CommandError."""
-    told = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
-    if not told:
+    typed = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not typed:
         raise CommandError("usage", "No password was given.", "Give it on standard input.")
-    return told
+    return typed
 
 
 def _place(folder: Path, data_dir: Path) -> Path:
     """A folder that may be watched.  Raises: CommandError."""
     place = folder.expanduser().resolve()
     if not place.is_dir():
-        raise CommandError("usage", "This is no folder.", "Name a folder that exists.")
+        raise CommandError("usage", "This is not a folder.", "Name a folder that exists.")
     ours = data_dir.resolve()
     if place == ours or place in ours.parents or ours in place.parents:
         raise CommandError(
@@ -368,10 +376,10 @@ def _seconds(every: str | None) -> int:
     """Raises: CommandError."""
     if every is None:
         return USUAL_EVERY_SECONDS
-    told = _EVERY.fullmatch(every)
-    seconds = int(told[1]) * _UNITS[told[2]] if told else 0
+    match = _EVERY.fullmatch(every)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not LEAST_EVERY_SECONDS <= seconds <= MOST_EVERY_SECONDS:
-        raise CommandError("usage", "A feed runs every 30s to 7d.", "Say --every 5m, for example.")
+        raise CommandError("usage", "A feed runs every 30s to 7d.", "For example: --every 5m")
     return seconds
 
 
@@ -386,7 +394,9 @@ def _found(stores: Stores, name: str) -> FeedRow:
 def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
     """The items that were not read, each with its code."""
     lines = feed_store(stores).feed_items(row.feed_id)
-    return [(each.item, each.code) for each in lines if each.state == "rejected" and each.code]
+    return [
+        (each.item, each.code) for each in lines if each.state == ItemState.REJECTED and each.code
+    ]
 
 
 def _spelled(name: str) -> str:
@@ -432,15 +442,17 @@ def _json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:
 
 
 def _run_json(run: FeedRunRow) -> dict[str, object]:
-    told = {name: value for name, value in asdict(run).items() if not name.endswith("_ns")}
-    told["began_at"], told["ended_at"] = map(instant_text, (run.began_at_ns, run.ended_at_ns))
-    return told
+    members: dict[str, object] = {
+        name: value for name, value in asdict(run).items() if not name.endswith("_ns")
+    }
+    moments = {"began_at": run.began_at_ns, "ended_at": run.ended_at_ns}
+    return members | {name: instant_text(at_ns) for name, at_ns in moments.items()}
 
 
 def _result_json(result: RunResult) -> dict[str, object]:
-    told: dict[str, object] = asdict(result)
-    del told["reached_ns"]
-    return told | {"connection_ids": sorted(result.connection_ids)}
+    members: dict[str, object] = asdict(result)
+    del members["reached_ns"]
+    return members | {"connection_ids": sorted(result.connection_ids)}
 
 
 def _print_result(result: RunResult | None, rejected: Sequence[tuple[str, str]]) -> None:

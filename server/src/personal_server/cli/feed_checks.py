@@ -20,7 +20,6 @@ from personal_server.app.feeding import feed_store
 from personal_server.app.mailbox_runs import MailboxRuns, MailboxTrouble
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
-from personal_server.feeds.feed_engine import FeedRuns
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
@@ -62,18 +61,16 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
         if line is not None and line.state == ItemState.STORED and line.mark == item.mark:
             path = folder if item.name == WHOLE else folder / item.name
             wanted = Wanted(zone=zone, within=folder)
-            records = _records(stores.records, reader, path, wanted)
+            records = _records(stores.records, reader, path, wanted, item.name, found)
             _compare(stores.records, feed.connection_ids, item.name, records, found)
     return found
 
 
 def check_mailbox(
-    feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str, runs: FeedRuns
+    feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str, runs: MailboxRuns
 ) -> FeedComparison:
     """Fetch the whole mailbox again, and compare it with the records."""
     found = FeedComparison()
-    if not isinstance(runs, MailboxRuns):
-        return found
     result = RunResult()
     try:
         with runs.fetched(feed, {}, result) as batches:
@@ -81,19 +78,31 @@ def check_mailbox(
                 found.items += batch.mails
                 if batch.mails:
                     wanted = Wanted(zone=zone, within=batch.path)
-                    records = _records(stores.records, reader, batch.path, wanted)
+                    records = _records(
+                        stores.records, reader, batch.path, wanted, batch.folder, found
+                    )
                     _compare(stores.records, feed.connection_ids, batch.folder, records, found)
     except MailboxTrouble as trouble:
         result.code = trouble.code
+    if result.rejected:
+        found.differences.append(Difference(WHOLE, f"{ItemState.REJECTED} {result.rejected}"))
     if result.code is not None:
         found.differences.append(Difference(WHOLE, MISSING, result.code))
     return found
 
 
 def _records(
-    store: RecordStore, reader: ReaderProcess, path: Path, wanted: Wanted
+    store: RecordStore,
+    reader: ReaderProcess,
+    path: Path,
+    wanted: Wanted,
+    name: str,
+    found: FeedComparison,
 ) -> Iterator[tuple[str, SourceRecord]]:
-    """Every record of a path, with the key of its source; a table as the import reads it."""
+    """Every record of a path, with the key of its source; a table as the import reads it.
+
+    What cannot be read to its end is a difference: nothing is known of what lies behind.
+    """
     try:
         for number, seen in enumerate(reader.look(path, wanted).readings):
             known = known_table(store, seen.seen, seen.facts()) if seen.seen.full_name else None
@@ -101,8 +110,8 @@ def _records(
             for item in reading.items():
                 if isinstance(item, SourceRecord):
                     yield reading.connector_key, item
-    except (ExportError, BadRecord):
-        return  # gone or unreadable meanwhile; the next check tells it as changed
+    except (ExportError, BadRecord) as error:
+        found.differences.append(Difference(name, MISSING, error.code))
 
 
 def _compare(

@@ -19,6 +19,8 @@ SETTLED_AFTER_NS = 5 * NANOSECONDS
 LONG_PAST_NS = 60 * NANOSECONDS
 LONGEST_CHANGING_NS = 60 * NANOSECONDS
 NEW, CHANGED = "new", "changed"
+UNFINISHED = "unfinished"
+"""The code of an item of which parts could not be read; the others are stored."""
 
 
 class ItemState(StrEnum):
@@ -163,10 +165,6 @@ def _back(line: FeedItemRow) -> FeedItemRow:
         return line
     is_whole = line.code is None or line.code == UNFINISHED
     return replace(line, state=ItemState.STORED if is_whole else ItemState.REJECTED)
-
-
-UNFINISHED = "unfinished"
-"""The code of an item of which parts could not be read; the others are stored."""
 
 
 def line_after(item: SeenItem, code: str | None, terms: LookTerms) -> FeedItemRow:

@@ -21,7 +21,10 @@ COMMANDS: Commands = {
         "personal_server.cli.receipts:receipts",
         "List past imports: file, time, account, first and last day, number of new records.",
     ),
-    "feed": ("personal_server.cli.feed:feed", "Watch folders, so that accounts stay current."),
+    "feed": (
+        "personal_server.cli.feed:feed",
+        "Watch folders and mailboxes, so that accounts stay current.",
+    ),
     "serve": (
         "personal_server.cli.serve:serve",
         (

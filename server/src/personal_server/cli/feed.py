@@ -57,7 +57,7 @@ _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
 
-feed = cyclopts.App(name="feed", help="Watch folders, so that accounts stay current.")
+feed = cyclopts.App(name="feed", help="Watch folders and mailboxes, so that accounts stay current.")
 
 
 @feed.command
@@ -308,7 +308,7 @@ def resume(feed: str, /) -> None:
 
 @feed.command
 def check(feed: str, /, *, json: Flag = False) -> int:
-    """Compare the folder, what was taken of it, and your records; list every difference.
+    """Compare the folder, what was imported from it, and your records; list every difference.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def _facts(
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
         yield "attention", f"{what_to_do(row.code)} ({row.code}{since})"
-    yield "last success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"
+    yield "success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"
     if row.state in (FeedState.WAITING, FeedState.RESTING):
         yield "next run", minute(row.due_at_ns)
     if last:

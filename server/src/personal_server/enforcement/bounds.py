@@ -31,17 +31,17 @@ def _limited(parts: Sequence[Part]) -> tuple[Warning, ...]:
     limits = [(source, found) for source, asked in parts if (found := _touching(source, asked))]
     if not limits:
         return ()
-    (first, told), *others = limits
+    (first, constraints), *others = limits
     streams = list(dict.fromkeys(source.stream for source, _ in limits))
-    if any(found != told for _, found in others):
+    if any(found != constraints for _, found in others):
         detail: dict[str, object] = {"streams": streams[:MOST_STREAMS]}
         return (Warning("limited_access", "This access is limited, see 'schema'.", detail=detail),)
     return (
         Warning(
             "limited_access",
-            f"This access is limited to {_said(told)}.",
+            f"This access is limited to {_sentence(constraints)}.",
             connection_id=first.connection_id if len(limits) == 1 else None,
-            detail=msgspec.to_builtins(told),
+            detail=msgspec.to_builtins(constraints),
         ),
     )
 
@@ -54,15 +54,15 @@ def _touching(source: ReadableSource, conditions: tuple[Condition, ...]) -> Cons
     return None if found.is_empty else found
 
 
-def _said(told: Constraints) -> str:
+def _sentence(constraints: Constraints) -> str:
     words: list[str] = []
-    if told.time_constraint is not None:
-        bounds = {"since": told.time_constraint.since, "until": told.time_constraint.until}
-        given = " ".join(f"{name} {text}" for name, text in bounds.items() if text is not None)
-        words.append(f"'{told.time_constraint.field}' {given}")
-    words += [f"{each.value_count} values of '{each.field}'" for each in told.only or ()]
-    if told.further_limits:
+    if (time := constraints.time_constraint) is not None:
+        bounds = {"since": time.since, "until": time.until}
+        span = " ".join(f"{name} {text}" for name, text in bounds.items() if text is not None)
+        words.append(f"'{time.field}' {span}")
+    words += [f"{each.value_count} values of '{each.field}'" for each in constraints.only or ()]
+    if constraints.further_limits:
         words.append("some records by a field that is not shared")
-    if told.resource_count is not None:
-        words.append(f"{told.resource_count} chosen records")
+    if constraints.resource_count is not None:
+        words.append(f"{constraints.resource_count} chosen records")
     return ", ".join(words)

@@ -17,6 +17,7 @@ from pdpp_kernel.declaration import Property
 from pdpp_kernel.declared_units import CURRENCY, DeclaredUnit, is_in_unit
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.record import StoredRecord
+from pdpp_kernel.values import ValueKind
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
@@ -116,8 +117,8 @@ def _units_of_rows(
     field_name = declared.field or "" if declared else ""
     if declared is None or field_name in read.shown[showing[0].connection_id]:
         return set(), ""
-    told = {each.connection_id for each in showing}
-    known = (row.data for row in rows if row.connection_id in told)
+    connections = {each.connection_id for each in showing}
+    known = (row.data for row in rows if row.connection_id in connections)
     held = {declared.named(each.get(field_name)) for each in known if each.get(name) is not None}
     return {each for each in held if each is not None}, field_name
 
@@ -185,13 +186,14 @@ def _declared(sources: Sequence[ReadableSource], name: str) -> DeclaredUnit | No
 
 
 def _is_text(properties: Mapping[str, Property], name: str) -> bool:
-    said = properties.get(name)
-    return said is not None and said.kind is not None and said.kind.value == "string"
+    declared = properties.get(name)
+    kind = None if declared is None else declared.kind
+    return kind is ValueKind.STRING
 
 
 def _code(read: AuthorizedRead[Any], unit_field: str) -> Code:
-    said = read.sources[0].declared.properties[unit_field]
-    return "mixed_currencies" if said.type == CURRENCY else "mixed_units"
+    declared = read.sources[0].declared.properties[unit_field]
+    return "mixed_currencies" if declared.type == CURRENCY else "mixed_units"
 
 
 def _mixed(name: str, by: str, number: int, *, code: Code) -> Warning:

@@ -21,7 +21,7 @@ def beside(reader: Reader, plan: BesidePlan) -> Mapping[str, tuple[str | None, s
     for scoped in reader.places([plan.scope]):
         layout = scoped.compiler.layout
         shared, ordered = layout.column(*plan.shared), layout.column(*plan.ordered)
-        if shared is None or ordered is None or shared.is_text or ordered.is_text:
+        if shared is None or ordered is None:
             continue
         order = Order(*plan.ordered, descending=False)
         is_steered = reader.session.dialect.steers and not scoped.scope.is_picked

@@ -339,12 +339,15 @@ class ReaderProcess:
 
 
 def _identity(place: str | None) -> tuple[object, ...]:
-    """A file or folder, told from one that was made in its place."""
+    """A file or folder, told from one that was made in its place.
+
+    The kernel keeps the number of what a process may open, also once that was removed.
+    """
     try:
         status = None if place is None else os.stat(place)
     except OSError:
         status = None
-    return (place, *((status.st_dev, status.st_ino, status.st_ctime_ns) if status else ()))
+    return (place, *((status.st_dev, status.st_ino) if status else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.resource_server.route_modules import Parts, route_table
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.web.routes import Route
@@ -123,6 +124,7 @@ class Living:
     disclosures: MemoryDisclosures = field(default_factory=MemoryDisclosures)
     max_blob_bytes: int = 50 * 1024 * 1024
     checked: bool = True
+    feeds: FeedStore | None = None
     hosts: dict[str, tuple[str, ...]] = field(
         default_factory=lambda: {"app.example": ("93.184.215.14",)}
     )
@@ -206,6 +208,7 @@ class Living:
                 self.declarations,
                 lambda: self.grants,
                 self.max_blob_bytes,
+                feeds=self.feeds,
             )
         )
 

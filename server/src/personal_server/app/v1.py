@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from personal_server.app.backup_schedule import kept_backups
+from personal_server.app.feeding import feed_store
 from personal_server.app.stores import Stores
 from personal_server.authorization_server.openapi import (
     SECURITY_SCHEMES,
@@ -84,6 +85,7 @@ def v1_app(
             SECURITY_SCHEMES,
         ),
         stylesheet=STYLESHEET_PATH,
+        feeds=feed_store(stores),
     )
     limits = Quotas(
         _rules(settings.limits),

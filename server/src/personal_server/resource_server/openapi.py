@@ -114,6 +114,8 @@ OPERATION_IDS: Mapping[str, str] = {
     "GET /v1/owner/connections/{id}/rejections": "listRejections",
     "GET /v1/owner/disclosures": "listDisclosures",
     "GET /v1/owner/export": "exportRecords",
+    "GET /v1/feeds": "listFeeds",
+    "POST /v1/feeds/{id}/run": "runFeed",
     "POST /v1/event-subscriptions": "createEventSubscription",
     "GET /v1/event-subscriptions": "listEventSubscriptions",
     "GET /v1/event-subscriptions/{id}": "readEventSubscription",

@@ -20,11 +20,13 @@ from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.envelopes import KeptBackups
 from personal_server.resource_server.event_subscriptions import EventSubscriptions
 from personal_server.resource_server.export import ExportRoutes
+from personal_server.resource_server.feed_routes import FeedRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.read_routes import read_routes
 from personal_server.resource_server.writes import Ingest
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
+from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
 
@@ -49,6 +51,7 @@ class Parts:
     beside: Beside = field(default_factory=Beside)
     kept_backups: KeptBackups = tuple
     stylesheet: str = ""
+    feeds: FeedStore | None = None
 
 
 def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
@@ -87,6 +90,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
             *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
             *ExportRoutes(reads, enclosures).routes(),
             *EventSubscriptions(parts.subscriptions).routes(),
+            *FeedRoutes(parts.feeds, reads.sealer, reads.clock).routes(),
         ]
     )
     return table

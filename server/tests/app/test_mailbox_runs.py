@@ -21,11 +21,12 @@ from pdpp_sources import mailbox_process
 from pdpp_sources.mailbox_messages import FetchMail
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app import mailbox_runs
+from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
-from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailboxTrouble, MailPlace
-from personal_server.app.mailbox_secrets import FILE, MailboxSecrets
+from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.settings import Settings
 from server.tests.app.http_server.served import until
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
@@ -47,7 +48,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
         def fed(place: str, password: str = PASSWORD) -> Fed:
             feed = a_feed(kind=KIND, layout=KIND, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
-            MailboxSecrets.of(stores).keep(feed.feed_id, password)
+            FeedSecrets.of(stores).keep(feed.feed_id, password)
             importer = ImportCommand.of(settings)
             return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
 
@@ -137,7 +138,7 @@ def test_a_wrong_password_is_tried_once(server: MailServer, feed_of: FeedOf) -> 
                 thread.join()
     assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
     assert server.log.count("auth failed, 1 attempts") == 1
-    MailboxSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
+    FeedSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
     fed.engine.resume(fed.feed_id)
     assert fed.run().code is None
 
@@ -199,7 +200,7 @@ def test_a_password_lies_sealed_in_a_file_of_the_owner(settings: Settings, feed_
     fed = feed_of("imaps://ada@imap.example.org", "open sesame 42")
     kept = settings.data_dir / FILE
     assert kept.stat().st_mode & 0o777 == 0o600
-    secrets = MailboxSecrets.of(fed.stores)
+    secrets = FeedSecrets.of(fed.stores)
     assert secrets.password(fed.feed_id) == "open sesame 42"
     assert secrets.password("fee_other") is None
     lying = [path for path in settings.data_dir.rglob("*") if path.is_file()]
@@ -218,10 +219,10 @@ def test_a_file_of_passwords_that_cannot_be_read_is_not_written_anew(
     kept.rename(aside)
     kept.mkdir()
     with pytest.raises(StorageUnavailable):
-        MailboxSecrets.of(fed.stores).keep("fee_other", "another")
+        FeedSecrets.of(fed.stores).keep("fee_other", "another")
     kept.rmdir()
     aside.rename(kept)
-    assert MailboxSecrets.of(fed.stores).password(fed.feed_id) == "open sesame 42"
+    assert FeedSecrets.of(fed.stores).password(fed.feed_id) == "open sesame 42"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_a_file_of_passwords_that_cannot_be_read_is_not_written_anew(
     ["imap://ada@imap.example.org", "https://ada@example.org", "imaps://imap.example.org", "x"],
 )
 def test_mail_is_fetched_with_tls_but_from_this_machine(place: str) -> None:
-    with pytest.raises(MailboxTrouble) as refused:
+    with pytest.raises(FetchTrouble) as refused:
         MailPlace.of(place)
     assert refused.value.code == "mailbox_place"
 

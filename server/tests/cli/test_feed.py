@@ -12,7 +12,7 @@ import cyclopts
 import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
-from personal_server.app.mailbox_secrets import FILE
+from personal_server.app.feed_secrets import FILE
 from personal_server.cli.feed import feed
 from server.tests.app.test_feeding import an_mbox
 

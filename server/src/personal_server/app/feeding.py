@@ -22,9 +22,9 @@ from typing import IO, Any
 
 import orjson
 
+from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
-from personal_server.app.mailbox_secrets import MailboxSecrets
 from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
@@ -63,7 +63,7 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
 def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailboxRuns:
     """What runs the mailboxes of this data directory."""
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
-    secrets = MailboxSecrets.of(stores)
+    secrets = FeedSecrets.of(stores)
     return MailboxRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
 
 

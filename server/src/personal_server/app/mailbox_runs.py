@@ -26,26 +26,17 @@ from pdpp_sources.mailbox_messages import (
     SeenInMailbox,
 )
 from pdpp_sources.mailbox_process import WireCount, fetched_mail
-from personal_server.app.mailbox_secrets import MailboxSecrets
+from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.feeds.feed_ledger import ItemState
-from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResult
-from personal_server.feeds.import_reports import imported_items
+from personal_server.feeds.feed_runs import FeedImporter, RunResult
+from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 KIND = "mailbox"
 BATCH_MAILS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
 CONNECT_SECONDS = 20.0
-NEEDS_OWNER = frozenset({"sign_in_refused", "sign_in_missing", "certificate_refused"})
 LONGEST_NAME = 100
-
-
-class MailboxTrouble(Exception):
-    """Why a mailbox cannot be reached."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +50,18 @@ class MailPlace:
 
     @classmethod
     def of(cls, place: str) -> MailPlace:
-        """The place of a feed.  Raises: MailboxTrouble."""
+        """The place of a feed.  Raises: FetchTrouble."""
         parts = urlsplit(place)
         is_plain = parts.scheme == "imap"
         if parts.scheme not in ("imap", "imaps") or not parts.hostname or not parts.username:
-            raise MailboxTrouble("mailbox_place")
+            raise FetchTrouble("mailbox_place")
         if is_plain and not _is_loopback(parts.hostname):
-            raise MailboxTrouble("mailbox_place")
+            raise FetchTrouble("mailbox_place")
         port = parts.port or (143 if is_plain else 993)
         return cls(parts.hostname, port, unquote(parts.username), is_plain)
 
     def connected(self) -> socket.socket:
-        """A connection whose certificate was checked.  Raises: MailboxTrouble."""
+        """A connection whose certificate was checked.  Raises: FetchTrouble."""
         try:
             plain = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
             if self.is_plain:
@@ -79,9 +70,9 @@ class MailPlace:
             with closing(plain):  # detached, and so left open, where the certificate is good
                 return context.wrap_socket(plain, server_hostname=self.host)
         except ssl.SSLCertVerificationError:
-            raise MailboxTrouble("certificate_refused") from None
+            raise FetchTrouble("certificate_refused") from None
         except OSError:
-            raise MailboxTrouble("mailbox_unreachable") from None
+            raise FetchTrouble("mailbox_unreachable") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -165,7 +156,7 @@ class MailboxRuns:
     staging: Path
     reader: str
     clock: Callable[[], int]
-    secrets: MailboxSecrets
+    secrets: FeedSecrets
 
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what is new, and import it batch by batch.  Raises: PutOff."""
@@ -178,7 +169,7 @@ class MailboxRuns:
             with self.fetched(feed, known, result) as batches:
                 for batch in batches:
                     self._import(feed, batch, known, result)
-        except MailboxTrouble as trouble:
+        except FetchTrouble as trouble:
             result.code = trouble.code
         result.needs_owner |= result.code in NEEDS_OWNER
         return result
@@ -187,10 +178,10 @@ class MailboxRuns:
     def fetched(
         self, feed: FeedRow, known: Mapping[str, tuple[int, int]], result: RunResult
     ) -> Generator[Iterator[MailBatch]]:
-        """Batches of what is not known yet.  Raises: MailboxTrouble."""
+        """Batches of what is not known yet.  Raises: FetchTrouble."""
         place, password = MailPlace.of(feed.place), self.secrets.password(feed.feed_id)
         if password is None:
-            raise MailboxTrouble("sign_in_missing")
+            raise FetchTrouble("sign_in_missing")
         count = WireCount()
         staged = self.staging / feed.feed_id / "mail"
         request = FetchMail(place.user, password, dict(known))
@@ -208,19 +199,10 @@ class MailboxRuns:
         known: Mapping[str, tuple[int, int]],
         result: RunResult,
     ) -> None:
-        """Import a batch, and note how far its folder was taken.  Raises: MailboxTrouble."""
+        """Import a batch, and note how far its folder was taken.  Raises: FetchTrouble."""
         if batch.mails:
-            ids = {*feed.connection_ids, *result.connection_ids}
-            account = next(iter(ids)) if len(ids) == 1 else feed.account
-            report = self.importer(feed.feed_id, [batch.path], self.staging, account)
-            found = imported_items(report, {batch.folder: batch.path})
-            result.connection_ids |= found.connection_ids
-            result.records_new += found.records_new
-            result.records_updated += found.records_updated
-            code = found.codes.get(batch.folder)
-            if found.trouble is not None or code in OWNER_DECIDES:
-                result.needs_owner = code in OWNER_DECIDES
-                raise MailboxTrouble(found.trouble or str(code))
+            batches = FetchedBatches(self.importer, self.staging)
+            batches.take(feed, batch.folder, batch.path, result)
         reached = (batch.uidvalidity, batch.last_uid)
         if known.get(batch.folder) == reached:
             return

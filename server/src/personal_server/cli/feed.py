@@ -24,6 +24,7 @@ from pdpp_kernel.values import NANOSECONDS, instant_text
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
+from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import (
     KIND,
     ImportCommand,
@@ -32,8 +33,7 @@ from personal_server.app.feeding import (
     mailbox_runs,
 )
 from personal_server.app.mailbox_runs import KIND as MAILBOX
-from personal_server.app.mailbox_runs import MailboxTrouble, MailPlace
-from personal_server.app.mailbox_secrets import MailboxSecrets
+from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
 from personal_server.cli.server_settings import settings_or_exit
@@ -48,6 +48,7 @@ from personal_server.feeds.feed_schedule import (
 )
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
@@ -165,7 +166,7 @@ def add_mailbox(
     place = f"{scheme}://{quote(user or address, safe='')}@{at}" + (f":{port}" if port else "")
     try:
         MailPlace.of(place)
-    except MailboxTrouble:
+    except FetchTrouble:
         raise CommandError(
             "usage",
             "This is not the address of a mail server.",
@@ -187,7 +188,7 @@ def add_mailbox(
             due_at_ns=now_ns,
         )
         feed_store(stores).add_feed(row)
-        MailboxSecrets.of(stores).keep(row.feed_id, password)
+        FeedSecrets.of(stores).keep(row.feed_id, password)
     if json:
         print_json(_json(row))
         return
@@ -206,7 +207,7 @@ def password(feed: str, /) -> None:
     """
     with open_stores(kept_settings(), serving=False) as stores:
         row = _found(stores, feed)
-        MailboxSecrets.of(stores).keep(row.feed_id, _password())
+        FeedSecrets.of(stores).keep(row.feed_id, _password())
         if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
             now_ns = stores.clock()
             feed_store(stores).change_feed(row.feed_id, lambda e: feed_states.resume(e, now_ns))
@@ -345,7 +346,7 @@ def remove(feed: str, /) -> None:
     with open_stores(kept_settings(), serving=False) as stores:
         row = _found(stores, feed)
         feed_store(stores).remove_feed(row.feed_id)
-        MailboxSecrets.of(stores).forget(row.feed_id)
+        FeedSecrets.of(stores).forget(row.feed_id)
     words().print("The feed was removed. All records stay.")
 
 

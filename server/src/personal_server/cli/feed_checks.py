@@ -17,11 +17,12 @@ from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.feeding import feed_store
-from personal_server.app.mailbox_runs import MailboxRuns, MailboxTrouble
+from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.whole_store import RecordStore
@@ -82,7 +83,7 @@ def check_mailbox(
                         stores.records, reader, batch.path, wanted, batch.folder, found
                     )
                     _compare(stores.records, feed.connection_ids, batch.folder, records, found)
-    except MailboxTrouble as trouble:
+    except FetchTrouble as trouble:
         result.code = trouble.code
     if result.rejected:
         found.differences.append(Difference(WHOLE, f"{ItemState.REJECTED} {result.rejected}"))

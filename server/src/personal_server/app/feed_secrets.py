@@ -1,4 +1,4 @@
-"""Passwords of mailboxes: in a file of the owner's (0600), sealed with a key of the database.
+"""Passwords of feeds: in a file of the owner's (0600), sealed with a key of the database.
 
 Rule: neither alone gives a password: a backup has the database and not the file. No password is in
 a log, an argument, the environment, a receipt, an export or a page.
@@ -29,7 +29,7 @@ _VERSION = b"feed secrets 1"
 
 
 @dataclass(frozen=True, slots=True)
-class MailboxSecrets:
+class FeedSecrets:
     """The passwords by the ids of their feeds."""
 
     path: Path
@@ -38,7 +38,7 @@ class MailboxSecrets:
     clock: Callable[[], int]
 
     @classmethod
-    def of(cls, stores: Stores) -> MailboxSecrets:
+    def of(cls, stores: Stores) -> FeedSecrets:
         """Those of a data directory."""
         return cls(stores.data_dir / FILE, stores.records, stores.random_bytes, stores.clock)
 

@@ -1,0 +1,52 @@
+"""What was fetched of an account and lies in files, imported as an export of the account is.
+
+Rule: a batch is imported whole before more is fetched; a run goes on into the account that it, or
+one before it, filled.
+Source: docs/contract/feeds.md 10 and 11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResult
+from personal_server.feeds.import_reports import imported_items
+from personal_server.storage.feed_rows import FeedRow
+
+NEEDS_OWNER = frozenset(
+    {"sign_in_refused", "sign_in_missing", "sign_in_unsupported", "certificate_refused"}
+)
+
+
+class FetchTrouble(Exception):
+    """Why an account cannot be fetched from, or what was fetched not be imported."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBatches:
+    """Imports batches of files.
+
+    Shapes: `staging` is the folder of the server's own that all of them lie in.
+    """
+
+    importer: FeedImporter
+    staging: Path
+
+    def take(self, feed: FeedRow, name: str, path: Path, result: RunResult) -> None:
+        """Import one, and count it in the result.  Raises: FetchTrouble, PutOff."""
+        ids = {*feed.connection_ids, *result.connection_ids}
+        account = next(iter(ids)) if len(ids) == 1 else feed.account
+        report = self.importer(feed.feed_id, [path], self.staging, account)
+        found = imported_items(report, {name: path})
+        result.connection_ids |= found.connection_ids
+        result.records_new += found.records_new
+        result.records_updated += found.records_updated
+        code = found.codes.get(name)
+        if found.trouble is not None or code in OWNER_DECIDES:
+            result.needs_owner = code in OWNER_DECIDES
+            raise FetchTrouble(found.trouble or str(code))

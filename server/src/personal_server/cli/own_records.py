@@ -14,16 +14,10 @@ from typing import Annotated
 from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 
-from pdpp_mcp_server.commands.read import (
-    TOOL,
-    Mode,
-    OutputFlags,
-    RowFlags,
-    SearchTerms,
-    Sort,
-    TerminalReading,
-)
+from pdpp_mcp_server.commands.read import TOOL
+from pdpp_mcp_server.commands.read_options import Mode, OutputFlags, RowFlags, SearchTerms, Sort
 from pdpp_mcp_server.commands.tables import tell_nothing_kept
+from pdpp_mcp_server.commands.terminal_reading import TerminalReading
 from personal_server.cli.server_settings import settings_or_exit
 
 

@@ -1,0 +1,227 @@
+"""Reads at the terminal over a port of `/v1`, and how their answers are printed.
+
+Rule: what may be read is decided by `/v1`, for a grant as for the owner; nothing is decided here.
+Source: docs/contract/authorization-server.md 14.4.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from anyio.from_thread import BlockingPortal
+
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.read_options import OutputFlags, RowFlags, SearchTerms, given, listed
+from pdpp_mcp_server.commands.record_rows import (
+    CAPABILITIES,
+    cell_text,
+    field_rows,
+    fitting_columns,
+    record_row,
+    stream_rows,
+    table_of_rows,
+    text_lines,
+)
+from pdpp_mcp_server.commands.tables import console, indented, plain, words
+from pdpp_mcp_server.rs_client.answers import (
+    error_of,
+    has_more,
+    meta_of,
+    next_cursor_of,
+    rows_of,
+)
+from pdpp_mcp_server.rs_client.credentials import TokenRejected, connect_hint
+from pdpp_mcp_server.rs_client.discovery import unavailable
+from pdpp_mcp_server.rs_client.json_values import (
+    Json,
+    as_list,
+    as_object,
+    as_text,
+    compact,
+    objects_in,
+)
+from pdpp_mcp_server.rs_client.port import Path, RsFailure, RsPort, RsResponse
+
+Asked = Sequence[tuple[str, str]]
+MOST_ROWS = 100
+WAIT_SECONDS = 60
+EMPTY = {
+    "not_granted": "These conditions exclude everything that the grant allows.",
+    "not_collected_since": "No records were imported for this time.",
+}
+AROUND_RECORD = ("stream", "connection_id", "connector_key", "display_name", "emitted_at")
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalReading:
+    """Reads over a port, and how they are printed.  `sleep` takes seconds."""
+
+    port: RsPort
+    portal: BlockingPortal
+    flags: OutputFlags
+    sleep: Callable[[float], None] = time.sleep
+
+    def ask(self, path: Path, query: Asked) -> Json:
+        """One answer of 200.  Raises: CommandError with the server's own words, CredentialError."""
+        chosen = given(connection_id=self.flags.connection)
+        while True:
+            try:
+                reply = self.portal.call(self.port.get, path, (*query, *chosen))
+            except RsFailure:
+                raise unavailable("The server gave an unexpected answer.") from None
+            if reply.ok:
+                return as_object(reply.body)
+            wait = reply.retry_after_seconds
+            if reply.status != 429 or wait is None or wait > WAIT_SECONDS:
+                raise _refusal(reply)
+            self.sleep(wait)  # many pages one after the other: the rate goes on
+
+    def pages(self, path: Path, query: Asked, most: int | None) -> Iterator[Json]:
+        """Page after page, together `most` rows at most."""
+        cursor: str | None = None
+        while True:
+            size = MOST_ROWS if most is None else min(MOST_ROWS, most)
+            body = self.ask(path, [*query, ("limit", str(size)), *given(cursor=cursor)])
+            yield body
+            most = None if most is None else most - len(rows_of(body))
+            cursor = next_cursor_of(body)
+            if cursor is None or most == 0:
+                return
+
+    def print_rows(self, body: Json, rows: Sequence[Json], columns: Sequence[str]) -> None:
+        """The answer as it came, or its rows for programs or people."""
+        if self.flags.json:
+            print_json(body)
+        elif self.flags.jsonl:
+            _print_lines(rows)
+        elif rows:
+            out = console()
+            cells = [[cell_text(row.get(name)) for name in columns] for row in rows]
+            out.print(table_of_rows(columns, cells, out.width))
+
+    def schema(self, stream: str | None) -> int:
+        """Print the streams, or the fields of one; how many streams there are."""
+        body = self.ask(("v1", "schema"), given(view="compact", stream=stream))
+        rows = [row for each in objects_in(body.get("connectors")) for row in stream_rows(each)]
+        if stream is None:
+            self.print_rows(body, rows, ("stream", "source", "records", "from", "to", "fields"))
+        else:
+            told = [field for each in rows for field in field_rows(each)]
+            self.print_rows(body, told, ("field", "source", CAPABILITIES))
+        return len(rows)
+
+    def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
+        """Print records of a stream."""
+        asked = [*which.asked(), *listed("fields", fields), *given(sort=sort)]
+        self.print_list(records_path(stream), asked, which)
+
+    def search(self, terms: SearchTerms, which: RowFlags) -> bool:
+        """Print what a search finds; whether there was anything to search."""
+        body = self.print_list(("v1", "search"), [*terms.asked(), *which.asked()], which)
+        recall = as_object(meta_of(body).get("recall"))
+        return recall.get("sources_searched_count") != 0
+
+    def fetch(self, stream: str, key: str, fields: str | None, expand: Iterable[str]) -> None:
+        """Print a record, each of its values whole."""
+        asked = [*listed("fields", fields), *(("expand", each) for each in expand)]
+        body = self.ask(records_path(stream, key), asked)
+        if self.flags.json or self.flags.jsonl:
+            self.print_rows(body, [body], ())
+            return
+        around_it = [(name, body[name]) for name in AROUND_RECORD if body.get(name) is not None]
+        facts = [*as_object(body.get("data")).items(), *as_object(body.get("expanded")).items()]
+        for name, value in [*facts, *around_it]:
+            console().print(plain(name), style="bold")
+            text = value if isinstance(value, str) else compact(value)
+            indented(text_lines(text), 2, console())
+
+    def print_list(self, path: Path, query: Asked, which: RowFlags) -> Json:
+        """All pages: lines of JSON as they come, the rest together; the first one."""
+        rows: list[Json] = []
+        first: Json = {}
+        body: Json = {}
+        for body in self.pages(path, query, None if which.all else which.limit):
+            first = first or body
+            if self.flags.jsonl:
+                _print_lines(rows_of(body))
+            else:
+                rows += rows_of(body)
+        if self.flags.json:
+            print_json({**body, "data": rows})
+        elif not self.flags.jsonl:
+            shown = [record_row(each) for each in rows]
+            columns, left = fitting_columns(shown, console().width)
+            self.print_rows(body, shown, columns)
+            _print_remarks(first, found=bool(rows))
+            if left:
+                words().print(
+                    f"Columns not shown: {', '.join(left)}. Choose columns with "
+                    "--fields, or use --json."
+                )
+        if has_more(body):
+            words().print("There are more records. Use --limit N or --all.")
+        return first
+
+
+def _print_remarks(body: Json, *, found: bool) -> None:
+    """What the server says of its answer: why it is empty, what was near, what it warns of."""
+    meta = meta_of(body)
+    empty = as_text(as_object(meta.get("empty")).get("reason"))
+    if not found:
+        words().print(EMPTY.get(empty or "", "No record matches."))
+    if relaxed := as_object(meta.get("relaxed")):
+        count, least = relaxed.get("exact_count"), relaxed.get("least")
+        some = f"; showing records with {least} of the words" if least else ""
+        asked = relaxed.get("words")
+        held = "this word" if asked == 1 else f"all {asked} words"
+        told = f"Records with {held}: {count}" if count else f"No record contains {held}"
+        words().print(f"{told}{some}.")
+    if near := objects_in(meta.get("near")):
+        values = [f"{each.get('value')} ({each.get('count')})" for each in near]
+        words().print(plain(f"Similar values: {', '.join(values)}."))
+    for warning in objects_in(meta.get("warnings")):
+        words().print(plain(warning.get("message")))
+
+
+def _print_lines(rows: Iterable[Json]) -> None:
+    for row in rows:
+        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def records_path(stream: str, *rest: str) -> Path:
+    """Where the records of a stream are read."""
+    return ("v1", "streams", stream, "records", *rest)
+
+
+def _refusal(reply: RsResponse) -> Exception:
+    """What the server said, as this command says it."""
+    if reply.status == 401:
+        return TokenRejected(
+            "The server no longer accepts the saved credential.", connect_hint("URL")
+        )
+    error = error_of(reply)
+    code, message = str(error["code"]), str(error["message"])
+    if code == "ambiguous_connection":
+        message = "Several accounts have these records."  # the wire's words name a parameter
+    return CommandError(code, message, _next_step(error), reply.status)
+
+
+def _next_step(error: Json) -> str:
+    """What the server offers instead."""
+    for name, words_before in (("guidance", ""), ("suggestions", "Did you mean ")):
+        if text := as_text(error.get(name)):
+            return f"{words_before}{text}"
+        if found := [str(each) for each in as_list(error.get(name))]:
+            return f"{words_before}{', '.join(found)}?"
+    if allowed := [str(each) for each in as_list(error.get("allowed_values"))]:
+        return f"Choose one of {', '.join(allowed)}."
+    named = objects_in(error.get("available_connections"))
+    if named:
+        shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
+        return f"Choose an account with --connection: {', '.join(shown)}."
+    return ""

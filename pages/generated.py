@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import cyclopts
 
 from pages.conformance import conformance_page
 from pages.sources import sources_page
@@ -81,8 +83,20 @@ def _rows(family: Errors) -> str:
 
 def commands_page() -> str:
     """Every command and option, from the command line itself."""
-    page = command_line().generate_docs(heading_level=2, usage_name="pdpp")
+    line = command_line()
+    for command in every_command(line):
+        # what a command inherits of its parameters where it runs, it does not where it is described
+        command.default_parameter = line.default_parameter
+    page = line.generate_docs(heading_level=2, usage_name="pdpp")
     return f"# Commands\n\n{page}\n"
+
+
+def every_command(app: cyclopts.App) -> Iterator[cyclopts.App]:
+    """A command, and those below it."""
+    yield app
+    for name in app:
+        if not name.startswith("-"):
+            yield from every_command(app[name])
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -2,13 +2,15 @@
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 
 import cyclopts
 import pytest
 
-from pdpp_mcp_server.commands.main import OWN, installed
+from pages.generated import every_command
+from pdpp_mcp_server.commands.main import OWN, command_line, installed
 
 PROGRAM = "import sys; from pdpp_mcp_server.commands.main import run\ntry: run()\n"
 LOADED = PROGRAM + "except SystemExit: print(*sys.modules, file=sys.stderr)"
@@ -38,6 +40,20 @@ ROOMS = ("personal_server.cli.", "pdpp_mcp_server.commands.")
 def test_the_help_in_the_table_is_the_command_s_own(command: str) -> None:
     path, text = COMMANDS[command]
     assert text == own_help(path)
+
+
+def test_what_help_calls_an_option_is_one() -> None:
+    """`pdpp` itself takes no option's opposite by itself, so each that a text names is declared."""
+    line, unknown = command_line(), dict[str, set[str]]()
+    for app in every_command(line):
+        if app.default_command is None:
+            continue
+        text = inspect.getdoc(app.default_command) or ""
+        arguments = app.assemble_argument_collection(default_parameter=line.default_parameter)
+        options = {name for one in arguments for name in one.names}
+        unknown[text] = set(re.findall(r"--no-[a-z-]+", text)) - options
+    assert len(unknown) > 60
+    assert [text for text, options in unknown.items() if options] == []
 
 
 def test_help_loads_no_command() -> None:

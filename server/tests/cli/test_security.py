@@ -174,7 +174,7 @@ def test_what_is_installed_here_is_not_on_the_list(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("at", "state", "days"),
-    [("2026-10-28T12:00:00Z", "good", "365"), ("2026-10-29T00:00:00Z", "hint", "366")],
+    [("2027-11-27T12:00:00Z", "good", "365"), ("2027-11-28T00:00:00Z", "hint", "366")],
 )
 def test_a_list_says_how_old_it_is_and_warns_after_a_year(
     site: Site, at: str, state: str, days: str
@@ -183,6 +183,14 @@ def test_a_list_says_how_old_it_is_and_warns_after_a_year(
     found = site.look()[VERSIONS]
     assert (found.state, days in found.detail.split()) == (state, True)
     assert bool(found.mend) == (state == "hint")
+
+
+def test_a_release_is_not_old_on_its_own_day(site: Site) -> None:
+    """However long ago the newest weakness that it knows became known."""
+    known = read_advisories()
+    site.at = f"{known['released']}T12:00:00Z"
+    assert site.look()[VERSIONS].state == "good"
+    assert str(known["newest"]) <= str(known["released"])
 
 
 def test_versions_are_compared_by_their_numbers() -> None:

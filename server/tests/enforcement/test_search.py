@@ -59,6 +59,18 @@ def test_sources_without_searched_fields_take_no_part_and_are_named_with_their_s
     assert found(*sources, streams=("mails",)) == (["cin_a"], [left_out])
 
 
+def test_a_named_stream_that_no_selected_source_has_is_said() -> None:
+    both = authority(mails(), notes(connection_id="cin_b"))
+    query = SearchQuery("rain", streams=("notes",))
+    parts, (warning,) = search_parts(both, (mails(),), query)
+    assert (parts, warning.code) == ((), "source_skipped_not_applicable")
+    assert warning.connection_id == "cin_a"
+    assert warning.detail == {"stream": "notes", "reason": "stream_not_selected"}
+    selected = (mails(), mails(connection_id="cin_b"))
+    _, (of_several,) = search_parts(authority(*selected, notes()), selected, query)
+    assert (of_several.connection_id, of_several.detail) == (None, warning.detail)
+
+
 def test_named_streams_alone_are_searched() -> None:
     sources = (mails(), notes())
     assert named_sources(authority(*sources), sources, ("notes",)) == (notes(),)

@@ -57,6 +57,31 @@ async def test_the_origin_describes_itself_as_a_resource(bench: Bench) -> None:
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/openapi.json",
+        "/openapi.json",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+    ],
+)
+async def test_no_website_learns_the_name_of_the_server(bench: Bench, path: str) -> None:
+    async with bench.client(None) as client:
+        ours = [await client.get(path, headers=headers) for headers in ({}, {"Origin": ORIGIN})]
+        pages = [
+            await client.get(path, headers={"Origin": origin})
+            for origin in ("https://evil.example", "null", "http://127.0.0.1:9999")
+        ]
+    assert all("My data" in answer.text for answer in ours)
+    for answer in pages:
+        assert (answer.status_code, "My data" in answer.text) == (200, False)
+        assert "Personal server" in answer.text
+        assert answer.headers["access-control-allow-origin"] == "*"
+    for answer in (*ours, *pages):
+        assert "Origin" in answer.headers["vary"].replace(" ", "").split(",")
+
+
 async def test_the_mcp_endpoint_is_a_resource_of_its_own(bench: Bench) -> None:
     async with bench.client(None) as client:
         body = (await client.get("/.well-known/oauth-protected-resource/mcp")).json()

@@ -79,7 +79,7 @@ class Authorizing:
         Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed,
             OAuthRefusal where it is not sent to the client (as pages).
         """
-        self._limits.authorization.take(call.network)
+        self._limits.authorization.take(await self._clients.counted_as(call))
         repeated = call.repeated & _NEVER_TWICE
         if repeated:
             raise BadRequest("The request gives one parameter twice.", param=min(repeated))
@@ -115,7 +115,7 @@ class Authorizing:
 
     async def push(self, call: EndpointRequest) -> Response:
         """Store a pushed request."""
-        self._limits.authorization.take(call.network)
+        self._limits.authorization.take(await self._clients.counted_as(call))
         caller = await self._clients.authenticate(call)
         if "request_uri" in call.parameters:
             raise BadRequest("A pushed request cannot contain request_uri.", param="request_uri")

@@ -59,7 +59,7 @@ class DeviceAuthorizing:
 
     async def post(self, call: EndpointRequest) -> Response:
         """Give a device its codes."""
-        self._limits.authorization.take(call.network)
+        self._limits.authorization.take(await self._clients.counted_as(call))
         caller = await self._clients.authenticate(call)
         access = self._wanted(call, caller.client)
         if access.scope == SCOPE_OWNER:

@@ -51,7 +51,7 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         format: Annotated[Form | None, Parameter(name="--format")] = None,
         connection: str | None = None,
         stream: str | None = None,
-        blobs: bool = True,
+        blobs: Annotated[bool, Parameter(name="--blobs", negative="--no-blobs")] = True,
         asked: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
         """Export your records, as lines or as an archive with files; `pdpp import` reads it again.

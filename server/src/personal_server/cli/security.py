@@ -252,12 +252,12 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         return wrong(
             *VERSIONS, "; ".join(hit), "Install the newest release with its locked packages."
         )
-    newest = date.fromisoformat(str(known["newest"]))
-    age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
+    released = date.fromisoformat(str(known["released"]))
+    age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - released).days
+    age = f", {counted(age_days, 'day')} ago" if age_days > 0 else ""
     said = (
-        f"none of the {len(advisories)} known to this release; the newest known "
-        f"one is from {newest}, {counted(age_days, 'day')} ago, and later ones are "
-        "not in the list"
+        f"none of the {len(advisories)} known to this release of {released}{age}; the newest "
+        f"of them is from {known['newest']}, and later ones are not in the list"
     )
     if age_days <= FRESH_DAYS:
         return good(*VERSIONS, said)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import getuid
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import cyclopts
+from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
@@ -198,7 +199,9 @@ def service_app(
     app = cyclopts.App(name="service", help="Start the server automatically at login.")
 
     @app.command
-    def install(*, start: bool = True) -> None:
+    def install(
+        *, start: Annotated[bool, Parameter(name="--start", negative="--no-start")] = True
+    ) -> None:
         """Start the server now, at every login, and again when it fails.
 
         The service uses the PDPP_ variables set for this command. Run the command again to change

@@ -20,6 +20,10 @@ DEFAULT_SCHEMES = ("cursor", "vscode", "vscode-insiders", "windsurf")
 _NEVER_SCHEMES = frozenset(
     ("javascript", "vbscript", "livescript", "data", "file", "blob", "about", "viewsource", "jar")
 )
+# RFC 8252 7.1: a domain that the app's maker has, its parts in reverse. Other schemes with a dot
+# (`a.b`, `1.0`, `x.y+z`) are names that nobody has, and any program answers.
+_REVERSE_DOMAIN = re.compile(r"[a-z]{2,63}(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+")
+_LONGEST_DOMAIN = 253
 
 _URI_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -30,7 +34,7 @@ _AUTHORITY = re.compile(r"([A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
 def is_usable(uri: str, schemes: Collection[str] = DEFAULT_SCHEMES) -> bool:
     """Whether a client may be sent there at all.
 
-    `schemes` are the private-use schemes without a dot that the owner allows.
+    `schemes` are the private-use schemes that are no domain in reverse, but the owner allows.
     """
     if len(uri) > MAX_CHARS or not _URI_CHARACTERS.fullmatch(uri) or _BAD_ESCAPE.search(uri):
         return False
@@ -42,7 +46,16 @@ def is_usable(uri: str, schemes: Collection[str] = DEFAULT_SCHEMES) -> bool:
         return well_formed and (parts.scheme == "https" or host_of(parts) in LOOPBACK_HOSTS)
     if re.sub(r"[.+-]", "", parts.scheme) in _NEVER_SCHEMES:
         return False
-    return parts.scheme in schemes or "." in parts.scheme
+    return parts.scheme in schemes or _is_reverse_domain(parts.scheme)
+
+
+def _is_reverse_domain(scheme: str) -> bool:
+    labels = scheme.split(".")
+    return (
+        len(scheme) <= _LONGEST_DOMAIN
+        and _REVERSE_DOMAIN.fullmatch(scheme) is not None
+        and not _NEVER_SCHEMES.intersection(labels)
+    )
 
 
 def is_loopback(uri: str) -> bool:

@@ -57,7 +57,13 @@ from personal_server.enforcement.queries import (
     TimelineQuery,
 )
 from personal_server.enforcement.scopes import TimedScope, scope_of, scopes_of
-from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
+from personal_server.enforcement.search import (
+    Part,
+    checked_words,
+    named_sources,
+    search_parts,
+    skipped_on_line,
+)
 from personal_server.enforcement.semantic_queries import AskedMeaning, meaning_fields
 from personal_server.enforcement.source_selection import (
     Sources,
@@ -66,11 +72,7 @@ from personal_server.enforcement.source_selection import (
     select_everywhere,
     select_stream,
 )
-from personal_server.enforcement.timeline import (
-    list_conditions,
-    time_field,
-    without_time,
-)
+from personal_server.enforcement.timeline import list_conditions, time_field
 
 
 def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> AuthorizedRead[RecordsPlan]:
@@ -102,11 +104,9 @@ def authorize_timeline(
     Raises: GrantStreamNotAllowed, NotFound, and the errors of the selectors.
     """
     selected = select_any(authority, query.selectors)
-    named = named_sources(authority, selected, query.streams)
     sources, timeless, scopes = list[ReadableSource](), list[ReadableSource](), list[TimedScope]()
-    for source in named:
-        field = time_field(source)
-        if field is None:
+    for source in named_sources(authority, selected, query.streams):
+        if (field := time_field(source)) is None:
             timeless.append(source)
             continue
         sources.append(source)
@@ -122,7 +122,7 @@ def authorize_timeline(
         *([] if query.time_zone is None else [query.time_zone]),
     )
     limited = zip(sources, (timed.conditions for timed in scopes), strict=True)
-    warnings = (*without_time(timeless, query.streams), *_limits_met(limited))
+    warnings = (*skipped_on_line(selected, timeless, query.streams), *_limits_met(limited))
     return AuthorizedRead(authority, tuple(sources), plan, warnings, asked=asked)
 
 

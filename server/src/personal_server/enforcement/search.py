@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 11.1, 11.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pdpp_kernel.criteria import Condition, HitOrder, WordQuery
 from pdpp_kernel.errors import (
@@ -33,6 +33,7 @@ from personal_server.enforcement.timeline import time_field, without_time
 
 MAX_QUERY_CHARS = 1_024
 MAX_TERMS = 32
+STREAM_NOT_SELECTED = "stream_not_selected"
 
 Sources = tuple[ReadableSource, ...]
 Part = tuple[ReadableSource, tuple[Condition, ...]]
@@ -79,7 +80,8 @@ def search_parts(
             "A search with 'filter' must name exactly one stream in 'streams'.", param="filter"
         )
     taking_part = tuple(source for source in named if fields_of(source))
-    warnings = [
+    warnings = absent_streams(sources, query.streams)
+    warnings += [
         skipped(s.connection_id, s.stream, "mode_not_available")
         for s in named
         if query.streams and s not in taking_part
@@ -100,6 +102,34 @@ def named_sources(authority: ReadAuthority, sources: Sources, streams: tuple[str
     for name in streams:
         _require_stream(authority, name)
     return tuple(source for source in sources if not streams or source.stream in streams)
+
+
+def absent_streams(selected: Sources, streams: Iterable[str]) -> list[Warning]:
+    """What is said of each named stream that none of the selected sources has.
+
+    Without it an empty answer reads as if nothing matched.
+    """
+    held = {source.stream for source in selected}
+    accounts = {source.connection_id for source in selected}
+    return [
+        Warning(
+            "source_skipped_not_applicable",
+            message("The selected account has no stream '%(stream)s' in this access.", stream=name)
+            if len(accounts) == 1
+            else message("None of the selected accounts has the stream '%(stream)s'.", stream=name),
+            connection_id=next(iter(accounts)) if len(accounts) == 1 else None,
+            detail={"stream": name, "reason": STREAM_NOT_SELECTED},
+        )
+        for name in streams
+        if name not in held
+    ]
+
+
+def skipped_on_line(
+    selected: Sources, timeless: Iterable[ReadableSource], streams: tuple[str, ...]
+) -> list[Warning]:
+    """What a time line says of the streams that it was asked for and does not show."""
+    return absent_streams(selected, streams) + without_time(timeless, streams)
 
 
 def _require_stream(authority: ReadAuthority, name: str) -> None:

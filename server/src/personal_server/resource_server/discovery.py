@@ -18,6 +18,7 @@ from personal_server.domain.disclosure import TokenName
 from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import DocumentationPages
+from personal_server.resource_server.openapi import title
 from personal_server.web.accept_headers import prefers_html
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
@@ -27,7 +28,9 @@ from personal_server.web.routes import Caching, Route, Tokens
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 DESCRIPTION = "/v1/openapi.json"
-_BY_ORIGIN = (("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto"),)
+NAME_FOR_PAGES = "Personal server"
+"""What pages of other origins read instead of the name that the owner chose."""
+_BY_ORIGIN = (("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto, Origin"),)
 
 Document = Callable[[], Mapping[str, Any]]
 
@@ -271,19 +274,31 @@ class Discovery:
     def resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource`."""
         by_meaning = self._has_model()
-        body = protected_resource(request.origin, self._name, by_meaning=by_meaning)
+        name = self._name_for(request)
+        body = protected_resource(request.origin, name, by_meaning=by_meaning)
         return Reply(body, headers=_BY_ORIGIN)
 
     def mcp_resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource/mcp`."""
-        return Reply(protected_mcp_resource(request.origin, self._name), headers=_BY_ORIGIN)
+        name = self._name_for(request)
+        return Reply(protected_mcp_resource(request.origin, name), headers=_BY_ORIGIN)
 
     def openapi(self, request: Request) -> Reply:
         """`/v1/openapi.json`, and `/openapi.json` where clients look for it first."""
-        del request
         document = dict(self._document())
+        document["info"] = {**document["info"], "title": title(self._name_for(request))}
         dialect = document.pop("jsonSchemaDialect")
-        return Reply(OpenApiDocument(json_schema_dialect=dialect, **document))
+        body = OpenApiDocument(json_schema_dialect=dialect, **document)
+        return Reply(body, headers=(("Vary", "Origin"),))
+
+    def _name_for(self, request: Request) -> str:
+        """The name of this server for whoever asks.
+
+        Every website that the owner opens can read these documents from a server on loopback;
+        browsers name the website in `Origin`, and a name often says whose server it is.
+        """
+        page = request.headers.get("origin")
+        return self._name if page in (None, request.origin) else NAME_FOR_PAGES
 
     def _html(self, page: str) -> Reply:
         policy = page_headers(style_src="'self'", img_src="'self'", form_action="'none'")

@@ -230,6 +230,11 @@ class Beside:
     security_schemes: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
 
 
+def title(server_name: str) -> str:
+    """What the description of a server is headed."""
+    return f"{server_name}: PDPP resource server"
+
+
 def openapi_document(
     table: RouteTable[Route], server_name: str, beside: Beside | None = None
 ) -> dict[str, object]:
@@ -241,7 +246,7 @@ def openapi_document(
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
-            "title": f"{server_name}: PDPP resource server",
+            "title": title(server_name),
             "version": PDPP_VERSION,
             "description": "One person's records, and bounded read-only slices of them.",
         },

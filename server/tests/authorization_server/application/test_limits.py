@@ -12,7 +12,7 @@ import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
 from personal_server.consent.credentials import base64url, secret_hash
-from personal_server.storage.authorization import IntrospectionClientRow, RequestRow
+from personal_server.storage.authorization import ClientRow, IntrospectionClientRow, RequestRow
 from personal_server.web.limits import MAX_KEYS, Bucket
 
 pytestmark = pytest.mark.anyio
@@ -104,6 +104,26 @@ async def test_new_requests_are_limited_by_address(calling: From, way: str) -> N
     app.http = here
     app.server.now_ns += wait_seconds * SECOND
     await exhausted(asking[way], 1)
+
+
+async def test_an_app_that_the_owner_knows_has_a_count_of_its_own(calling: From) -> None:
+    app = calling.app
+    with app.server.store.write() as writer:
+        writer.change(
+            ClientRow,
+            [ClientRow.first_approved_at_ns.to(app.server.now_ns)],
+            ClientRow.client_id.equals("pdpp-cli"),
+        )
+
+    def known() -> Awaitable[httpx2.Response]:
+        return app.post("/oauth/device_authorization", client_id="pdpp-cli")
+
+    def unknown() -> Awaitable[httpx2.Response]:
+        return app.post("/oauth/par", **app.parameters())
+
+    await exhausted(unknown, 30)
+    await exhausted(known, 30)
+    must_wait(await unknown())
 
 
 async def test_a_browser_that_has_to_wait_gets_a_page(calling: From) -> None:

@@ -112,7 +112,10 @@ def expected_timeline(reader: Reader, ask: Ask) -> list[Json]:
 
 def timeless(reader: Reader, ask: Ask) -> set[str]:
     """The streams that cannot take part."""
-    return {s.stream for s in named_sources(reader, ask) if time_of(s) is None}
+    _, selected = reader.candidates(ask.scalars)
+    held = {source.stream for source in selected}
+    absent = set(ask.streams) - held if held else set[str]()
+    return absent | {s.stream for s in named_sources(reader, ask) if time_of(s) is None}
 
 
 def entry_of(reader: Reader, row: Row) -> Json:

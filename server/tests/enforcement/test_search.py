@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from pdpp_kernel.criteria import HitOrder
@@ -65,6 +66,7 @@ def test_a_named_stream_that_no_selected_source_has_is_said() -> None:
     parts, (warning,) = search_parts(both, (mails(),), query)
     assert (parts, warning.code) == ((), "source_skipped_not_applicable")
     assert warning.connection_id == "cin_a"
+    assert msgspec.json.encode(warning)
     assert warning.detail == {"stream": "notes", "reason": "stream_not_selected"}
     selected = (mails(), mails(connection_id="cin_b"))
     _, (of_several,) = search_parts(authority(*selected, notes()), selected, query)

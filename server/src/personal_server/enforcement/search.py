@@ -114,14 +114,14 @@ def absent_streams(selected: Sources, streams: Iterable[str]) -> list[Warning]:
     return [
         Warning(
             "source_skipped_not_applicable",
-            message("The selected account has no stream '%(stream)s' in this access.", stream=name)
+            f"The selected account has no stream '{name}' in this access."
             if len(accounts) == 1
-            else message("None of the selected accounts has the stream '%(stream)s'.", stream=name),
+            else f"None of the selected accounts has the stream '{name}'.",
             connection_id=next(iter(accounts)) if len(accounts) == 1 else None,
             detail={"stream": name, "reason": STREAM_NOT_SELECTED},
         )
         for name in streams
-        if name not in held
+        if held and name not in held  # where nothing can be read, that is said otherwise
     ]
 
 

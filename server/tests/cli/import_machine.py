@@ -33,14 +33,15 @@ from personal_server.domain.stored import Batch
 from personal_server.storage.ports.whole_store import RecordStore
 from tests.oracle.memory import MemoryStore
 
-# One process reads for all tests of a worker, since a process takes a third of a second to start.
+# One process reads for all tests of a worker, since a process takes half a second to start. It may
+# open every file; that one which reads an export opens no other is proved beside the readers.
 _opened = ExitStack()
 atexit.register(_opened.close)
 
 
 @cache
 def _running() -> ReaderProcess:
-    return _opened.enter_context(ReaderProcess(CostlyPlaces()))
+    return _opened.enter_context(ReaderProcess(CostlyPlaces(), beneath=Path("/")))
 
 
 def _reader() -> AbstractContextManager[ReaderProcess]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,8 @@ class Bench:
     clock: Clock = field(default_factory=Clock)
     accounts: set[str] = field(default_factory=set[str])
     succeeded: list[str] = field(default_factory=list[str])
+    failed: list[str] = field(default_factory=list[str])
+    noted: list[int] = field(default_factory=list[int])
     ran: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     ends: Ends = lambda _: RunResult(seen=1)
 
@@ -50,8 +52,11 @@ class Bench:
     def usable(self) -> frozenset[str]:
         return frozenset(self.accounts)
 
-    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
-        self.succeeded += connection_ids
+    def note_run(
+        self, feed_id: str, connection_ids: Iterable[str], at_ns: int, *, succeeded: bool
+    ) -> None:
+        (self.succeeded if succeeded else self.failed).extend(connection_ids)
+        self.noted.append(at_ns)
 
     def feed(self, feed_id: str = "fee_1") -> FeedRow:
         return next(each for each in self.store.feeds() if each.feed_id == feed_id)
@@ -225,3 +230,31 @@ def test_what_still_settles_is_looked_at_soon(bench: Bench) -> None:
     bench.ends = lambda _: RunResult(seen=1, settling=1)
     bench.work()
     assert bench.feed().due_at_ns - bench.clock() == 5 * SECOND
+
+
+def test_a_failed_run_is_a_failed_try_of_the_accounts_that_are_there(bench: Bench) -> None:
+    bench.accounts = {"cin_a"}
+    bench.ends = lambda _: RunResult(connection_ids={"cin_a"})
+    bench.work()
+    bench.ends, bench.clock.now_ns = failing("mailbox_unreachable"), bench.feed().due_at_ns
+    bench.work()
+    assert (bench.succeeded, bench.failed) == (["cin_a"], ["cin_a"])
+    bench.accounts, bench.clock.now_ns = set(), bench.feed().due_at_ns
+    bench.work()
+    assert bench.feed().code == "account_gone"
+    assert bench.failed == ["cin_a"]
+
+
+@pytest.mark.parametrize("every", [30, 60, 3600])
+def test_a_run_between_two_that_are_due_shows_no_other_time(bench: Bench, every: int) -> None:
+    bench.store.change_feed("fee_1", lambda feed: replace(feed, every_seconds=every))
+    bench.accounts = {"cin_a"}
+    bench.ends = lambda _: RunResult(connection_ids={"cin_a"})
+    step = max(600, every) * SECOND
+    bench.clock.now_ns -= bench.clock.now_ns % step
+    begun, shown = bench.clock(), set[int]()
+    for seconds in (1, 2, 7, 500):
+        bench.clock.now_ns = begun + seconds * SECOND
+        bench.engine.run("fee_1")
+        shown = set(bench.noted)
+    assert shown == {begun}

@@ -12,7 +12,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -39,7 +39,6 @@ FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
 PDPP = (sys.executable, "-m", "personal_server.cli")
-ID_BYTES = 12
 
 
 def feed_store(stores: Stores) -> FeedStore:
@@ -55,7 +54,7 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     mailboxes = mailbox_runs(settings, stores, importer)
-    accounts = _Accounts(stores.records, stores.random_bytes)
+    accounts = _Accounts(stores.records)
     by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes}
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
 
@@ -78,7 +77,6 @@ class _Accounts:
     """The accounts of a store, as feeds ask for them."""
 
     store: RecordStore
-    random_bytes: Callable[[int], bytes]
 
     def usable(self) -> frozenset[str]:
         """Those that are there and take records."""
@@ -88,11 +86,13 @@ class _Accounts:
             each.connection_id for each in there if each.status is not ConnectionStatus.REVOKED
         )
 
-    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
+    def note_run(
+        self, feed_id: str, connection_ids: Iterable[str], at_ns: int, *, succeeded: bool
+    ) -> None:
         """By the newest word about their runs."""
+        status = RunStatus.SUCCEEDED if succeeded else RunStatus.FAILED
         for each in connection_ids:
-            run = CollectionRun(self.random_bytes(ID_BYTES).hex(), RunStatus.SUCCEEDED, now_ns)
-            self.store.record_run(each, run)
+            self.store.record_run(each, CollectionRun(feed_id, status, at_ns))
 
 
 @dataclass(slots=True)
@@ -120,7 +120,17 @@ class ImportCommand:
     ) -> Mapping[str, Any]:
         """What it printed; nothing where it was ended.  Raises: PutOff."""
         chosen = [] if account is None else ["--connection", account]
-        command = [*PDPP, "import", "--json", "--ask", "--within", str(within), *chosen, "--"]
+        command = [
+            *PDPP,
+            "import",
+            "--json",
+            "--ask",
+            "--fed",
+            "--within",
+            str(within),
+            *chosen,
+            "--",
+        ]
         with self._claimed(feed_id) as claim:
             child = self._started([*command, *map(str, paths)], claim)
             try:

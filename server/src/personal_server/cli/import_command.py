@@ -91,6 +91,27 @@ NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOptions:
+    """Options of programs that import.
+
+    Parameters
+    ----------
+    within
+        Read only files in this folder, even if links lead out of it.
+    ask
+        Ask where nothing tells which account of its source a file belongs to; without a
+        terminal, stop instead of making a new account. Default: at a terminal.
+    fed
+        A feed runs this import, and says itself how fresh the account is.
+    """
+
+    within: Path | None = None
+    ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None
+    fed: Annotated[bool, Parameter(negative="", show=False)] = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
     """Options for tables.
 
@@ -140,8 +161,7 @@ def import_command(
         as_: Annotated[str | None, Parameter(name="--as")] = None,
         table: TableOptions | None = None,
         zone: str | None = None,
-        within: Path | None = None,
-        ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None,
+        program: ProgramOptions | None = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
@@ -159,11 +179,6 @@ def import_command(
             The time zone of times without a zone, such as Europe/Rome. The first import saves this
             zone for later imports. Default: your answer in a terminal, else the zone of this
             machine.
-        within
-            Read only files in this folder, even if links lead out of it.
-        ask
-            Ask where nothing tells which account of its source a file belongs to; without a
-            terminal, stop instead of making a new account. Default: at a terminal.
         dry_run
             Read and check everything, but store nothing.
         json
@@ -175,7 +190,8 @@ def import_command(
                 "Name a file or folder to import.",
                 "Run `pdpp import PATH`. `pdpp sources` lists what can be imported.",
             )
-        options = table or TableOptions()
+        options, within = table or TableOptions(), program.within if program else None
+        ask, is_fed = (program.ask, program.fed) if program else (None, False)
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
@@ -183,7 +199,7 @@ def import_command(
         wanted = Wanted(as_, options.columns, chosen, within=beneath, kinds=options.kinds)
         is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
         is_first = not dry_run and owner_zone.known() is None
-        opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
+        opener = None if dry_run else _keeping(chosen, owner_zone, open_ports, is_fed)
         with open_reader() as reader:
             _check_reader(reader, as_)
             at_terminal = sys.stdin.isatty() and not json
@@ -203,7 +219,12 @@ def import_command(
     return import_exports
 
 
-def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> ImportOpener:
+def _keeping(
+    zone: str,
+    owner_zone: OwnerZone,
+    open_ports: ImportOpener,
+    is_fed: bool,
+) -> ImportOpener:
     """Opens the store, and keeps the zone that its records are the first to be read in."""
 
     @contextmanager
@@ -211,7 +232,7 @@ def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> Impo
         with open_ports() as ports:
             if owner_zone.known() is None:
                 owner_zone.keep(zone)
-            yield ports
+            yield replace(ports, is_fed=is_fed)
 
     return opened
 

@@ -85,11 +85,15 @@ class ReadableExport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ImportPorts:
-    """What an import needs of the rest."""
+    """What an import needs of the rest.
+
+    Shapes: with `is_fed` a feed runs it, and tells itself how fresh the account is.
+    """
 
     store: RecordStore
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
+    is_fed: bool = False
 
     def new_id(self) -> str:
         """An id for a run or a receipt."""
@@ -355,7 +359,8 @@ class ImportRun:
 
     def _record(self, status: RunStatus) -> None:
         run = CollectionRun(self._run_id, status, self._ports.clock())
-        self._ports.store.record_run(self._connection_id, run)
+        if not self._ports.is_fed:
+            self._ports.store.record_run(self._connection_id, run)
 
     def _receipt(self, now_ns: int) -> Data:
         streams = self.tally.streams.items()

@@ -15,6 +15,7 @@ from personal_server.domain.stored import Collection, CollectionRun, StoredStrea
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
 
+FEED_ID = "fee_"
 STATUS_WORDS = {
     ConnectionStatus.DRAFT: ("", message("no records yet")),
     ConnectionStatus.ACTIVE: ("good", message("active")),
@@ -49,6 +50,12 @@ class AccountView:
     def name(self) -> str:
         """As its owner calls it."""
         return self.connection.display_name or self.connection.connection_id
+
+    @property
+    def import_state(self) -> str | None:
+        """How the last import stands, if it was no feed's: a feed says so itself."""
+        run = self.last_run
+        return None if run is None or run.run_id.startswith(FEED_ID) else str(run.status)
 
     @property
     def total(self) -> int:

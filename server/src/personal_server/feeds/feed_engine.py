@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from pdpp_kernel.values import NANOSECONDS
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
 from personal_server.feeds.feed_runs import PutOff, RunResult
-from personal_server.feeds.feed_schedule import due_after_failure, due_after_success
+from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -47,8 +47,10 @@ class FedAccounts(Protocol):
         """The ids of those that take records."""
         ...
 
-    def note_success(self, connection_ids: Sequence[str], now_ns: int) -> None:
-        """They are as current as their place."""
+    def note_run(
+        self, feed_id: str, connection_ids: Iterable[str], at_ns: int, *, succeeded: bool
+    ) -> None:
+        """They are as current as their place, or were not to be brought up to date."""
         ...
 
 
@@ -174,8 +176,10 @@ class FeedEngine:
         except NotFound:  # removed meanwhile
             return
         self.store.keep_feed_run(_receipt(feed.feed_id, result, begun_ns, now_ns))
-        if result is not None and result.code is None and after.connection_ids:
-            self.accounts.note_success(after.connection_ids, now_ns)
+        if result is not None:
+            ids = self.accounts.usable().intersection(after.connection_ids)
+            at_ns, succeeded = shown_ns(after, now_ns), result.code is None
+            self.accounts.note_run(feed.feed_id, sorted(ids), at_ns, succeeded=succeeded)
 
 
 class _Renewed:

@@ -14,6 +14,7 @@ FIRST_REST_NS, LONGEST_REST_NS = 60 * NANOSECONDS, 6 * 3_600 * NANOSECONDS
 # A run of a minute begins at most every eleven: reading costs at most a tenth of the time.
 REST_PER_WORK = 10
 MOST_JITTER = 0.1
+SHOWN_STEP_SECONDS = 600
 
 
 def due_after_success(feed: FeedRow, now_ns: int, took_ns: int, chance: float) -> int:
@@ -34,6 +35,16 @@ def is_due(feed: FeedRow, now_ns: int) -> bool:
     longest_ns = max(feed.every_seconds * NANOSECONDS, LONGEST_REST_NS)
     ahead_ns = feed.due_at_ns - now_ns
     return ahead_ns <= 0 or ahead_ns > _with_jitter(longest_ns, 1.0)
+
+
+def shown_ns(feed: FeedRow, now_ns: int) -> int:
+    """The time of a run as whoever reads the account sees it, rounded down.
+
+    A run that something new set off lies between two that are due: exact times would tell that
+    something came, also to who may not read it.
+    """
+    step_ns = max(feed.every_seconds, SHOWN_STEP_SECONDS) * NANOSECONDS
+    return now_ns - now_ns % step_ns
 
 
 def _with_jitter(pause_ns: int, chance: float) -> int:

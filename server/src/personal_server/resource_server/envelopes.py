@@ -18,19 +18,12 @@ from pdpp_kernel.wire_objects import (
     WireObject,
     Word,
 )
-from personal_server.domain.answer_warnings import (
-    Warning,
-    damage_warnings,
-)
-from personal_server.domain.envelope import (
-    UNCOUNTED,
-    Counted,
-    UnavailableConnections,
-    Uncounted,
-)
+from personal_server.domain.answer_warnings import Warning, damage_warnings
+from personal_server.domain.envelope import UNCOUNTED, Counted, UnavailableConnections, Uncounted
 from personal_server.reading.empty_answers import EmptyAnswer, NearValue
 from personal_server.reading.freshness import ShownFreshness
 from personal_server.reading.relaxing import NearWord, RelaxedSearch
+from personal_server.reading.stale_sources import newer_missing
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.requests import Request
 
@@ -136,9 +129,12 @@ def meta_of(
 ) -> Meta:
     """`meta`, with the warnings of the request, of the answer, and of what it read; none twice."""
     snapshot = cast("ReadSnapshot | None", request.snapshot)
-    damage = [] if snapshot is None else damage_warnings(snapshot.damaged)
+    beside = [] if snapshot is None else damage_warnings(snapshot.damaged)
+    freshness: ShownFreshness | None = (meta or {}).get("freshness")
+    if freshness is not None and freshness.status == "stale":
+        beside += newer_missing(freshness)
     distinct: list[Warning] = []
-    for warning in (*request.parameters.warnings, *request.warnings, *warnings, *damage):
+    for warning in (*request.parameters.warnings, *request.warnings, *warnings, *beside):
         if warning not in distinct:
             distinct.append(warning)
     return Meta(count=count, warnings=distinct, **(meta or {}))

@@ -23,12 +23,14 @@ from starlette.types import ASGIApp
 
 from personal_server.app.connections import CallerProtocol, Connections
 from personal_server.app.signals import STOPPING
+from personal_server.app.supervisor import BEAT
 
 LARGEST_HEAD_BYTES = 64 * 1024
 CLOSING_SECONDS = 5
 IDLE_SECONDS = 75
 ACCEPTED_AT_ONCE = 128
 TICK_SECONDS = 1.0
+TICKS_A_BEAT = 5
 FEW_CONNECTIONS = 16
 
 
@@ -45,7 +47,7 @@ class HttpServer(uvicorn.Server):
 
     Of several processes none takes more than one caller at a time, so that others get theirs.
     uvicorn would raise the signal once more, and so keep everybody else from closing what they
-    opened.  `at_stop` ends what would last.
+    opened.  `at_stop` ends what would last; `at_signal` is called as soon as it is told to stop.
     """
 
     def __init__(
@@ -55,7 +57,10 @@ class HttpServer(uvicorn.Server):
         second: SecondListener | None = None,
         line: socket.socket | None = None,
         at_stop: Callable[[], None] = lambda: None,
+        at_signal: Callable[[], None] = lambda: None,
     ) -> None:
+        self._at_signal = at_signal
+        self._ticks = 0
         self._line = line
         self._at_stop = at_stop
         self._connections = connections
@@ -94,6 +99,7 @@ class HttpServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal: whoever sleeps until the next tick is woken."""
         super().handle_exit(sig, frame)
+        self._at_signal()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
 
@@ -102,6 +108,7 @@ class HttpServer(uvicorn.Server):
         if self._line is not None:
             asyncio.get_running_loop().remove_reader(self._line)
         self.should_exit = True
+        self._at_signal()
         self._stopping.set()
 
     async def main_loop(self) -> None:
@@ -117,7 +124,15 @@ class HttpServer(uvicorn.Server):
         """What a second brings: the date of answers, and an end to whoever keeps us waiting."""
         self._connections.end_stalled()
         self._few.end_stalled()
+        self._beat()
         return await super().on_tick(counter)
+
+    def _beat(self) -> None:
+        """Say to whoever supervises that this loop goes round."""
+        self._ticks += 1
+        if self._line is not None and self._ticks % TICKS_A_BEAT == 0:
+            with suppress(OSError):  # whoever is stopped, or gone, hears nothing
+                self._line.send(BEAT, socket.MSG_DONTWAIT)
 
     def serve_on(self, listeners: Sequence[socket.socket]) -> None:
         """Serve until a signal."""

@@ -1,7 +1,8 @@
 """What the processes of one server tell one another, so that each can answer for all.
 
 Rule: a process tells its own health every few seconds; of one that ended, whoever supervises says
-so until another has its place.
+so until another has its place.  What one told last has an age: one that tells nothing any more
+hangs, and every other one says so.
 """
 
 from __future__ import annotations
@@ -9,25 +10,34 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from pdpp_kernel.values import NANOSECONDS
 from personal_server.app.shared_memory import SharedMemory, SharedValues
 from personal_server.web.health import Fault, Health, PeerHealth
 
 EVERY_SECONDS = 2.0
 TOLD_BYTES = 64 * 1024
 WORKER_ENDED = "worker_ended"
+WORKER_SILENT = "worker_silent"
+SILENT_SECONDS = 10.0
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What one process says of itself."""
+    """What one process says of itself.
+
+    Units: `told_at_ns` on the monotonic clock, which all processes of a machine share; 0 of one
+        that ended.
+    """
 
     faults: list[Fault]
     progress: dict[str, int]
     memory_bytes: int
+    told_at_ns: int = 0
 
 
 def told_in(memory: SharedMemory) -> SharedValues[Told]:
@@ -44,7 +54,15 @@ def told_of_ended(number: int, since_ns: int) -> Told:
 class Peers:
     """The others, as this process sees them, and what it tells them."""
 
-    def __init__(self, memory: SharedMemory, health: Health) -> None:
+    def __init__(
+        self,
+        memory: SharedMemory,
+        health: Health,
+        monotonic: Callable[[], int] = time.monotonic_ns,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._monotonic = monotonic
+        self._clock = clock
         self._seat = memory.seat
         self._told = told_in(memory)
         self._health = health
@@ -52,7 +70,8 @@ class Peers:
 
     def tell(self) -> None:
         """Say how it is now."""
-        own = Told(self._health.own_faults(), self._health.own_progress(), memory_bytes())
+        faults, progress = self._health.own_faults(), self._health.own_progress()
+        own = Told(faults, progress, memory_bytes(), self._monotonic())
         self._told.put(self._seat.number, own)
 
     def others(self) -> Iterator[PeerHealth]:
@@ -63,7 +82,22 @@ class Peers:
                 continue
             report = self._told.get(number)
             if report is not None:
-                yield PeerHealth(tuple(report.faults), report.progress, report.memory_bytes)
+                yield self._as_told(number, report)
+
+    def _as_told(self, number: int, report: Told) -> PeerHealth:
+        if not report.told_at_ns:
+            return PeerHealth(tuple(report.faults), report.progress, report.memory_bytes)
+        age_ns = max(0, self._monotonic() - report.told_at_ns)
+        age_seconds = age_ns / NANOSECONDS
+        faults = list(report.faults)
+        if age_seconds > SILENT_SECONDS:
+            step = (
+                "The server ends this process after 30 s and starts another; if that comes again,"
+                " look at the server's log."
+            )
+            since_ns = self._clock() - age_ns
+            faults.append(Fault(f"worker.{number}", WORKER_SILENT, since_ns, step))
+        return PeerHealth(tuple(faults), report.progress, report.memory_bytes, age_seconds)
 
 
 def memory_bytes() -> int:

@@ -3,7 +3,8 @@
 Rule: the one that supervises serves nothing and opens no database; it holds what outlives a worker
 (the listening sockets, the claim on the data, the shared memory).  The first worker leads: it opens
 the database before the others and does what is done in the background.  A worker that ends is
-started again in its seat, at once, then after a pause that grows; one signal ends all.
+started again in its seat, at once, then after a pause that grows; one signal ends all.  A
+worker that gives no sign of life is ended, and so is one that does not stop in time.
 Source: docs/running.md (Several processes).
 """
 
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from types import FrameType
 from typing import Final
 
@@ -26,18 +28,35 @@ import msgspec
 
 from personal_server.app.peers import told_in, told_of_ended
 from personal_server.app.shared_memory import LEADER, SharedMemory
-from personal_server.app.signals import STOPPING
+from personal_server.app.signals import FORCED, STOPPING
 
 MOST_BY_DEFAULT: Final = 4
 READY: Final = b"r"
 ALONE: Final = b"a"
 """What a worker says once it serves: that others may join it, or that nobody can beside it."""
+BEAT: Final = b"."
+"""What its event loop says from then on, every few seconds."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 30.0
 SOUND_SECONDS: Final = 5.0
 """Whoever served as long did not end because of its start."""
 
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long is waited for workers: for a beat, and for the end after a signal.
+
+    Units: seconds; who supervises looks every `look_seconds`, and who did not look for
+        `away_seconds` was stopped itself, as by Ctrl-Z, and judges nobody by that time.
+    """
+
+    hung_seconds: float = 30.0
+    closing_seconds: float = 45.0
+    look_seconds: float = 5.0
+    away_seconds: float = 12.0
 
 
 def workers_by_default() -> int:
@@ -85,6 +104,7 @@ class _Worker:
     line: socket.socket
     began_at: float
     is_ready: bool = False
+    beat_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -117,7 +137,10 @@ class Supervisor:
         memory: SharedMemory,
         command: Sequence[str],
         monotonic: Callable[[], float] = time.monotonic,
+        patience: Patience = Patience(),
     ) -> None:
+        self._patience = patience
+        self._looked_at = monotonic()
         self._role = role
         self._memory = memory
         self._told = told_in(memory)
@@ -129,7 +152,7 @@ class Supervisor:
         self._is_stopping = False
 
     def run(self) -> int:
-        """The exit code: that of a leader that could not begin, else 0."""
+        """The exit code: that of a leader that could not begin, else 0, or `FORCED`."""
         leader = self._seats[LEADER]
         with self._selector, self._woken_by_signals():
             begun = self._start(leader, is_first=True)
@@ -142,10 +165,41 @@ class Supervisor:
                 seat.due_at = self._monotonic()
             while not self._is_stopping:
                 self._start_due()
-                self._look(self._seconds_left())
-            while any(seat.worker for seat in self._seats):
-                self._look(None)
-        return 0
+                self._end_hung()
+                self._look(min(self._seconds_left(), self._patience.look_seconds))
+            return self._closed()
+
+    def _closed(self) -> int:
+        """Wait for all to end, but not for ever; the exit code."""
+        end = self._monotonic() + self._patience.closing_seconds
+        code = 0
+        while running := [seat.worker for seat in self._seats if seat.worker is not None]:
+            left = end - self._monotonic()
+            if left <= 0 and not code:
+                code = FORCED
+                _log.error("%d processes did not stop in time; they are ended", len(running))
+                for worker in running:
+                    worker.process.kill()
+            self._look(max(0.0, left) if not code else None)
+        return code
+
+    def _end_hung(self) -> None:
+        """End each worker that was silent for too long; another takes its seat."""
+        now, before = self._monotonic(), self._looked_at
+        self._looked_at = now
+        for seat in self._seats:
+            worker = seat.worker
+            if worker is None or not worker.is_ready:
+                continue
+            if now - before > self._patience.away_seconds:
+                worker.beat_at = now
+            silent_seconds = now - worker.beat_at
+            if silent_seconds > self._patience.hung_seconds:
+                _log.error(
+                    "worker %d is silent for %.0f s; it is ended", seat.number, silent_seconds
+                )
+                worker.process.kill()
+                worker.beat_at = now
 
     def _start_due(self) -> None:
         now = self._monotonic()
@@ -154,9 +208,9 @@ class Supervisor:
                 seat.due_at = None
                 self._start(seat)
 
-    def _seconds_left(self) -> float | None:
+    def _seconds_left(self) -> float:
         due = [seat.due_at for seat in self._seats if seat.due_at is not None]
-        return max(0.0, min(due) - self._monotonic()) if due else None
+        return max(0.0, min(due) - self._monotonic()) if due else inf
 
     def _start(self, seat: _Seat, *, is_first: bool = False) -> _Worker:
         ours, theirs = socket.socketpair()
@@ -183,12 +237,12 @@ class Supervisor:
         worker = seat.worker
         if worker is None:
             return
-        word = worker.line.recv(1)
-        if not word:
+        words = worker.line.recv(64)
+        if not words:
             self._note_end(seat, worker)
             return
-        worker.is_ready = True
-        if word == ALONE and not any(seat.worker for seat in self._seats[1:]):
+        worker.is_ready, worker.beat_at = True, self._monotonic()
+        if ALONE in words and not any(seat.worker for seat in self._seats[1:]):
             del self._seats[1:]
 
     def _note_end(self, seat: _Seat, worker: _Worker) -> None:

@@ -37,7 +37,7 @@ from personal_server.app.connections import (
 from personal_server.app.http_server import HttpServer, SecondListener
 from personal_server.app.server import Server, Share, open_server
 from personal_server.app.shared_memory import Seat, SharedMemory
-from personal_server.app.signals import stop_before_serving
+from personal_server.app.signals import end_in_time, stop_before_serving
 from personal_server.app.stores import command_origin
 from personal_server.app.supervisor import ALONE, READY, WorkerRole
 from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
@@ -138,7 +138,8 @@ def _serve(
             line.send(ALONE if server.stores.database.is_read_only else READY)
         at_stop = server.end_listeners
         try:
-            HttpServer(server.app, connections, second, line, at_stop).serve_on(listeners.callers)
+            http = HttpServer(server.app, connections, second, line, at_stop, end_in_time)
+            http.serve_on(listeners.callers)
         finally:
             if greets:
                 with suppress(OSError):  # on a disk that cannot be written there is none

@@ -52,11 +52,16 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class PeerHealth:
-    """What a process of the same server says."""
+    """What a process of the same server says, and how long ago."""
 
     faults: Sequence[Fault]
     progress: Mapping[str, int]
     memory_bytes: int
+    age_seconds: float = 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """For programs and people."""
+        return {"memory_bytes": self.memory_bytes, "beat_seconds_ago": round(self.age_seconds, 1)}
 
 
 Progress = Callable[[], Mapping[str, int]]
@@ -145,8 +150,7 @@ class Health:
         if under_way:
             said["progress"] = under_way
         if peers:
-            alive = [peer.memory_bytes for peer in peers if peer.memory_bytes]
-            said["workers"] = [{"memory_bytes": each} for each in alive]
+            said["workers"] = [peer.as_json() for peer in peers if peer.memory_bytes]
         return _response(said, 200 if serving else 503)
 
 

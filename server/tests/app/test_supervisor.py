@@ -1,0 +1,82 @@
+"""Workers that hang: they are ended and followed by others, and no stop waits for one for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from personal_server.app.signals import FORCED
+from server.tests.app.http_server.served import until
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def lives(folder: Path, seat: int) -> list[int]:
+    """The processes that had a seat, oldest first."""
+    found = sorted(folder.glob(f"{seat}.*"), key=lambda path: path.stat().st_mtime_ns)
+    return [int(path.suffix[1:]) for path in found]
+
+
+@contextmanager
+def supervised(folder: Path) -> Generator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "server.tests.app.http_server.hanging", str(folder)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: lives(folder, 0) and lives(folder, 1))
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_that_hangs_is_ended_and_followed_by_another(tmp_path: Path) -> None:
+    with supervised(tmp_path) as process:
+        until(lambda: len(lives(tmp_path, 1)) == 2)
+        hung, _ = lives(tmp_path, 1)
+        with pytest.raises(ProcessLookupError):
+            os.kill(hung, 0)
+        assert len(lives(tmp_path, 0)) == 1
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_a_stop_waits_for_no_worker_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "stubborn").write_text("0")
+    with supervised(tmp_path) as process:
+        [stubborn] = lives(tmp_path, 0)
+        process.terminate()
+        assert process.wait(20) == FORCED
+        with pytest.raises(ProcessLookupError):
+            os.kill(stubborn, 0)
+
+
+def test_who_was_stopped_itself_ends_nobody_for_that(tmp_path: Path) -> None:
+    with supervised(tmp_path) as process:
+        until(lambda: len(lives(tmp_path, 1)) == 2)
+        every = [process.pid, lives(tmp_path, 0)[-1], lives(tmp_path, 1)[-1]]
+        for pid in every:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.0)  # longer than a worker may be silent
+        for pid in reversed(every):
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(1.0)
+        assert [len(lives(tmp_path, seat)) for seat in (0, 1)] == [1, 2]
+
+
+def test_a_process_that_does_not_stop_is_ended_in_time(tmp_path: Path) -> None:
+    program = (
+        "import threading, time\n"
+        "from personal_server.app.signals import end_in_time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "end_in_time(0.2)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, timeout=20, check=False)
+    assert done.returncode == FORCED

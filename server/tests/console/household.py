@@ -94,6 +94,7 @@ class Household:
     folders: ImportFolders = field(default_factory=ImportFolders)
     recognized: Recognized = lambda _: {}
     feeds: list[FeedRow] = field(default_factory=list[FeedRow])
+    asked: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -145,6 +146,7 @@ class Household:
                 uploads=self.uploads
                 and UploadParts(self.uploads, lambda: HOW_TO_EXPORT, self.folders, self.recognized),
                 feeds=lambda: self.feeds,
+                run_feed=self.asked.append,
             )
         )
 

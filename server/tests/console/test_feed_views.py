@@ -28,3 +28,24 @@ def test_the_overview_names_what_is_stale(
         a_feed(state=state, failures=failures, code="folder_gone", failing_since_ns=NOW)
     )
     assert len(marked(browser.get("/owner/"), "stale-feed")) == told
+
+
+def test_the_owner_has_a_feed_of_the_account_look_now(house: Household, browser: Browser) -> None:
+    house.feeds.append(a_feed(connection_ids=(HOME,)))
+    page, check = browser.get(f"/owner/sources/{HOME}"), f"/owner/sources/{HOME}/check"
+    action = f"{browser.place}{check}" if f"{browser.place}{check}" in page.text else check
+    assert browser.submit(page, action).status == 303
+    assert house.asked == ["fee_1"]
+    assert browser.submit(page, action, feed="fee_2").status == 404
+    assert browser.submit(page, action, _csrf="wrong").error == "csrf_failed"
+    other = [*page.form(action)]
+    assert browser.post(f"/owner/sources/{WORK}/check", other).status == 404
+    assert house.asked == ["fee_1"]
+
+
+@pytest.mark.parametrize("state", ["paused", "running"])
+def test_one_that_is_paused_or_runs_has_no_button(
+    house: Household, browser: Browser, state: str
+) -> None:
+    house.feeds.append(a_feed(connection_ids=(HOME,), state=state))
+    assert "/check" not in browser.get(f"/owner/sources/{HOME}").text

@@ -64,6 +64,7 @@ from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.domain.own_values import OwnSpace
+from personal_server.feeds.feed_requests import ask_for_run
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch
 from personal_server.hosted_mcp.http import HostedApp
@@ -324,6 +325,7 @@ def _console_parts(
         stores.locale,
         sample_declarations=sample_declarations,
         feeds=feed_store(stores).feeds,
+        run_feed=lambda feed_id: ask_for_run(feed_store(stores), feed_id, stores.clock()),
     )
 
 

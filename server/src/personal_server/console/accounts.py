@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from pdpp_kernel.errors import ConfirmationRequired, ConnectionNotFound, InvalidRequest
+from pdpp_kernel.errors import (
+    ConfirmationRequired,
+    ConnectionNotFound,
+    InvalidRequest,
+    NotFound,
+)
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import Text, day_of_text, message
 from pdpp_kernel.values import instant_ns
@@ -22,7 +27,7 @@ from personal_server.collecting.connections import (
 from personal_server.collecting.imports import DAMAGE
 from personal_server.collecting.receipts import receipts_of
 from personal_server.console.account_receipts import AccountReceipt, ReceiptPages
-from personal_server.console.feed_views import FeedList, feeds_of_account
+from personal_server.console.feed_views import FeedList, FeedRunner, feeds_of_account
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import AccountView, account_view
@@ -85,6 +90,7 @@ class AccountPages:
     receipts: ReceiptPages
     has_uploads: bool = False
     feeds: FeedList = tuple
+    run_feed: FeedRunner = str
 
     def routes(self) -> tuple[PageRoute, ...]:
         """The routes of these pages: path, methods, and who may open them."""
@@ -94,6 +100,7 @@ class AccountPages:
             PageRoute("POST", f"{one}/name", self.rename),
             PageRoute("POST", f"{one}/status", self.move),
             PageRoute("POST", f"{one}/erase", self.erase),
+            PageRoute("POST", f"{one}/check", self.check_now),
         )
 
     def show(self, visit: PageRequest) -> Response:
@@ -132,6 +139,14 @@ class AccountPages:
         if action not in BUTTONS:
             raise InvalidRequest("Choose one of the actions on this page.", param="action")
         move_connection(self.reads.store, connection_id, action, self.clock())
+        return self.pages.go(visit, f"{ROOT}/{connection_id}")
+
+    def check_now(self, visit: PageRequest) -> Response:
+        """Have a feed of the account look now.  Raises: NotFound, InvalidState."""
+        connection_id, feed_id = visit.path["connection_id"], visit.value("feed")
+        if feed_id not in {e.feed_id for e in feeds_of_account(self.feeds(), connection_id)}:
+            raise NotFound("This account has no such feed.")
+        self.run_feed(str(feed_id))
         return self.pages.go(visit, f"{ROOT}/{connection_id}")
 
     def erase(self, visit: PageRequest) -> Response:

@@ -17,7 +17,7 @@ from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import DisclosurePages
-from personal_server.console.feed_views import FeedList
+from personal_server.console.feed_views import FeedList, FeedRunner
 from personal_server.console.home import BackupStandings, HomePage, SampleDeclarations
 from personal_server.console.languages import Language, languages
 from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLocale
@@ -66,6 +66,7 @@ class ConsoleParts:
     languages: Callable[[], Mapping[str, Language]] = languages
     sample_declarations: SampleDeclarations = tuple
     feeds: FeedList = tuple
+    run_feed: FeedRunner = str
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -112,7 +113,15 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
         *AccountPages(
-            store, reads, catalogs, pages, clock, receipts, has_uploads, parts.feeds
+            store,
+            reads,
+            catalogs,
+            pages,
+            clock,
+            receipts,
+            has_uploads,
+            parts.feeds,
+            parts.run_feed,
         ).routes(),
         *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
         *receipts.routes(),

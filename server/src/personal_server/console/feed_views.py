@@ -14,6 +14,8 @@ from personal_server.feeds.feed_states import FeedState
 from personal_server.storage.feed_rows import FeedRow
 
 FeedList = Callable[[], Sequence[FeedRow]]
+FeedRunner = Callable[[str], object]
+"""Has a feed run now, by its id.  Raises: NotFound, InvalidState where it is paused."""
 STATES: dict[str, Text] = {
     FeedState.WAITING: message("waiting for the next run"),
     FeedState.RUNNING: message("running now"),
@@ -31,9 +33,11 @@ class FeedView:
         again by itself.
     """
 
+    feed_id: str
     name: str
     place: str
     state: Text
+    can_run: bool
     succeeded_at_ns: int | None
     next_ns: int | None
     trouble: Text | None
@@ -53,9 +57,11 @@ def feeds_in_trouble(feeds: Iterable[FeedRow]) -> Iterator[FeedView]:
 def _view(feed: FeedRow) -> FeedView:
     runs_again = feed.state in (FeedState.WAITING, FeedState.RESTING)
     return FeedView(
+        feed.feed_id,
         feed.name,
         feed.place,
         STATES[feed.state],
+        feed.state not in (FeedState.PAUSED, FeedState.RUNNING),
         feed.succeeded_at_ns,
         feed.due_at_ns if runs_again else None,
         what_to_do(feed.code) if feed.code else None,

@@ -23,9 +23,9 @@ def ids_of(structured: Json) -> list[str]:
 
 
 def hits_of(structured: Json) -> list[Json]:
-    """The hits of a search, each with what its result says."""
+    """The hits of a search, each with what its result says, and what stands once for all."""
     hits = zip(rows_of(structured["data"]), structured["results"], strict=True)
-    return [{**hit, **result} for hit, result in hits]
+    return [{**structured.get("page", {}), **hit, **result} for hit, result in hits]
 
 
 def records_of(structured: Json) -> list[Json]:

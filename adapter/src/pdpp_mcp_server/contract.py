@@ -75,7 +75,7 @@ REFERENCE = 1_000
 REFIT_ROWS = 5
 PAGE_READS = 3
 PAGE_CHARS = 10_800
-HITS_CHARS = 11_500
+HITS_CHARS = 19_000
 """What a page is asked to hold, so that at `REFIT_PREVIEW` both faces keep their aims."""
 MEMBER_CHARS = 450
 """What a member that is cut there comes to at most, with its line of the content ladder."""

@@ -482,32 +482,32 @@ export type SearchResults = {
   data: ({
     object: "search_result";
     stream: string;
-    id: string;
+    id?: string;
     record_id: string;
-    record_key: string;
+    record_key?: string;
     connection_id: string;
     connector_key: string;
     display_name?: string;
     grant_id?: string;
-    connector_id: string;
+    connector_id?: string;
     emitted_at: string;
     matched_fields: string[];
-    record_url: string;
+    record_url?: string;
     retrieval_mode: "lexical" | "semantic" | "hybrid";
-    snippet: {
+    snippet?: {
       field: string;
       text: string;
     };
     evidence_excerpts: ({
-      object: "evidence_excerpt";
+      object?: "evidence_excerpt";
       field_path: string;
-      provenance: "lexical_match" | "semantic_match";
       preview_text: string;
       start_chars: number;
-      end_chars: number;
       match_ranges: number[][];
       total_chars: number;
-      truncated: boolean;
+      end_chars?: number;
+      truncated?: boolean;
+      provenance?: "lexical_match" | "semantic_match";
     })[];
     title?: string;
     author?: string;
@@ -614,7 +614,7 @@ export interface Arguments {
   search: {
     query: string;
     q?: string;
-    mode?: "auto" | "lexical" | "semantic" | "hybrid";
+    mode?: string;
     streams?: string[];
     connection_id?: string;
     limit?: number;
@@ -683,6 +683,9 @@ export interface Results {
     notice?: string;
   };
   search: {
+    page?: {
+      [name: string]: unknown;
+    };
     data: SearchResults;
     results: ({
       id: string;

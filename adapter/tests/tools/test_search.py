@@ -4,9 +4,10 @@ import pytest
 
 from adapter.tests.asking import ask, call_over
 from adapter.tests.fake_wire import Answer
+from adapter.tests.reader import hits_of
 from adapter.tests.seed import world
 from pdpp_mcp_server.calls import those_of_this_program
-from pdpp_mcp_server.rs_client.json_values import compact
+from pdpp_mcp_server.rs_client.json_values import Json, compact
 from pdpp_mcp_server.tools.search import search
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +33,85 @@ async def test_a_mode_is_a_route(mode: str) -> None:
     assert rs.requests[0].values("mode") == []
     assert rs.paths == [expected]
     assert rs.requests[0].values("q") == ["x"]
+
+
+async def test_a_mode_that_no_server_has_is_refused_without_a_call() -> None:
+    rs = world()
+    error = (await ask(rs, "search", {"query": "x", "mode": "magic"})).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", "mode")
+    assert error["expected"] == "one of auto, lexical, semantic, hybrid"
+    assert error["next_call"]["arguments"] == {"query": "x"}
+    assert rs.requests == []
+
+
+def _hit(number: int, **members: object) -> Json:
+    """A lean hit as our server sends it to who counts characters."""
+    text = f"{number} invoice about many things"
+    return {
+        "object": "search_result",
+        "stream": "messages",
+        "record_id": f"m{number}",
+        "connection_id": "cin_a",
+        "connector_key": "gmail",
+        "emitted_at": "2026-07-01T08:00:00.000Z",
+        "title": f"Invoice {number}",
+        "matched_fields": ["body"],
+        "retrieval_mode": "lexical",
+        "evidence_excerpts": [
+            {
+                "field_path": "body",
+                "preview_text": text,
+                "start_chars": 40,
+                "match_ranges": [[42, 49]],
+                "total_chars": 900,
+            }
+        ],
+        **members,
+    }
+
+
+async def test_of_many_hits_nothing_stands_twice() -> None:
+    rs = world()
+    hits = [_hit(1), _hit(2), _hit(3, matched_fields=["body", "subject"]), *map(_hit, range(4, 8))]
+    rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
+    found = await ask(rs, "search", {"query": "invoice"}, is_ours=True)
+    page, data = found.structured["page"], found.structured["data"]["data"]
+    assert page == {
+        "object": "search_result",
+        "stream": "messages",
+        "connector_key": "gmail",
+        "emitted_at": "2026-07-01T08:00:00.000Z",
+        "retrieval_mode": "lexical",
+    }
+    assert data[0].keys() == {"record_id", "evidence_excerpts"}
+    assert data[2]["matched_fields"] == ["body", "subject"]
+    for sent, shown in zip(hits, hits_of(found.structured), strict=True):
+        (excerpt,) = sent["evidence_excerpts"]
+        del excerpt["match_ranges"]
+        assert {**sent, "id": f"cin_a/messages:{sent['record_id']}"}.items() <= {
+            "matched_fields": ["body"],
+            **shown,
+        }.items()
+    first, *others = found.structured["results"]
+    assert first["content_ladder"][0]["read"]["arguments"]["offset_chars"] == 40
+    assert first["content_ladder"][0]["uri"].startswith("pdpp://field-window/")
+    assert all("content_ladder" not in other for other in others)
+    cuts = [line for line in found.text.split("\n") if line.startswith("cut: ")]
+    assert cuts[0].startswith("cut: body 27/900 read_record_field {")
+    assert cuts[1:] == ["cut: body 27/900 from 40"] * 6
+    assert "<mark>invoice</mark>" in found.text
+    assert found.text.split("\n")[-1].startswith("use: read_record_field {")
+
+
+async def test_a_few_hits_are_the_envelope_as_it_was_sent() -> None:
+    rs = world()
+    body = {"object": "list", "data": [*map(_hit, range(1, 6))], "has_more": False}
+    rs.script = lambda _: Answer(200, body)
+    found = await ask(rs, "search", {"query": "invoice"}, is_ours=True)
+    assert found.structured["data"] == body
+    assert "page" not in found.structured
+    ladders = [result["content_ladder"] for result in found.structured["results"]]
+    assert ["uri" in entries[0] for entries in ladders] == [True, False, False, False, False]
 
 
 async def test_words_alone_are_asked_for_where_the_server_would_choose() -> None:

@@ -7,15 +7,17 @@ wherever a cut falls.
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pdpp_mcp_server import contract
+from pdpp_mcp_server.arguments import without
 from pdpp_mcp_server.calls import ToolCall
-from pdpp_mcp_server.faces.content_ladder import ladder_entry, ladder_line
+from pdpp_mcp_server.faces.content_ladder import ladder_entry, ladder_line, without_twin
 from pdpp_mcp_server.faces.page_layout import Block
+from pdpp_mcp_server.faces.page_table import SHARED_MEMBERS, PageTable, alike
 from pdpp_mcp_server.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
@@ -54,9 +56,18 @@ from pdpp_mcp_server.safe_text import label, one_line, unlinked
 
 RESULT_MEMBERS = frozenset({"id", "title", "url", "connection_id", "parent"})
 """What a result says; everything else about the hit stands in `data`, at the same place."""
+HIT_MEMBERS = (SHARED_MEMBERS - {"connection_id"}) | {"retrieval_mode", "matched_fields"}
+"""What many hits may say once, above them."""
+LITERAL_HITS = contract.REFIT_ROWS
+"""So few hits stand in `data` as the server sent them, each with the way on from its excerpt."""
+READ_ON = (
+    'use: read_record_field {"id":"<id as shown>","field_path":"<field>","offset_chars":<from>}'
+    " where an excerpt is cut"
+)
 opening, closing = "<mark>", "</mark>"
 TAG = re.compile(r"</?mark>")
-EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
+EXCERPTS = "evidence_excerpts"
+EXCERPT_MEMBERS = (EXCERPTS, "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
 TEXT_MEMBERS = ("title", "author", "snippet", "context", *EXCERPT_MEMBERS)
 BESIDE = ("before", "after")
@@ -105,13 +116,48 @@ class RenderedExcerpt:
 
 
 @dataclass(frozen=True)
+class HitTable(PageTable):
+    """What the hits of a page have alike, if they are many, and which shows how an excerpt goes on.
+
+    Shapes: example is the number of that hit, the first whose excerpt is cut; 0 where none is.
+    """
+
+    example: int = 0
+    is_lean: bool = False
+
+    @classmethod
+    def of_hits(cls, hits: Sequence[Json]) -> "HitTable":
+        """The table of these hits; a few stay as they were sent."""
+        found = enumerate(map(excerpt_of, hits), 1)
+        example = next((number for number, each in found if each and each.as_cut()), 0)
+        if len(hits) <= LITERAL_HITS:
+            return cls(example=example)
+        return cls(alike(hits, HIT_MEMBERS.__contains__), example=example, is_lean=True)
+
+    def own_members(self, hit: Json, result: Json) -> Json:
+        """A hit without what stands above all of them, in its result or its excerpt.
+
+        Where marks begin and end is for programs; the text shows them.
+        """
+        if not self.is_lean:
+            return hit
+        excerpts = [without(each, "match_ranges") for each in objects_in(hit.get(EXCERPTS))]
+        fields = [each.get("field_path") for each in excerpts]
+        said = {**result, "matched_fields": fields}
+        twins = (n for n in ("connection_id", "title", "matched_fields") if hit.get(n) == said[n])
+        own = without(hit, *self.members, *twins)
+        return {**own, EXCERPTS: excerpts} if excerpts else own
+
+
+@dataclass(frozen=True)
 class HitItem:
     """One hit of a page; what does not depend on a measure is worked out once."""
 
     call: ToolCall
     hit: Json
     scope: RecordPlace
-    number: str
+    number: int
+    table: HitTable = HitTable()
 
     @cached_property
     def holder(self) -> Holder:
@@ -152,19 +198,38 @@ class HitItem:
         ladder = ladder[: contract.LADDER_PER_HIT]
         limit = min(contract.EXCERPT, measure.preview)
         matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
-        lines = (*self._head, *matches, *self._context, *map(ladder_line, ladder))
+        lines = (*self._head, *matches, *self._context, *self._cut, *map(ladder_line, ladder))
         result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
         if ladder:
-            result["content_ladder"] = [_without_twins(entry) for entry in ladder]
-        edited = _shown(self.hit, further, measure)
+            result["content_ladder"] = [self._without_twins(entry) for entry in ladder]
+        edited = self.table.own_members(_shown(self.hit, further, measure), result)
         if is_object(self.hit.get("data")):
             edited["data"] = shown
         return Block(self.holder.id, edited, lines, tuple(ladder), result)
 
+    @property
+    def _is_example(self) -> bool:
+        return self.number == self.table.example
+
     @cached_property
     def _read_on(self) -> list[Json]:
+        """The way on from the excerpt; of many hits the first alone shows it."""
         cut = self.excerpt.as_cut() if self.excerpt else None
-        return [] if cut is None else [ladder_entry(self.call, self.holder, cut)]
+        if cut is None or (self.table.is_lean and not self._is_example):
+            return []
+        return [ladder_entry(self.call, self.holder, cut)]
+
+    @property
+    def _cut(self) -> Iterator[str]:
+        """Where the excerpt goes on, by the call that another hit shows."""
+        cut = self.excerpt.as_cut() if self.excerpt else None
+        if cut is not None and not self._read_on:
+            yield f"cut: {label(cut.field_path)} {cut.shown}/{cut.total} from {cut.next_chars}"
+
+    def _without_twins(self, entry: Json) -> Json:
+        """An entry without the id of its result, and the URI of one that a call reads as well."""
+        kept = entry if self._is_example else without_twin(entry)
+        return {name: value for name, value in kept.items() if name != "id"}
 
     @cached_property
     def _context(self) -> tuple[str, ...]:
@@ -207,11 +272,6 @@ class HitItem:
         if "parent" in self._result:
             lines.append(f"parent: {self._result['parent']}")
         return (*lines, *held_line(self.hit))
-
-
-def _without_twins(entry: Json) -> Json:
-    """An entry without the id that its result begins with."""
-    return {name: value for name, value in entry.items() if name != "id"}
 
 
 def _longest(value: Any) -> int:
@@ -279,14 +339,16 @@ def _excerpt(item: Json) -> RenderedExcerpt | None:
     text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
     if text is None:
         return None
-    start = as_count(item.get("start_chars")) or 0
+    start, total = as_count(item.get("start_chars")) or 0, as_count(item.get("total_chars"))
     complete = item.get("truncated") is False or item.get("complete") is True
+    if "truncated" not in item and total is not None:
+        complete = total == len(text)
     return RenderedExcerpt(
         field_path=first_text(item.get("field_path"), item.get("field")),
         marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
         shown_chars=len(text),
         start_chars=start,
-        total_chars=as_count(item.get("total_chars")),
+        total_chars=total,
         complete=complete,
     )
 

@@ -69,7 +69,7 @@ class PageTable:
         if len(rows) < 2 or any("expanded" in row for row in rows):
             return cls()
         prefix = _prefix_of(call, rows, scope)
-        members = _alike(rows, lambda name: name in SHARED_MEMBERS)
+        members = alike(rows, lambda name: name in SHARED_MEMBERS)
         held = [row for row in rows if row.get("deleted") is not True]
         payloads = [payload_of(row) for row in held]
         is_wrapped = all(is_object(row.get("data")) for row in held)
@@ -78,7 +78,7 @@ class PageTable:
         noted = {m.name for m in members_of(payloads[0], scope.binary_fields) if m.note is not None}
         id_field = _id_field(held)
         own = {*noted, id_field}
-        data = _alike(payloads, lambda name: name not in own)
+        data = alike(payloads, lambda name: name not in own)
         left = {name: None for payload in payloads for name in payload if name not in data}
         left.pop(id_field or "", None)
         columns = tuple(left) if _is_tabular(payloads, left) else None
@@ -176,7 +176,7 @@ def _prefix_of(call: ToolCall, rows: Sequence[Json], scope: RecordPlace) -> str 
     return found.pop() if len(found) == 1 else None
 
 
-def _alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Json:
+def alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Json:
     """Members that all of them have with the same short value."""
     first, *others = objects
     found: Json = {}

@@ -14,7 +14,7 @@ from pdpp_mcp_server.arguments import Arguments
 from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces import text
-from pdpp_mcp_server.faces.near_values import near_in
+from pdpp_mcp_server.faces.near_values import near_in, without_near
 from pdpp_mcp_server.faces.page_layout import (
     Block,
     Fitting,
@@ -89,7 +89,7 @@ class ShownPage:
     @cached_property
     def data(self) -> Json:
         """The envelope with the rows as they are shown, and after all else that it says."""
-        shown = with_rows(self.page.body, [block.row for block in self.blocks])
+        shown = with_rows(without_near(self.page.body), [block.row for block in self.blocks])
         return dict(sorted(shown.items(), key=lambda member: member[0] in ROW_MEMBERS))
 
     @cached_property
@@ -222,6 +222,15 @@ def _prefix(page: RecordPage, rows: int) -> RecordPage:
     kept = page.rows[: min(rows, len(page.rows) - 1)]
     body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)
     return RecordPage(body, kept, True, None, warnings, page.request_id)
+
+
+def without_link(envelope: Json) -> Json:
+    """The envelope without an address that holds nothing but the cursor beside it."""
+    links = as_object(envelope.get("links"))
+    if "next" not in links or not as_text(envelope.get("next_cursor")):
+        return envelope
+    kept = {name: link for name, link in links.items() if name != "next"}
+    return {name: kept if name == "links" else value for name, value in envelope.items()}
 
 
 def _without_cursor(body: Json) -> Json:

@@ -26,17 +26,15 @@ from pdpp_mcp_server.faces.near_values import (
     meant_calls,
     near_calls,
     near_lines,
-    without_near,
 )
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
 from pdpp_mcp_server.faces.records import RowItem
 from pdpp_mcp_server.rs_client.answers import meta_of
-from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text
 from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.tools.expansion import encode_expand, pass_expand_gate
-from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page
+from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page, without_link
 
 OF_A_STREAM = ("view", "sort", "count", "changes_since")
 OF_ONE_STREAM = ("fields", "filter", "expand", "expand_limit", *OF_A_STREAM)
@@ -140,7 +138,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             "notice": text.NOTICE,
             **({"near": near} if near else {}),
             **({"page": page.table.page} if page.table.page else {}),
-            "data": _without_link(without_near(shown.data)),
+            "data": without_link(shown.data),
         },
         text=text.joined(
             [text.head_line("query_records", stream, facts, shown.first_id)],
@@ -154,15 +152,6 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         page_reads=shown.reads,
         rows=len(shown.blocks),
     )
-
-
-def _without_link(envelope: Json) -> Json:
-    """The envelope without an address that holds nothing but the cursor beside it."""
-    links = as_object(envelope.get("links"))
-    if "next" not in links or not as_text(envelope.get("next_cursor")):
-        return envelope
-    kept = {name: link for name, link in links.items() if name != "next"}
-    return {name: kept if name == "links" else value for name, value in envelope.items()}
 
 
 def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:

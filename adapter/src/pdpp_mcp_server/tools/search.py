@@ -23,13 +23,12 @@ from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of
-from pdpp_mcp_server.faces.hits import HitItem
+from pdpp_mcp_server.faces.hits import READ_ON, HitItem, HitTable
 from pdpp_mcp_server.faces.near_values import (
     NEAR_POINTER,
     meant_calls,
     near_calls,
     near_lines,
-    without_near,
 )
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
@@ -44,7 +43,7 @@ from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, c
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.safe_text import escaped_json
-from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page
+from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page, without_link
 
 ROUTES = {
     "auto": ("v1", "search"),
@@ -84,15 +83,16 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
     def renderer(table: PageTable) -> Renderer:
-        del table
-        return lambda hit, number: HitItem(call, hit, scope, str(number))
+        hits = table if isinstance(table, HitTable) else HitTable()
+        return lambda hit, number: HitItem(call, hit, scope, number, hits)
 
     mode = arguments.get("mode", "auto")
     if mode == "lexical" and await call.takes(ReadCapability.SEARCH_MODE):
         query = (*query, ("mode", "words"))
     path, query = ROUTES[mode], await call.dated(query)
     render = partial(_render, call, arguments)
-    how = PageRead(path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS)
+    closing = len(USE_LINE) + len(READ_ON)
+    how = PageRead(path, query, renderer, render, closing, contract.HITS_CHARS, HitTable.of_hits)
     return await read_page(call, arguments, how)
 
 
@@ -110,6 +110,13 @@ def check_shape(arguments: Arguments) -> Query:
             "`q` is an alias of `query`; the two differ.",
             param="q",
             repairs=(without(arguments, "q"),),
+        )
+    if arguments.get("mode", "auto") not in ROUTES:
+        expected = f"one of {', '.join(ROUTES)}"
+        message = f"`mode` must be {expected}."
+        repaired = without(arguments, "mode")
+        raise ToolError(
+            *("invalid_arguments", message), param="mode", expected=expected, repairs=(repaired,)
         )
     conditions = filter_query(arguments)
     streams = tuple(("streams", name) for name in arguments.get("streams", ()))
@@ -139,7 +146,8 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         **({"near": near} if near else {}),
         **({"source_mix": mix} if mix and not stated else {}),
         "notice": text.NOTICE,
-        "data": without_near(shown.data),
+        **({"page": page.table.page} if page.table.page else {}),
+        "data": without_link(shown.data) if page.table.page else shown.data,
     }
     if call.openai:
         face = _json_face(shown, following, near)
@@ -170,9 +178,17 @@ def _text_face(
         text.source_mix_lines(mix),
         [*page.notes, *relaxed_notes(page.body)],
         text.fenced([*held_as_written(shown.lines, page.body), *near_lines(near)], call.nonce),
-        [USE_LINE] if shown.blocks else [],
+        _use_lines(shown),
         text.next_lines(following),
     )
+
+
+def _use_lines(shown: ShownPage) -> list[str]:
+    """How to go on from a hit, and from an excerpt where the hits do not say it themselves."""
+    table = shown.page.table
+    lines = [USE_LINE] if shown.blocks else []
+    is_said_once = isinstance(table, HitTable) and table.is_lean and table.example
+    return [*lines, READ_ON] if lines and is_said_once else lines
 
 
 def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) -> str:

@@ -153,7 +153,7 @@ def _hit(root: str, hit: Mapping[str, Any]) -> Hit:
     excerpt = hit["evidence_excerpts"][0]
     at = hit.get("authored_at")
     kind = ValueKind.DATE if at and len(at) == len("2026-01-31") else ValueKind.INSTANT
-    key = hit["record_key"]
+    key = hit["record_id"]
     stream_key = (hit["connection_id"], hit["stream"])
     account = hit.get("display_name") or hit["connector_key"]
     return Hit(

@@ -139,17 +139,31 @@ def strongest_first(found: Iterable[FieldMatches], title_field: str | None) -> l
     return sorted(found, key=strength)
 
 
-class Excerpt(WireObject, tag_field="object", tag="evidence_excerpt"):
-    """A passage of a matching field, word for word."""
+class Excerpt(WireObject, kw_only=True):
+    """A passage of a matching field, word for word.
 
+    Shapes: a lean one has neither the last three members nor `object`, which the others say.
+    """
+
+    object: Literal["evidence_excerpt"] | None = None
     field_path: Word
-    provenance: Literal["lexical_match", "semantic_match"]
     preview_text: Annotated[str, msgspec.Meta(max_length=EXCERPT_CHARS)]
     start_chars: Count
-    end_chars: Count
     match_ranges: Annotated[Sequence[MatchRange], msgspec.Meta(max_length=MAX_RANGES)]
     total_chars: Count
-    truncated: bool
+    end_chars: Count | None = None
+    truncated: bool | None = None
+    provenance: Literal["lexical_match", "semantic_match"] | None = None
+
+    def lean(self) -> Excerpt:
+        """The same passage without what follows from where it begins and how long it is."""
+        return Excerpt(
+            field_path=self.field_path,
+            preview_text=self.preview_text,
+            start_chars=self.start_chars,
+            match_ranges=self.match_ranges,
+            total_chars=self.total_chars,
+        )
 
 
 class Snippet(WireObject):
@@ -163,6 +177,7 @@ def render_excerpt(found: FieldMatches) -> Excerpt:
     """The passage of a field with most matches."""
     start, end = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
     return Excerpt(
+        object="evidence_excerpt",
         field_path=found.field,
         provenance="lexical_match",
         preview_text=found.text[start:end],
@@ -181,6 +196,7 @@ def passage_excerpt(field: str, text: str, start: int, end: int) -> Excerpt | No
         return None
     start, end = _at_blanks(text, start, end, (), (start, len(text)))
     return Excerpt(
+        object="evidence_excerpt",
         field_path=field,
         provenance="semantic_match",
         preview_text=text[start:end],

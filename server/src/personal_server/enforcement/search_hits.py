@@ -63,22 +63,26 @@ class ConversationContext(WireObject):
 
 
 class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_result"):
-    """A matching record, and where it matches."""
+    """A matching record, and where it matches.
+
+    Shapes: a lean one leaves out what its other members say: the key in other words, the address
+            that they make, and the passage once more, marked.
+    """
 
     stream: Word
-    id: Word
+    id: Word | None = None
     record_id: Word
-    record_key: Word
+    record_key: Word | None = None
     connection_id: ConnectionId
     connector_key: Word
     display_name: str | None = None
     grant_id: str | None = None
-    connector_id: Word
+    connector_id: Word | None = None
     emitted_at: Instant
     matched_fields: Annotated[Sequence[Word], msgspec.Meta(min_length=1)]
-    record_url: RoutePath
+    record_url: RoutePath | None = None
     retrieval_mode: RetrievalMode
-    snippet: Snippet
+    snippet: Snippet | None = None
     evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
@@ -107,36 +111,33 @@ def disclose_hit(
     passage: FoundPassage | None = None,
     mode: RetrievalMode = "lexical",
     written: Sequence[str] | None = None,
+    *,
+    is_lean: bool = False,
 ) -> SearchResult | None:
     """The hit of a row, or `None` if its granted fields hold neither the words nor the passage.
 
-    `written`: how the caller wrote them, where a hit has to say which of them it holds.
+    `written`: how the caller wrote them, where a hit has to say which of them it holds; `is_lean`:
+    for a caller that counts characters.
     """
     found = None if mode == "semantic" else matches_in(source, row, words)
     meant = None if passage is None else _excerpt(source, row, passage)
     if found is None and meant is None:
         return None
-    quotes = _quotes(source, found or (), meant)
+    quoted, excerpt = _quoted(source, found or (), meant)
     named = dict.fromkeys([each.field for each in found or ()])
     if meant is not None:
         named[meant.field_path] = None
     granted = frozenset(source.fields)
-    place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
     title = granted_value(row, source, source.declared.title_field)
     authored = granted_value(row, source, source.declared.event_time_field)
-    return SearchResult(
+    hit = SearchResult(
         stream=row.stream,
-        id=row.key,
         record_id=row.key,
-        record_key=row.key,
         **identity(authority, source),
-        connector_id=source.connector_key,
         emitted_at=render_instant(granted_emitted_at_ns(row, granted)),
         matched_fields=list(named),
-        record_url=f"{place}?connection_id={quote(row.connection_id, safe='')}",
         retrieval_mode=mode,
-        snippet=quotes[0],
-        evidence_excerpts=[quotes[1]],
+        evidence_excerpts=[excerpt.lean() if is_lean else excerpt],
         retrieval_sources=_rankings(found, meant) if mode == "hybrid" else None,
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
         author=_author(source, row),
@@ -144,11 +145,18 @@ def disclose_hit(
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
         matched_words=None if written is None else _held(source, found or (), words, written),
     )
+    if is_lean:
+        return hit
+    place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
+    hit.record_url = f"{place}?connection_id={quote(row.connection_id, safe='')}"
+    hit.id, hit.record_key, hit.connector_id = row.key, row.key, source.connector_key
+    hit.snippet = passage_snippet(excerpt) if quoted is None else render_snippet(quoted)
+    return hit
 
 
-def _quotes(
+def _quoted(
     source: ReadableSource, found: Sequence[FieldMatches], meant: Excerpt | None
-) -> tuple[Snippet, Excerpt]:
+) -> tuple[FieldMatches | None, Excerpt]:
     """What is quoted: where words match, in a field that `title` does not say whole; else what was
     found by meaning.
     """
@@ -156,9 +164,9 @@ def _quotes(
     telling = (each for each in found if each.field != title_field or len(each.text) > TITLE_CHARS)
     quoted = next(telling, found[0] if found else None)
     if quoted is not None:
-        return render_snippet(quoted), render_excerpt(quoted)
+        return quoted, render_excerpt(quoted)
     assert meant is not None  # noqa: S101  # one of the two found it
-    return passage_snippet(meant), meant
+    return None, meant
 
 
 def _rankings(found: Sequence[FieldMatches] | None, meant: Excerpt | None) -> list[str]:

@@ -259,12 +259,15 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """By what a hit was found; `written`: how the caller wrote the words, where it says which."""
+    """By what a hit was found; `written`: how the caller wrote the words, where it says which;
+    `is_lean`: the caller counts characters.
+    """
 
     words: WordQuery
     passage: FoundPassage | None = None
     mode: RetrievalMode = "lexical"
     written: Sequence[str] | None = None
+    is_lean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -673,7 +676,7 @@ def _show(
             looked_at += text_chars(source, row)
             words, mode = turn.questions[kept.question], _RETRIEVAL[turn.findings.mode]
             named = [written(term) for term in words.terms] if kept.question else None
-            found = _Sought(words, kept.passage, mode, named)
+            found = _Sought(words, kept.passage, mode, named, is_lean=query.size.chars is not None)
             hit, around = _hit(snapshot, read.authority, source, row, found)
         if source is not None and row is not None and hit is not None:
             hit.duplicates, hit.when = kept.duplicates or None, clocks[source.order](row)
@@ -696,9 +699,9 @@ def _hit(
     sought: _Sought,
 ) -> tuple[SearchResult | None, list[tuple[ReadableSource, str]]]:
     """A hit, and the neighbours in its conversation that it tells of."""
-    words, written_words = sought.words, sought.written
     hit = disclose_hit(
-        authority, source, row, words, sought.passage, sought.mode, written=written_words
+        *(authority, source, row, sought.words, sought.passage, sought.mode, sought.written),
+        is_lean=sought.is_lean,
     )
     if hit is None:
         return None, []
@@ -846,7 +849,8 @@ def _shown_in_time(
     at, looked_at = 0, 0
     for at, placed in enumerate(page.rows, 1):
         source = sources[placed.position.place]
-        hit, around = _hit(snapshot, read.authority, source, placed.row, _Sought(words))
+        sought = _Sought(words, is_lean=query.size.chars is not None)
+        hit, around = _hit(snapshot, read.authority, source, placed.row, sought)
         if hit is not None:
             hit.when = clocks[source.order](placed.row)
             if not fill.takes(hit):

@@ -105,6 +105,20 @@ def test_a_hit_is_lean_and_complete(door: Door) -> None:
     assert "data" not in hit
 
 
+def test_a_hit_for_a_caller_that_counts_says_nothing_twice(door: Door) -> None:
+    whole = door.get("/v1/search?q=heavy%20rain", client()).data[0]
+    lean = door.get("/v1/search?q=heavy%20rain&page_chars=9000", client()).data[0]
+    twice = {"id", "record_key", "connector_id", "record_url", "snippet"}
+    (excerpt,), (shown,) = whole["evidence_excerpts"], lean["evidence_excerpts"]
+    assert excerpt.keys() - shown.keys() == {"object", "provenance", "end_chars", "truncated"}
+    assert shown.items() <= excerpt.items()
+    assert whole.keys() - lean.keys() == twice
+    kept = {name: value for name, value in whole.items() if name not in twice}
+    assert lean == {**kept, "evidence_excerpts": [shown]}
+    newest = "/v1/search?q=heavy%20rain&sort=newest&page_chars=9000"
+    assert door.get(newest, client()).data[0] == lean
+
+
 def test_a_hit_quotes_what_its_title_does_not_say(door: Door) -> None:
     hit = door.get("/v1/search?q=rain", client()).data[0]
     assert hit["title"] == "Rain"

@@ -83,8 +83,11 @@ test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take lo
 READERS_PYTHON ?= $(PYTHON)
 READERS = .cache/readers/$(shell $(READERS_PYTHON) -c "import platform as p; print(p.python_implementation(), p.python_version(), sep='-')")
 # These only compute, and each worker collects them all.  How much memory a reader takes does not
-# depend on a patch of the library: the suite proves it once.
-READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memory.py
+# depend on a patch of the library, nor does the kernel that ends a process beyond its limits: the
+# suite proves it once.
+READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memory.py \
+	--deselect sources/tests/tables/test_json_file.py::test_memory_holds_a_row_and_not_the_file \
+	--deselect sources/tests/test_reader_process.py::test_one_beyond_the_limits_is_too_costly_and_costs_no_other
 READERS_NEED := requirements/build.txt requirements/readers.txt
 test-readers: ## The tests of kernel and sources on another Python: make test-readers READERS_PYTHON=python3.13
 	@test -f $(READERS)/made.stamp && ! find $(READERS_NEED) -newer $(READERS)/made.stamp | grep -q . || { \

@@ -32,7 +32,11 @@ OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+# `test_accessibility` judges names, headings and contrast of every page in the dark on this phone.
+@pytest.mark.parametrize(
+    "dark",
+    [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=pytest.mark.long)],
+)
 def test_pages_fit_a_phone_name_their_controls_and_can_be_read(running: Site, dark: bool) -> None:
     with chromium(width=320, dark=dark) as driver:
         owner = Owner(driver, running)

@@ -23,7 +23,10 @@ ROWS = "/v1/streams/transactions/records?limit=1"
 FEED = "/v1/streams/transactions/records?changes_since=now"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+# How processes tell each other is the same on both; `storage` proves what each database tells.
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
+)
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[ServedProcess]:

@@ -54,6 +54,7 @@ def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
         return
     excerpt = render_excerpt(found)
     start, end = excerpt.start_chars, excerpt.end_chars
+    assert end is not None
     assert excerpt.preview_text == text[start:end]
     assert 0 < end - start <= 200
     ranges = excerpt.match_ranges

@@ -44,3 +44,27 @@ def test_nothing_that_only_the_donor_says_is_in_it() -> None:
         said = str(made(number, seed=number))
         assert "title that only" not in said
         assert "in private" not in said
+
+
+def test_a_key_keeps_what_all_keys_of_its_stream_have_alike() -> None:
+    samples = [
+        {**each, "id": f"note-{number:04}@mail.example"} for number, each in enumerate(SAMPLES)
+    ]
+    for seed in range(10):
+        canary = disguised(samples[3], samples, ENTRIES, random.Random(seed))
+        key = str(canary["id"])
+        assert key.startswith("note-00")
+        assert key.endswith("@mail.example")
+        assert len(key) == len("note-0003@mail.example")
+        assert key not in {each["id"] for each in samples}
+    keys = {disguised(samples[3], samples, ENTRIES, random.Random(n))["id"] for n in range(10)}
+    assert len(keys) > 1
+
+
+def test_its_words_are_those_of_several_records_and_no_sentence_is_known() -> None:
+    known = {word for each in SAMPLES for word in str(each["body"]).split()}
+    bodies = {str(made(3, seed)["body"]) for seed in range(10)}
+    assert len(bodies) == 10
+    for body in bodies:
+        assert len(body.split()) == len(str(SAMPLES[3]["body"]).split())
+        assert {word.lower() for word in body.split()} <= {word.lower() for word in known}

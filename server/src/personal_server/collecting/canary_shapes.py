@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Any, cast
 
 import orjson
@@ -17,24 +18,9 @@ import orjson
 from pdpp_kernel.declaration import Stream
 
 _TIMES = frozenset({"date", "date-time"})
-_SENTENCES = (
-    "Thanks, that works for me.",
-    "Let us look at it again next week.",
-    "I have put the papers on the shelf in the hall.",
-    "Could you send me the number once more?",
-    "The appointment was moved to the afternoon.",
-    "As agreed, here is the short version.",
-    "Please call before you come by.",
-    "Nothing new on my side since Monday.",
-    "The second copy went out by post today.",
-    "We should compare the two offers first.",
-    "It is cheaper if both of us sign up.",
-    "I will be back on Thursday evening.",
-    "Do not forget the key for the cellar.",
-    "The bill looks right, I paid it this morning.",
-    "See you at the usual place.",
-    "They answered, but only about the first point.",
-)
+_KEY_TRIES = 200
+_TRIES = 12
+"""How often a word is drawn again that the donor says next, too."""
 
 
 def disguised(
@@ -52,12 +38,69 @@ def disguised(
         is_key, at_time = name in stream.primary_key, declared.schema.get("format") in _TIMES
         is_place = name in (stream.consent_time_field, stream.cursor_field)
         if is_key and not is_place:
-            data[name] = _scrambled(value, chance)
+            data[name] = _new_key(value, [sample.get(name) for sample in samples], chance)
         elif is_place or at_time or "enum" in declared.schema or _is_common(name, value, samples):
             data[name] = value
         else:
-            data[name] = _varied(value, chance)
+            data[name] = _varied(value, _words(name, donor, samples), chance)
     return data
+
+
+def _new_key(value: object, keys: Sequence[object], chance: random.Random) -> object:
+    """Another key of the same form, with what all sampled keys have alike at both ends.
+
+    Where that leaves room for no further key, all of it is made up.
+    """
+    taken = {str(key) for key in keys}
+    drawn = (_like_others(value, keys, chance) for _ in range(_KEY_TRIES))
+    fresh = (key for key in drawn if str(key) not in taken)
+    return next(fresh, None) or _scrambled(value, chance)
+
+
+def _like_others(value: object, keys: Sequence[object], chance: random.Random) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        numbers = [key for key in keys if isinstance(key, int)]
+        low, high = min(numbers, default=value), max(numbers, default=value)
+        return chance.randint(low, high + max(1, high - low))
+    texts = [key for key in keys if isinstance(key, str)]
+    if not isinstance(value, str) or len(set(texts)) < 2:
+        return _scrambled(value, chance)
+    head = _alike(texts)
+    end = len(value) - _alike([text[head:][::-1] for text in texts])
+    return value[:head] + str(_scrambled(value[head:end], chance)) + value[end:]
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters all of them begin with alike."""
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
+
+
+def _words(
+    name: str, donor: Mapping[str, object], samples: Sequence[Mapping[str, object]]
+) -> list[str]:
+    """Words that several records have in a field, else that any other than the donor has."""
+    found = Counter[str]()
+    for sample in samples:
+        if sample is not donor:
+            found.update(
+                sorted({word for text in _texts(sample.get(name)) for word in text.split()})
+            )
+    own = {word for text in _texts(donor.get(name)) for word in text.split()}
+    several = [word for word, count in found.items() if count + (word in own) > 1]
+    return several or [word for word in found if word not in own]
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for element in cast("list[object]", value):
+                yield from _texts(element)
+        case dict():
+            yield from _texts(list(cast("dict[str, object]", value).values()))
+        case _:
+            return
 
 
 def _is_common(name: str, value: object, samples: Sequence[Mapping[str, object]]) -> bool:
@@ -88,7 +131,7 @@ def _letter(letter: str, chance: random.Random) -> str:
     return letter
 
 
-def _varied(value: object, chance: random.Random) -> object:
+def _varied(value: object, words: Sequence[str], chance: random.Random) -> object:
     match value:
         case bool() | None:
             return value
@@ -98,21 +141,26 @@ def _varied(value: object, chance: random.Random) -> object:
             decimals = len(str(value).partition(".")[2])
             return round(value * chance.uniform(0.7, 1.4), min(decimals, 6))
         case str():
-            return _text(value, chance)
+            return _text(value, words, chance)
         case list():
-            return [_varied(element, chance) for element in cast("list[object]", value)]
+            return [_varied(element, words, chance) for element in cast("list[object]", value)]
         case dict():
             members = cast("dict[str, Any]", value)
-            return {name: _varied(member, chance) for name, member in members.items()}
+            return {name: _varied(member, words, chance) for name, member in members.items()}
         case _:
             return None
 
 
-def _text(text: str, chance: random.Random) -> str:
-    """Sentences about as long as a text; what has no blank keeps its form."""
-    if not any(letter.isspace() for letter in text.strip()):
+def _text(text: str, words: Sequence[str], chance: random.Random) -> str:
+    """A text of as many words, none after another as in the donor; without a blank, its form."""
+    spoken = text.split()
+    if len(spoken) < 2:
         return str(_scrambled(text, chance))
-    sentences = [chance.choice(_SENTENCES)]
-    while sum(map(len, sentences)) < min(len(text), 600):
-        sentences.append(chance.choice(_SENTENCES))
-    return " ".join(sentences) if len(text) > 60 else sentences[0].rstrip(".")
+    said = set(pairwise(spoken))
+    made: list[str] = []
+    for word in spoken:
+        drawn = [chance.choice(words) for _ in range(_TRIES)] if words else []
+        fit = (each for each in drawn if not made or (made[-1], each) not in said)
+        made.append(next(fit, None) or str(_scrambled(word, chance)))
+    made[0] = made[0][:1].upper() + made[0][1:] if spoken[0][:1].isupper() else made[0]
+    return " ".join(made)

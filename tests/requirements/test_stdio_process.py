@@ -13,7 +13,7 @@ import pytest
 from adapter.tests.fake_rs import FakeRs
 from adapter.tests.loopback import LoopbackServer
 from adapter.tests.seed import world
-from pdpp_mcp_server.stdio import METADATA_PATH
+from pdpp_mcp_server.server_metadata import METADATA_PATH
 from tests.requirements.doors import (
     StdioWire,
     command,

@@ -6,7 +6,6 @@ known no record is read; an owner's ends the process.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import IO, Any, cast
 
 import anyio
@@ -19,10 +18,11 @@ from pdpp_mcp_server.first_answers import ServerIdentity, StandardStreams
 from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions, Subscribing
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.reads import get_schema
-from pdpp_mcp_server.rs_client.json_values import as_list, as_object, as_text
-from pdpp_mcp_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
+from pdpp_mcp_server.rs_client.json_values import as_object, as_text
+from pdpp_mcp_server.rs_client.port import Path, Query, RsPort, RsResponse
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server import ClientRequest
+from pdpp_mcp_server.server_metadata import ServerMetadata
 
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""
@@ -71,35 +71,6 @@ class CheckedPort:
             if refused is not None:
                 return refused
         return await self.port.get(path, query, max_bytes=max_bytes)
-
-
-METADATA_PATH = (".well-known", "oauth-protected-resource")
-
-
-@dataclass(slots=True)
-class ServerMetadata:
-    """What the resource server says that it takes, read once, before the first read that asks."""
-
-    port: RsPort
-    known: frozenset[str] | None = None
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-
-    async def capabilities(self) -> frozenset[str]:
-        """Its words; a server that does not name one does not take what it stands for."""
-        async with self.lock:
-            if self.known is None:
-                self.known = await self._read()
-            return self.known or frozenset()
-
-    async def _read(self) -> frozenset[str] | None:
-        try:
-            response = await self.port.get(METADATA_PATH)
-        except RsFailure:
-            return None  # the read that follows fails alike; the next call asks again
-        if not response.ok:
-            return frozenset() if response.status == HTTPStatus.NOT_FOUND else None
-        named = as_list(as_object(response.body).get("pdpp_read_capabilities"))
-        return frozenset(word for word in named if isinstance(word, str))
 
 
 POLL_SECONDS = 5.0

@@ -142,7 +142,7 @@ def test_a_refusal_is_the_server_s_own_with_what_to_do(
 
 def test_the_owner_reads_everything_without_a_grant_and_without_a_line(desk: Desk) -> None:
     assert desk.own("records") == 0
-    assert ["messages", "mail", "3"] in [line.split()[:3] for line in desk.out.splitlines()]
+    assert ["E-mail", "messages", "3"] in [line.split()[:3] for line in desk.out.splitlines()]
     assert desk.own("records", "messages", "--jsonl") == 0
     ids = [json.loads(line)["id"] for line in desk.out.splitlines()]
     assert len(ids) == 3
@@ -165,3 +165,65 @@ def test_where_nothing_is_kept_the_command_says_where_it_looked(
     monkeypatch.setenv("COLUMNS", "300")
     assert run_app(command_line(), command) == 0
     assert str(tmp_path / "elsewhere") in capsys.readouterr().err
+
+
+CHAT = """\
+[13/03/22, 21:05:00] Ben: The boat is at the pier
+[13/03/22, 21:06:00] Cleo: I like boats
+"""
+
+
+@pytest.fixture
+def two(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Beside the mail a chat: both have `messages`; their owner lives in Los Angeles."""
+    monkeypatch.setenv("PDPP_TIME_ZONE", "America/Los_Angeles")
+    (desk.folder / "WhatsApp Chat with Ben.txt").write_text(CHAT)
+    chat = str(desk.folder / "WhatsApp Chat with Ben.txt")
+    assert desk.own("import", chat, "--zone", "America/Los_Angeles") == 0, desk.err
+    return desk
+
+
+def test_what_accounts_contain_is_listed_with_figures_and_opens(two: Desk) -> None:
+    assert two.own("records") == 0
+    rows = [line.split() for line in two.out.splitlines()]
+    assert ["E-mail", "messages", "3", "2022-03-11", "2022-03-13"] in rows
+    assert not any("attachments" in row for row in rows)  # declared, and empty
+    assert two.own("records", "mail") == 0
+    assert two.out.splitlines()[1:] == [line for line in two.out.splitlines() if "E-mail" in line]
+    assert two.own("records", "E-mail/messages", "--jsonl") == 0
+    assert len(two.out.splitlines()) == 3
+
+
+def test_a_stream_of_several_accounts_is_refused_with_the_commands_that_work(two: Desk) -> None:
+    assert two.own("records", "messages") == 6
+    assert "ambiguous_account" in two.err
+    assert "records E-mail/messages" in two.err
+    assert two.own("records", "messages", "--connection", "whatsapp", "--json") == 0
+    assert len(two.printed["data"]) == 2
+    assert two.own("records", "nowhere/messages") == 5
+    assert "unknown_account" in two.err
+
+
+def test_what_a_search_prints_opens_whatever_account_it_is_of(two: Desk) -> None:
+    assert two.own("search", "pier") == 0
+    headings = [line for line in two.out.splitlines() if "messages" in line and "·" in line]
+    assert len(headings) == 2
+    for heading in headings:
+        stream, key = heading.split(" · ")[-1].split()
+        assert two.own("show", stream, key) == 0, two.err
+        assert "pier" in two.out
+    assert two.own("show", "messages", "nothing") == 5
+    assert "not_found" in two.err
+
+
+def test_a_hit_says_its_text_once_and_the_owner_s_time(two: Desk) -> None:
+    assert two.own("search", "pier", "--connection", "whatsapp") == 0
+    heading, text = two.out.splitlines()
+    assert heading.startswith("Sun 2022-03-13 21:05 · Ben · ")
+    assert text.strip() == "The boat is at the pier"
+
+
+def test_a_day_is_the_owner_s(two: Desk) -> None:
+    day = ["--since", "2022-03-13", "--until", "2022-03-14", "--connection", "whatsapp"]
+    assert two.own("records", "messages", *day, "--jsonl") == 0
+    assert len(two.out.splitlines()) == 2  # in UTC it was the day after

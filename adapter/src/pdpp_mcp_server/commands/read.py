@@ -16,6 +16,7 @@ from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server.commands.connect import CommandContext
 from pdpp_mcp_server.commands.exits import package_version
 from pdpp_mcp_server.commands.read_options import (
@@ -34,6 +35,7 @@ from pdpp_mcp_server.rs_client.credentials import normalize_provider_url
 from pdpp_mcp_server.rs_client.http import RsClient
 from pdpp_mcp_server.rs_client.json_values import as_object, objects_in
 from pdpp_mcp_server.rs_client.refresh import CachedBearer
+from pdpp_mcp_server.server_metadata import ServerMetadata
 
 TOOL = "pdpp_read"
 
@@ -140,8 +142,10 @@ class ReadCommands:
         field
             The field to add up; not needed for count.
         """
-        asked = [("metric", metric), *given(field=field), *(groups or GroupFlags()).asked()]
+        which = groups or GroupFlags()
+        asked = [("metric", metric), *given(field=field), *which.asked()]
         with self.opened(flags or ReadFlags()) as reading:
+            asked += reading.zone(which.time_zone)
             body = reading.ask(("v1", "streams", stream, "aggregate"), asked)
         rows = [group_row(each) for each in objects_in(body.get("groups"))]
         if "groups" not in body:
@@ -239,7 +243,8 @@ def granted_reading(
         portal.wrap_async_context_manager(around.http()) as http,
     ):
         port = RsClient(http, origin, bearer, package_version()).port(TOOL)
-        yield TerminalReading(port, portal, how)
+        takes = portal.call(ServerMetadata(port).capabilities)
+        yield TerminalReading(port, portal, how, ReadCapability.TIME_ZONE in takes)
 
 
 read = read_app(CommandContext())

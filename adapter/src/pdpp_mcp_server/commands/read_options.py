@@ -34,7 +34,7 @@ class OutputFlags:
     Parameters
     ----------
     connection
-        Only this account, by connection id.
+        Only this account, by its id; your own also by name.
     json
         Print the whole answer as JSON.
     jsonl
@@ -80,7 +80,7 @@ class RowFlags:
         A condition on a field: `label=INBOX`, `amount>=10`, `subject~invoice`, `label[in]=a`.
         Repeatable; a record must meet all of them.
     since
-        Only records from this time on: `2026-08-01`, or a time with offset.
+        Only records from this time on: `2026-08-01` or `2026-08-01T09:30`, by the owner's clock.
     until
         Only records before this time.
     limit
@@ -120,7 +120,7 @@ class GroupFlags:
         With a time field: the unit of its groups (minute, hour, day, week, month, quarter, year,
         hour_of_day or weekday).
     time_zone
-        The time zone of these groups, such as Europe/Rome. Default: UTC.
+        The time zone of days and groups, such as Europe/Rome. Default: the owner's.
     limit
         How many groups to show.
     """
@@ -139,7 +139,7 @@ class GroupFlags:
             *_conditions(self.where or ()),
             *given(group_by=self.by, then_by=self.then_by, group_by_time=self.by_time),
             *given(granularity=self.granularity if self.by_time else None),
-            *given(time_zone=self.time_zone, limit=str(self.limit) if self.limit else None),
+            *given(limit=str(self.limit) if self.limit else None),
         ]
 
 

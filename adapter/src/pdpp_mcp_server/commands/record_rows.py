@@ -11,28 +11,22 @@ from rich.table import Table
 from rich.text import Text
 
 from pdpp_mcp_server.commands.tables import plain
-from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
+from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, objects_in
 
-CELL_CHARS = 12  # the least that a column is good for
+CELL_CHARS = 20  # the least that a column is good for
 CAPABILITIES = "operators"
 NOT_GRANTED = "g=false"
-WHOLE = frozenset({"id", "stream", "at", "from", "to"})
+WHOLE = frozenset({"id", "when", "account", "stream", "records", "from", "to"})
+KEY = "id"  # what one needs to open a record has room first
 
 
 def record_row(item: Json) -> Json:
-    """A record's or a hit's members as one row."""
-    if item.get("object") != "search_result":
-        return {"id": item.get("id"), **as_object(item.get("data"))}
-    excerpts = objects_in(item.get("evidence_excerpts"))
-    found = next((as_text(each.get("preview_text")) for each in excerpts), None)
-    return {
-        "stream": item.get("stream"),
-        "id": item.get("id"),
-        "title": item.get("title"),
-        "text": found,
-        "at": item.get("authored_at"),
-        "author": item.get("author"),
-    }
+    """A record as a row: when first, what identifies it and its neighbours last."""
+    data = as_object(item.get("data"))
+    ids = {name: value for name, value in data.items() if name.endswith("_id")}
+    times = {name: value for name, value in data.items() if name.endswith("_at")}
+    said = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
+    return {"when": item.get("when"), **said, **times, **ids, "id": item.get("id")}
 
 
 def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
@@ -59,19 +53,21 @@ def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: 
 
 def columns_of(rows: Iterable[Json]) -> list[str]:
     """Every name that has a value somewhere, in the order of their coming."""
-    return list(dict.fromkeys(n for row in rows for n, value in row.items() if value is not None))
+    rows = list(rows)
+    valued = {name for row in rows for name, value in row.items() if value not in (None, "", [])}
+    return [name for name in dict.fromkeys(n for row in rows for n in row) if name in valued]
 
 
 def fitting_columns(rows: Sequence[Json], width: int) -> tuple[list[str], list[str]]:
     """The columns that a line of this width has room for, and those that it has not."""
-    kept: list[str] = []
-    left: list[str] = []
-    for name in columns_of(rows):
-        longest = max(len(cell_text(row.get(name))) for row in rows)
-        longest = max(len(name), longest)
+    columns = columns_of(rows)
+    kept: set[str] = set()
+    for name in sorted(columns, key=lambda name: name != KEY):
+        longest = max(len(name), *(len(cell_text(row.get(name))) for row in rows))
         width -= 2 + (longest if name in WHOLE else min(longest, CELL_CHARS))
-        (kept if width >= 0 or not kept else left).append(name)
-    return kept, left
+        if width >= 0 or not kept:
+            kept.add(name)
+    return [n for n in columns if n in kept], [n for n in columns if n not in kept]
 
 
 def cell_text(value: object) -> str:

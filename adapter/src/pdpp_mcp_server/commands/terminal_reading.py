@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from anyio.from_thread import BlockingPortal
 
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.hits_shown import print_hits
 from pdpp_mcp_server.commands.read_options import OutputFlags, RowFlags, SearchTerms, given, listed
 from pdpp_mcp_server.commands.record_rows import (
     CAPABILITIES,
@@ -57,29 +59,54 @@ EMPTY = {
 AROUND_RECORD = ("stream", "connection_id", "connector_key", "display_name", "emitted_at")
 
 
+ShowRows = Callable[["TerminalReading", Sequence[Json]], None]
+"""How the rows of all pages are shown to a person."""
+
+
 @dataclass(frozen=True, slots=True)
 class TerminalReading:
-    """Reads over a port, and how they are printed.  `sleep` takes seconds."""
+    """Reads over a port, and how they are printed.
+
+    Shapes: with `reads_days` the server knows the owner's zone (`time_zone=owner`), so that days
+        and clock times are the owner's; `sleep` takes seconds.
+    """
 
     port: RsPort
     portal: BlockingPortal
     flags: OutputFlags
+    reads_days: bool
     sleep: Callable[[float], None] = time.sleep
 
     def ask(self, path: Path, query: Asked) -> Json:
         """One answer of 200.  Raises: CommandError with the server's own words, CredentialError."""
+        reply = self._answer(path, query)
+        if not reply.ok:
+            raise _refusal(reply)
+        return as_object(reply.body)
+
+    def has(self, path: Path) -> bool:
+        """Whether there is something.  Raises: as `ask`, but for what is not there."""
+        reply = self._answer(path, ())
+        if not reply.ok and reply.status != HTTPStatus.NOT_FOUND:
+            raise _refusal(reply)
+        return reply.ok
+
+    def _answer(self, path: Path, query: Asked) -> RsResponse:
         chosen = given(connection_id=self.flags.connection)
         while True:
             try:
                 reply = self.portal.call(self.port.get, path, (*query, *chosen))
             except RsFailure:
                 raise unavailable("The server gave an unexpected answer.") from None
-            if reply.ok:
-                return as_object(reply.body)
             wait = reply.retry_after_seconds
-            if reply.status != 429 or wait is None or wait > WAIT_SECONDS:
-                raise _refusal(reply)
+            is_paced = reply.status == HTTPStatus.TOO_MANY_REQUESTS
+            if not is_paced or wait is None or wait > WAIT_SECONDS:
+                return reply
             self.sleep(wait)  # many pages one after the other: the rate goes on
+
+    def zone(self, named: str | None = None) -> Asked:
+        """Whose days are meant: of the zone that is named, else the owner's if they are known."""
+        return given(time_zone=named or ("owner" if self.reads_days else None))
 
     def pages(self, path: Path, query: Asked, most: int | None) -> Iterator[Json]:
         """Page after page, together `most` rows at most."""
@@ -117,12 +144,13 @@ class TerminalReading:
 
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
         """Print records of a stream."""
-        asked = [*which.asked(), *listed("fields", fields), *given(sort=sort)]
-        self.print_list(records_path(stream), asked, which)
+        asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
+        self.print_list(records_path(stream), asked, which, _show_records)
 
     def search(self, terms: SearchTerms, which: RowFlags) -> bool:
         """Print what a search finds; whether there was anything to search."""
-        body = self.print_list(("v1", "search"), [*terms.asked(), *which.asked()], which)
+        asked = [*terms.asked(), *which.asked(), *self.zone()]
+        body = self.print_list(("v1", "search"), asked, which, _show_hits)
         recall = as_object(meta_of(body).get("recall"))
         return recall.get("sources_searched_count") != 0
 
@@ -140,8 +168,8 @@ class TerminalReading:
             text = value if isinstance(value, str) else compact(value)
             indented(text_lines(text), 2, console())
 
-    def print_list(self, path: Path, query: Asked, which: RowFlags) -> Json:
-        """All pages: lines of JSON as they come, the rest together; the first one."""
+    def print_list(self, path: Path, query: Asked, which: RowFlags, show: ShowRows) -> Json:
+        """All pages: lines of JSON as they come, the rest together by `show`; the first one."""
         rows: list[Json] = []
         first: Json = {}
         body: Json = {}
@@ -154,27 +182,35 @@ class TerminalReading:
         if self.flags.json:
             print_json({**body, "data": rows})
         elif not self.flags.jsonl:
-            shown = [record_row(each) for each in rows]
-            columns, left = fitting_columns(shown, console().width)
-            self.print_rows(body, shown, columns)
+            show(self, rows)
             _print_remarks(first, found=bool(rows))
-            if left:
-                words().print(
-                    f"Columns not shown: {', '.join(left)}. Choose columns with "
-                    "--fields, or use --json."
-                )
         if has_more(body):
             words().print("There are more records. Use --limit N or --all.")
         return first
+
+
+def _show_records(reading: TerminalReading, rows: Sequence[Json]) -> None:
+    shown = [record_row(each) for each in rows]
+    columns, left = fitting_columns(shown, console().width)
+    reading.print_rows({}, shown, columns)
+    if left:
+        words().print(
+            f"Columns not shown: {', '.join(left)}. Choose columns with --fields, or use --json."
+        )
+
+
+def _show_hits(_: TerminalReading, rows: Sequence[Json]) -> None:
+    print_hits(rows)
 
 
 def _print_remarks(body: Json, *, found: bool) -> None:
     """What the server says of its answer: why it is empty, what was near, what it warns of."""
     meta = meta_of(body)
     empty = as_text(as_object(meta.get("empty")).get("reason"))
-    if not found:
+    relaxed = as_object(meta.get("relaxed"))
+    if not found and (empty in EMPTY or not relaxed):
         words().print(EMPTY.get(empty or "", "No record matches."))
-    if relaxed := as_object(meta.get("relaxed")):
+    if relaxed:
         count, least = relaxed.get("exact_count"), relaxed.get("least")
         some = f"; showing records with {least} of the words" if least else ""
         asked = relaxed.get("words")

@@ -79,7 +79,7 @@ and run it again. The old copy stays as it is; archive or delete it afterwards."
     ),
     "records": (
         "personal_server.cli.own_records:records",
-        "List your kinds of records (streams), or the records of one, newest first.",
+        "List what your accounts contain, or the records of one kind (stream), newest first.",
     ),
     "search": (
         "personal_server.cli.own_records:search",

@@ -6,19 +6,33 @@ Source: docs/contract/authorization-server.md 14.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import shlex
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.read import TOOL
 from pdpp_mcp_server.commands.read_options import Mode, OutputFlags, RowFlags, SearchTerms, Sort
-from pdpp_mcp_server.commands.tables import tell_nothing_kept
-from pdpp_mcp_server.commands.terminal_reading import TerminalReading
+from pdpp_mcp_server.commands.spelled_commands import spelled
+from pdpp_mcp_server.commands.tables import plain, tell_nothing_kept
+from pdpp_mcp_server.commands.tables import words as words_console
+from pdpp_mcp_server.commands.terminal_reading import TerminalReading, records_path
+from personal_server.cli.own_accounts import (
+    Account,
+    StreamFigures,
+    account_called,
+    accounts_of,
+    figures_of,
+    holders_of,
+)
 from personal_server.cli.server_settings import settings_or_exit
+
+DAY_CHARS = len("2026-11-27")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +50,22 @@ class OwnCommands:
         rows: RowFlags | None = None,
         flags: OutputFlags | None = None,
     ) -> None:
-        """List your kinds of records (streams), or the records of one, newest first.
+        """List what your accounts contain, or the records of one kind (stream), newest first.
 
         Parameters
         ----------
         stream
-            A stream, such as `messages`.
+            A stream such as `messages`, an account such as `E-mail`, or both: `E-mail/messages`.
         fields
             Only these fields, separated by commas.
         sort
             A field, ascending; `-field` for descending.
         """
         with self.opened(flags or OutputFlags()) as reading:
-            if stream is not None:
-                reading.query(stream, fields, sort, rows or RowFlags())
-            elif not reading.schema(None):
+            where = _Meant.of(reading, stream)
+            if where.stream is not None:
+                where.chosen().query(where.stream, fields, sort, rows or RowFlags())
+            elif not where.list_streams():
                 tell_nothing_kept(settings_or_exit().data_dir)
 
     def search(
@@ -81,7 +96,7 @@ class OwnCommands:
         """
         terms = SearchTerms(words, tuple(stream or ()), sort, mode, exact=exact)
         with self.opened(flags or OutputFlags()) as reading:
-            if not reading.search(terms, rows or RowFlags()):
+            if not _Meant.of(reading, None).all_meant().search(terms, rows or RowFlags()):
                 tell_nothing_kept(settings_or_exit().data_dir)
 
     def show(
@@ -98,7 +113,7 @@ class OwnCommands:
         Parameters
         ----------
         stream
-            The record's stream.
+            The record's stream: `messages`, or with its account `E-mail/messages`.
         key
             The record's id, as `pdpp records` and `pdpp search` print it.
         fields
@@ -107,7 +122,108 @@ class OwnCommands:
             Also show related records, by the name of the relation. Repeatable.
         """
         with self.opened(flags or OutputFlags()) as reading:
-            reading.fetch(stream, key, fields, expand or ())
+            where = _Meant.of(reading, stream, is_stream=True)
+            where.holding(key).fetch(where.stream or stream, key, fields, expand or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What the words of a command mean.
+
+    Shapes: `reading` asks every account; without a `stream` all are meant.
+    """
+
+    reading: TerminalReading
+    stream: str | None
+    account: Account | None
+
+    @classmethod
+    def of(cls, reading: TerminalReading, name: str | None, *, is_stream: bool = False) -> Self:
+        """Raises: CommandError (`unknown_account`, `ambiguous_account`)."""
+        called, stream = reading.flags.connection, name
+        reading = replace(reading, flags=replace(reading.flags, connection=None))
+        if name is not None and "/" in name:
+            called, _, stream = name.rpartition("/")
+        if called is None and name is not None and not is_stream:
+            called, stream = _alone(reading, name)
+        if called is None:
+            return cls(reading, stream, None)
+        return cls(reading, stream or None, account_called(accounts_of(reading), called))
+
+    def all_meant(self) -> TerminalReading:
+        """Of the account that is named, else of all."""
+        return self.reading if self.account is None else _only(self.reading, self.account)
+
+    def list_streams(self) -> bool:
+        """Print each account's streams with their figures; whether there is any record."""
+        flags = self.reading.flags
+        if flags.json:
+            return bool(self.all_meant().schema(None))
+        accounts = [self.account] if self.account else accounts_of(self.reading)
+        rows = [_row(each) for account in accounts for each in figures_of(self.reading, account)]
+        self.reading.print_rows({}, rows, ("account", "stream", "records", "from", "to"))
+        if rows and not flags.jsonl:
+            example = shlex.quote(f"{rows[0]['account']}/{rows[0]['stream']}")
+            words_console().print(plain(spelled(f"List some: pdpp records {example}")))
+        return bool(rows)
+
+    def chosen(self) -> TerminalReading:
+        """Of the only account with this stream.
+
+        Raises: CommandError (`ambiguous_account`, `not_found`).
+        """
+        holders = self._holders()
+        choices = (f"pdpp records {each.named}" for each in holders)
+        return self._only_one(holders, "Several accounts have such records.", choices)
+
+    def holding(self, key: str) -> TerminalReading:
+        """Of the only account with this record.  Raises: as `chosen`."""
+        holders = self._holders()
+        if len(holders) > 1:
+            path = records_path(self.stream or "", key)
+            holders = [each for each in holders if _only(self.reading, each.account).has(path)]
+        choices = (f"pdpp show {each.named} {shlex.quote(key)}" for each in holders)
+        return self._only_one(holders, "Several accounts have a record of this id.", choices)
+
+    def _only_one(
+        self, holders: Sequence[StreamFigures], several: str, choices: Iterable[str]
+    ) -> TerminalReading:
+        if self.account is not None:
+            return self.all_meant()
+        if len(holders) == 1:
+            return _only(self.reading, holders[0].account)
+        if holders:
+            raise CommandError("ambiguous_account", several, f"Choose one: {'; '.join(choices)}.")
+        raise CommandError(
+            "not_found", "No account has such records.", "List what there is: pdpp records"
+        )
+
+    def _holders(self) -> list[StreamFigures]:
+        if self.account is not None or self.stream is None:
+            return []
+        return holders_of(self.reading, accounts_of(self.reading), self.stream)
+
+
+def _alone(reading: TerminalReading, name: str) -> tuple[str | None, str | None]:
+    """(account, stream): a word names an account where no stream is called so."""
+    accounts = accounts_of(reading)
+    if not any(account.is_called(name) for account in accounts):
+        return None, name
+    return (None, name) if holders_of(reading, accounts, name) else (name, None)
+
+
+def _only(reading: TerminalReading, account: Account) -> TerminalReading:
+    return replace(reading, flags=replace(reading.flags, connection=account.id))
+
+
+def _row(figures: StreamFigures) -> dict[str, Any]:
+    return {
+        "account": figures.account.label,
+        "stream": figures.stream,
+        "records": f"{figures.record_count:,}{'+' if figures.is_more else ''}",
+        "from": (figures.first or "")[:DAY_CHARS] or None,
+        "to": (figures.last or "")[:DAY_CHARS] or None,
+    }
 
 
 @contextmanager
@@ -115,7 +231,7 @@ def _own_reading(flags: OutputFlags) -> Generator[TerminalReading, None, None]:
     from personal_server.app.owner_reads import open_owner_reads  # noqa: PLC0415 (start-up time)
 
     with open_owner_reads(settings_or_exit()) as client, start_blocking_portal() as portal:
-        yield TerminalReading(client.port(TOOL), portal, flags)
+        yield TerminalReading(client.port(TOOL), portal, flags, reads_days=True)
 
 
 _own = OwnCommands(_own_reading)

@@ -1,0 +1,57 @@
+"""What a search found, as a person reads it at the terminal: when, who and where, then the text.
+
+    Wed 2024-03-13 22:05 · Ada · Telegram · messages 7.2
+      The recipe (https://example.org/r)
+
+What stands behind the dot is what `show` and `fetch` take.
+Source: docs/contract/authorization-server.md 14.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from pdpp_mcp_server.commands.tables import console, indented, plain
+from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
+
+BETWEEN = " · "
+
+
+def print_hits(hits: Iterable[Json]) -> None:
+    """Two lines a hit, three where its title does not say what was found."""
+    for hit in hits:
+        console().print(_heading(hit), soft_wrap=True)
+        for line in _said_once(_title(hit), _excerpt(hit)):
+            indented(line, 2, console())
+
+
+def _heading(hit: Json) -> Text:
+    parts = [as_text(hit.get(name)) for name in ("when", "author", "display_name")]
+    parts[0] = parts[0] or as_text(hit.get("authored_at"))
+    before = "".join(f"{plain(part)}{BETWEEN}" for part in parts if part)
+    return Text.assemble(before, (f"{plain(hit.get('stream'))} {plain(hit.get('id'))}", "bold"))
+
+
+def _title(hit: Json) -> str:
+    return _one_line(as_text(hit.get("title")) or "")
+
+
+def _excerpt(hit: Json) -> str:
+    previews = (as_text(e.get("preview_text")) for e in objects_in(hit.get("evidence_excerpts")))
+    snippet = as_text(as_object(hit.get("snippet")).get("text"))
+    return _one_line(next(previews, None) or snippet or "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(plain(text).plain.split())
+
+
+def _said_once(title: str, excerpt: str) -> list[str]:
+    """Both, but one alone where it holds the other: a chat's title is the start of its text."""
+    found = excerpt.strip("…. ").casefold()
+    named = title.strip("…. ").casefold()
+    if not found or found in named:
+        return [title or excerpt] if title or excerpt else []
+    return [excerpt] if not named or named in found else [title, excerpt]

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
-from pdpp_sources.apple_health.elements import XmlElement, cut_elements
+from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 from pdpp_sources.common.declaration import (
     StreamForm,
     day,

@@ -114,6 +114,14 @@ def _in_bank(body: bytes) -> int:
     if b"<OFX" in body.upper() or b"OFXHEADER" in body.upper():
         found = re.findall(rb"(?i)<(?:\w+:)?(?:" + _IN_STATEMENTS + rb")>", body)
         return len(found) or not re.search(rb"(?i)<(?:\w+:)?ACCTID>", body)
+    if b"<BkToCstmr" in body:
+        details = [len(re.findall(rb"<TxDtls>", each)) for each in body.split(b"<Ntry>")[1:]]
+        return sum(max(1, each) for each in details) + body.count(b"<Bal>")
+    if body.startswith(b":20:"):
+        return len(re.findall(rb"^:(?:61|60F|62[FM]|64|65):", body, re.MULTILINE))
+    if body.startswith(b"!"):
+        entries = body[body.index(b"!Type") :].split(b"\n^")
+        return sum(max(each.count(b"\n$"), b"\nD" in each) for each in entries)
     return len(rows_of(body)) - 1
 
 

@@ -97,6 +97,50 @@ def _statement(name: str, bad: str, good: int = 1) -> HostileFile:
     return HostileFile(f"bank {name}.ofx", content, good)
 
 
+def _camt(name: str, bad: str | Callable[[], str], good: int = 2) -> HostileFile:
+    """A statement in XML: a good entry, the bad one, a good one."""
+    entry = (
+        '<Ntry><Amt Ccy="EUR">4.50</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>'
+        "2024-01-02</Dt></BookgDt><AcctSvcrRef>{}</AcctSvcrRef></Ntry>"
+    )
+
+    def content() -> bytes:
+        inner = bad if isinstance(bad, str) else bad()
+        account = "<Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct>"
+        laughs = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;"><!ENTITY c "&b;&b;">]>'
+        opened = f"<?xml version='1.0'?>{laughs}<Document><BkToCstmrStmt><Stmt>{account}"
+        closed = "</Stmt></BkToCstmrStmt></Document>"
+        return f"{opened}{entry.format(1)}{inner}{entry.format(2)}{closed}".encode()
+
+    return HostileFile(f"bank {name}.xml", content, good)
+
+
+def _entry_of(inner: str) -> str:
+    booked = "<CdtDbtInd>DBIT</CdtDbtInd><BookgDt><Dt>2024-01-02</Dt></BookgDt>"
+    return f'<Ntry><Amt Ccy="EUR">3</Amt>{booked}{inner}</Ntry>'
+
+
+def _swift(name: str, bad: Callable[[], str], good: int = 2) -> HostileFile:
+    """A statement of SWIFT: a good payment, the bad one, a good one."""
+
+    def content() -> bytes:
+        head = ":20:A\r\n:25:DE89370400440532013000\r\n:28C:1/1\r\n:60F:C240101EUR1,00\r\n"
+        line = ":61:2401020102D4,50NTRFNONREF//{}\r\n:86:good\r\n"
+        return f"{head}{line.format(1)}{bad()}\r\n{line.format(2)}-\r\n".encode()
+
+    return HostileFile(f"bank {name}.sta", content, good)
+
+
+def _quicken(name: str, bad: Callable[[], str], good: int = 2) -> HostileFile:
+    """A file of Quicken: a good payment, the bad one, a good one."""
+
+    def content() -> bytes:
+        one = "D01/{}/2024\nT-4.50\nPgood\n^\n"
+        return f"!Type:Bank\n{one.format(15)}{bad()}\n^\n{one.format(16)}".encode()
+
+    return HostileFile(f"bank {name}.qif", content, good)
+
+
 def _payment(amount: str, more: str = "") -> str:
     return f"<STMTTRN><DTPOSTED>20240103<TRNAMT>{amount}<FITID>b{more}</STMTTRN>"
 
@@ -392,6 +436,25 @@ _STATEMENTS = [
     _statement("parts in parts", "<A>" * 50_000 + "</A>" * 50_000, good=0),
     _statement("brackets", "<" * 3_000_000, good=0),
     _statement("100,000 payments", _payment("1") * 60_000, good=0),
+    _camt("entities in entities", _entry_of("<AddtlNtryInf>&c;&c;&c;</AddtlNtryInf>")),
+    _camt("100,000 parts in parts", lambda: _entry_of("<a>" * 100_000 + "</a>" * 100_000)),
+    _camt("half a million parts", lambda: _entry_of("<a/>" * 500_000)),
+    _camt("open comments", lambda: _entry_of("<!--" * 500_000)),
+    _camt("open text", lambda: _entry_of("<![CDATA[" * 300_000)),
+    _camt("attributes", lambda: _entry_of("<a " + 'b="c" ' * 300_000 + "/>")),
+    _camt("an entry without end", lambda: "<Ntry>" + "<x>words</x>" * 5_000_000, good=1),
+    _camt(
+        "50,000 payments of one entry", lambda: _entry_of("<NtryDtls><TxDtls/></NtryDtls>" * 50_000)
+    ),
+    _camt("a character of a million digits", lambda: _entry_of("&#" + "9" * 1_000_000 + ";")),
+    _swift("a line of 10 MB", lambda: ":61:2401020102D1,00NTRF" + "x" * (10 * MB)),
+    _swift("a million lines", lambda: ":61:2401020102D1,00NTRFA\n:86:" + "words\n" * 1_000_000),
+    _swift("marks", lambda: ":61:2401020102D1,00NTRFA\n:86:166" + "?20" * 100_000),
+    _swift("slashes", lambda: ":61:2401020102D1,00NTRFA\n:86:/NAME/" + "/" * 1_000_000),
+    _swift("digits", lambda: ":61:" + "2" * 1_000_000),
+    _quicken("a line of 10 MB", lambda: "D01/15/2024\nT1\nM" + "x" * (10 * MB)),
+    _quicken("a million parts", lambda: "D01/15/2024\nT1\n" + "SFood\n$1\n" * 1_000_000),
+    _quicken("a date of digits", lambda: "D" + "1/" * 500_000 + "\nT1"),
 ]
 _NOTES = [
     _vault("a heading and blanks", "# a" + " " * 3_000 + "b"),

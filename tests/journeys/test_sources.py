@@ -45,7 +45,7 @@ QUESTIONS = (
         "How much came in and went out?",
         "aggregate",
         {"stream": "transactions", "metric": "sum", "field": "amount", "group_by": "direction"},
-        ("-1297.76", "2500"),
+        ("-1539.36", "2535"),
     ),
     Question(
         "chatgpt", "Why was my loaf flat?", "search", {"query": "heat"}, ("Sourdough", "Too little")

@@ -130,6 +130,19 @@ LIKENESSES = (
         _GET_ANEW,
     ),
     Likeness(
+        _within(rb"<(?:[\w.-]{1,32}:)?BkToCstmrDbtCdtNtfctn[\s>]"),
+        "This is a bank's notification of payments (camt.054), and not a statement.",
+        next_step=message(
+            "Download the statement (camt.053) instead: it has these payments, and all others."
+        ),
+    ),
+    Likeness(
+        _within(rb"^:20:.*(?:\r?\n.*){0,12}?\n:(?:25|28C?|60[FM]|61):"),
+        "This file looks like a bank statement (MT940), but other text stands before its :20:.",
+        "bank",
+        _GET_ANEW,
+    ),
+    Likeness(
         _within(rb"<HealthData\b"),
         "This file looks like an Apple Health export, but does not begin like one (<HealthData>).",
         "apple_health",

@@ -125,4 +125,94 @@ CARD-2,06-01-2024,-12.00,EUR,"Card transaction",,886.50,,,,,Bookshop,0.00
 """,
 }
 
-FILES: Files = {"statement.ofx": BANK, "broker.qfx": BROKER, "Revolut.csv": LAYOUTS["Revolut.csv"]}
+# A batch of two, a payment in another currency, one that came back, one that is not booked yet.
+CAMT = b"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt>
+<GrpHdr><MsgId>1</MsgId><CreDtTm>2024-02-01T06:00:00+01:00</CreDtTm></GrpHdr>
+<Stmt><Id>2024-1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy>
+<Ownr><Nm>Me Myself</Nm></Ownr><Svcr><FinInstnId><BIC>COBADEFF</BIC><Nm>Bank of Nowhere</Nm>
+</FinInstnId></Svcr></Acct>
+<Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">100.00</Amt>
+<CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2024-01-02</Dt></Dt></Bal>
+<Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">33.10</Amt>
+<CdtDbtInd>DBIT</CdtDbtInd><Dt><Dt>2024-01-31</Dt></Dt></Bal>
+<Ntry><Amt Ccy="EUR">150.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts>
+<BookgDt><Dt>2024-01-03</Dt></BookgDt><ValDt><Dt>2024-01-02</Dt></ValDt>
+<AcctSvcrRef>2024010300001</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd>
+<SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd>
+<NtryDtls><Btch><NbOfTxs>2</NbOfTxs></Btch>
+<TxDtls><Refs><EndToEndId>RENT-1</EndToEndId></Refs><AmtDtls><TxAmt><Amt Ccy="EUR">120.00</Amt>
+</TxAmt></AmtDtls><RltdPties><Dbtr><Nm>Me Myself</Nm></Dbtr><DbtrAcct><Id>
+<IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct><Cdtr><Nm>J\xc3\xbcrgen &amp; Sohn</Nm></Cdtr>
+<CdtrAcct><Id><IBAN>DE02120300000000202051</IBAN></Id></CdtrAcct></RltdPties>
+<RmtInf><Ustrd>Rent</Ustrd><Ustrd>January</Ustrd></RmtInf></TxDtls>
+<TxDtls><Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs><AmtDtls><TxAmt><Amt Ccy="EUR">30.00</Amt>
+</TxAmt></AmtDtls><RltdPties><Cdtr><Nm>Club</Nm></Cdtr></RltdPties></TxDtls></NtryDtls></Ntry>
+<Ntry><Amt Ccy="EUR">18.10</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts>
+<BookgDt><DtTm>2024-01-05T23:30:00+01:00</DtTm></BookgDt><BkTxCd><Domn><Cd>PMNT</Cd><Fmly>
+<Cd>CCRD</Cd><SubFmlyCd>POSD</SubFmlyCd></Fmly></Domn></BkTxCd>
+<NtryDtls><TxDtls><AmtDtls><InstdAmt><Amt Ccy="USD">20.00</Amt></InstdAmt><TxAmt>
+<Amt Ccy="EUR">18.10</Amt><CcyXchg><SrcCcy>USD</SrcCcy><TrgtCcy>EUR</TrgtCcy>
+<UnitCcy>USD</UnitCcy><XchgRate>0.905</XchgRate></CcyXchg></TxAmt></AmtDtls></TxDtls></NtryDtls>
+<AddtlNtryInf>BOOKSHOP NEW YORK</AddtlNtryInf></Ntry>
+<Ntry><Amt Ccy="EUR">35.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><RvslInd>true</RvslInd><Sts>BOOK</Sts>
+<BookgDt><Dt>2024-01-08</Dt></BookgDt><NtryDtls><TxDtls><RltdPties><Dbtr><Nm>Me Myself</Nm></Dbtr>
+<DbtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct><Cdtr><Nm>Phone Ltd</Nm></Cdtr>
+</RltdPties><RmtInf><Ustrd>returned</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>
+<Ntry><Amt Ccy="EUR">9.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>PDNG</Sts></Ntry>
+<Ntry><Amt Ccy="EUR">nothing</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts></Ntry>
+</Stmt></BkToCstmrStmt></Document>
+"""
+
+# Germany's numbered parts, the slashed words of the Netherlands, and a credit that was taken back.
+MT940 = b"""\
+:20:STARTUMS\r
+:25:37040044/0532013001\r
+:28C:1/1\r
+:60F:C231229EUR100,00\r
+:61:2401021229D20,50N005NONREF//2024A\r
+:86:105?00SEPA-Lastschrift?20EREF+E-77?21MREF+M1?22SVWZ+Strom Dezember 202\r
+3 un?23d Januar?30GENODEF1?31DE02120300000000202051?32Stadtwerke Musters\r
+tadt und ?33Umgebung\r
+:61:240103RCR5,00NRTINONREF\r
+:86:/TRTP/SEPA/IBAN/NL02ABNA0123456789/NAME/J. Jansen/REMI/Back again/E\r
+REF/NOTPROVIDED\r
+:61:24010\r
+:62F:C240103EUR74,50\r
+-\r
+"""
+
+# A payment over two categories, an opening balance, a payment of which the end is missing.
+QIF = b"""\
+!Account
+NWallet
+TCash
+^
+!Type:Cash
+D1/15'24
+T1,000.00
+POpening Balance
+L[Wallet]
+^
+D1/16'24
+T-48.00
+PMarket
+N101
+SFood
+$-31.00
+SHome
+Ebrush
+$-17.00
+^
+D1/17'24
+PNobody
+"""
+
+STATEMENTS: Files = {"statement.xml": CAMT, "umsaetze.sta": MT940, "wallet.qif": QIF}
+FILES: Files = {
+    "statement.ofx": BANK,
+    "broker.qfx": BROKER,
+    "Revolut.csv": LAYOUTS["Revolut.csv"],
+    **STATEMENTS,
+}

@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
-from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 from pdpp_sources.common.declaration import (
     StreamForm,
     day,
@@ -43,6 +42,7 @@ from pdpp_sources.common.source import (
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso
 from pdpp_sources.common.unit_fields import in_unit
+from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 
 _HEALTH = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!DOCTYPE\s+)?HealthData\b", re.DOTALL

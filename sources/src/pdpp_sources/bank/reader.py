@@ -1,17 +1,15 @@
-"""The statement reader: OFX files in, accounts, payments, balances, trades and holdings out."""
+"""The statement reader: files of banks in, accounts, payments, balances, trades, holdings out."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-import orjson
-
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
+from pdpp_sources.bank.camt import is_camt, read_camt
 from pdpp_sources.bank.csv_layouts import (
     CsvLayout,
     CsvPayments,
@@ -26,6 +24,7 @@ from pdpp_sources.bank.entries import (
     trade_data,
     transaction_data,
 )
+from pdpp_sources.bank.mt940 import is_mt940, read_mt940
 from pdpp_sources.bank.ofx import (
     BALANCE_KINDS,
     LISTED_ACCOUNTS,
@@ -38,6 +37,8 @@ from pdpp_sources.bank.ofx import (
     OfxPart,
     OfxStatement,
 )
+from pdpp_sources.bank.qif import is_qif, read_qif
+from pdpp_sources.bank.repeated_ids import Occurrences
 from pdpp_sources.bank.streams import DECLARATION
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
@@ -52,7 +53,6 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.tables.csv_file import CsvForm, CsvRow, charset_of, rows_of_csv
 
-MOST_IDS = 300_000  # of one file that are remembered; a bank uses one twice in the same month
 MOST_LISTED = 1_000
 _OFX = re.compile(rb"(?<!\w)OFXHEADER\s*[:=]|<OFX>", re.IGNORECASE)
 # What may stand before it: comments, instructions, elements around it, lines of a header.  An
@@ -65,32 +65,41 @@ _BEFORE = re.compile(
 
 
 class BankSource:
-    """Reads OFX 1 and 2, and the CSV of banks and services whose columns are known."""
+    """Reads OFX, camt.053, MT940, QIF, and the CSV of banks whose columns are known."""
 
     connector_key = "bank"
     declaration: Data = DECLARATION
     how_to_export = (
         "In your bank's online banking choose Download or Export on the account's transactions, "
-        "and as the format OFX, QFX, Quicken or Microsoft Money; of PayPal, Venmo, Mint, Monarch, "
+        "and as the format camt.053 (XML), OFX, QFX, Quicken (QIF), Microsoft Money or MT940 "
+        "(.sta, SWIFT); of PayPal, Venmo, Mint, Monarch, "
         "YNAB, Schwab, N26, Revolut and Wise the CSV. Download each account and period you want."
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim what begins with an OFX header, or names the columns of a known layout."""
-        ofx = list(matching(export, _begins_as_ofx))
+        """Claim what begins as a statement, or names the columns of a known layout."""
+        statements = list(matching(export, _statement_format))
         tables = list(matching(export, layout_of))
-        words = "it begins with the header of an OFX statement"
-        if tables and not ofx:
+        names = sorted({name for m in statements if (name := _statement_format(m.head()))})
+        words = f"it begins as a statement in {' and '.join(names)}"
+        if names == ["OFX"]:
+            words = "it begins with the header of an OFX statement"
+        if tables and not statements:
             layout_names = {
                 layout[0].name for member in tables if (layout := layout_of(member.head()))
             }
             words = f"its columns are those of {' and '.join(sorted(layout_names))}"
-        mine = {member.name for member in (*ofx, *tables)}
+        mine = {member.name for member in (*statements, *tables)}
         return claim((m for m in export.members if m.name in mine), words)
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the statements of all members; one seen twice is given once."""
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def _statement_format(head: bytes) -> str | None:
+    """The format that a file begins as, if it is one of statements."""
+    return next((name for name, (begins, _) in _FORMATS.items() if begins(head)), None)
 
 
 def _begins_as_ofx(head: bytes) -> bool:
@@ -100,12 +109,29 @@ def _begins_as_ofx(head: bytes) -> bool:
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
-    layout = layout_of(member.head())
+    head = member.head()
+    name = _statement_format(head)
+    layout = layout_of(head) if name is None else None
     if layout is not None:
         yield from _table(member, layout[0], replace(layout[1], charset=charset_of(member)))
-        return
+    else:
+        yield from _FORMATS[name or "OFX"][1](member)
+
+
+def _read_ofx(member: ExportMember) -> Iterator[SourceItem]:
     with member.open() as stream:
         yield from _Statements(member, OfxFile(stream)).items()
+
+
+# How a file of each format begins, and what reads it.
+_FORMATS: dict[
+    str, tuple[Callable[[bytes], bool], Callable[[ExportMember], Iterator[SourceItem]]]
+] = {
+    "OFX": (_begins_as_ofx, _read_ofx),
+    "camt.053 (XML)": (is_camt, read_camt),
+    "MT940": (is_mt940, read_mt940),
+    "QIF": (is_qif, read_qif),
+}
 
 
 _STREAMS: dict[str, tuple[str, Callable[[OfxEntry, str, str | None], Data]]] = {
@@ -152,31 +178,6 @@ def _cells(form: CsvForm, row: CsvRow) -> dict[str, str]:
     """The cells of a row by the names of their columns, in lower case."""
     names = (name.lower() for name in form.names)
     return dict(zip(names, row.cells, strict=False))
-
-
-class Occurrences:
-    """Which ids the entries of a file have used, and by what."""
-
-    def __init__(self) -> None:
-        self._used: dict[str, list[bytes]] = {}
-
-    def distinct(self, data: Data) -> Data:
-        """Another entry of the same id, day and amount gets a number.
-
-        Banks use an id twice; what has no id of the bank's is counted, for two coffees may be
-        alike in all that is said of them.
-        """
-        own: str = data["id"]
-        if own not in self._used and len(self._used) >= MOST_IDS:
-            return data
-        mark = hashlib.sha256(orjson.dumps(data)).digest()[:8]
-        same = self._used.setdefault(own, [])
-        if mark not in same or data.get("bank_transaction_id", "") is None:
-            same.append(mark)
-            number = len(same) - 1
-        else:
-            number = same.index(mark)
-        return data | {"id": f"{own}.{number + 1}"} if number else data
 
 
 class _Statements:

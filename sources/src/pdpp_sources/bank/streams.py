@@ -103,7 +103,7 @@ TRANSACTIONS = StreamForm(
         word("merchant_category", "What the merchant sells, for payments by card"),
         word("merchant_category_code", "The same as a code (ISO 18245)"),
         plain("counterparty_account", "Account of the other party, for transfers"),
-        plain("bank_transaction_id", "The bank's own id (FITID)"),
+        plain("bank_transaction_id", "The bank's own id"),
     ],
     time_field="posted_on",
     views={
@@ -124,7 +124,11 @@ BALANCES = StreamForm(
         key(),
         reference("account_id", "The account", required=True),
         day("as_of", "Day it held", event=True),
-        word("kind", "booked, available, or cash (of an account with a broker)"),
+        word(
+            "kind",
+            "booked (at the end of the day), opening (before its first payment), interim,"
+            " available, expected, or cash (of an account with a broker)",
+        ),
         *_money("amount", "Balance"),
     ],
     time_field="as_of",
@@ -192,7 +196,8 @@ HOLDINGS = StreamForm(
 DECLARATION = declaration(
     "bank",
     "Bank statements",
-    "Accounts, payments, balances, trades and holdings from OFX and QFX downloads; payments from"
-    " the CSV of PayPal, Venmo, Mint, Monarch, YNAB, Schwab, N26, Revolut and Wise.",
+    "Accounts, payments, balances, trades and holdings from downloads in OFX, QFX, camt.053, MT940"
+    " and QIF; payments from the CSV of PayPal, Venmo, Mint, Monarch, YNAB, Schwab, N26, Revolut"
+    " and Wise.",
     [ACCOUNTS, TRANSACTIONS, BALANCES, SECURITIES, TRADES, HOLDINGS],
 )

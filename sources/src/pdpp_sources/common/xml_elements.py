@@ -3,28 +3,36 @@
 Apple's exports begin with a document type that some versions of iOS got wrong, hold control
 characters, and are gigabytes long. So they are cut at the names of their elements, as the other
 readers cut theirs: memory holds one element, a damaged one costs itself, no document type is read
-and no entity of a file's own is ever resolved.
+and no entity of a file's own is ever resolved. Prefixes of namespaces are passed over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from html import unescape
 
 from pdpp_kernel.source_item import Skipped
 from pdpp_kernel.texts import message
+from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
 from pdpp_sources.common.text import decoded
 
 CHUNK_BYTES = 256 * 1024
 LARGEST_ELEMENT_BYTES = 32 * 1024 * 1024
-_LONGEST_NAME = 64
+_LONGEST_NAME = 128
+_PREFIX = rb"(?:[\w.-]{1,32}:)?"
+_DEEPEST = 64
+_MOST_PARTS = 200_000  # of one element; a booking of thousands of payments has some tens of each
 # An atomic group, as before Python 3.11.5 a possessive repeat of a group goes on behind a quote
 # that is never closed; it takes memory for each round, hence the bound.
 _HEAD = re.compile(rb"""<[\w.:-]+((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>""")
 _ATTRIBUTE = re.compile(rb"""([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_CHARSET = re.compile(rb"""\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,20})["']""")
+_TAG = re.compile(
+    r"""<(/?)(?:[\w.-]{1,32}:)?([\w.-]{1,64})((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,1000}))>"""
+)
 _INNER = re.compile(rb"""<([\w.:-]+)((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>([^<]*)""")
 
 
@@ -44,17 +52,116 @@ class XmlElement:
             name, attributes, words = match.groups()
             yield decoded(name), _attributes(attributes), unescape(decoded(words)).strip()
 
+    def tree(self, charset: str | None = None) -> XmlPart:
+        """The whole element as parts in parts. Raises: BadRecord."""
+        return _tree(XmlPart(self.name, self.attributes), decoded(self.content, charset))
 
-def cut_elements(member: ExportMember, *names: str) -> Iterator[XmlElement | Skipped]:
-    """The outermost elements of these names, in their order. Raises: MemberDamaged."""
-    one_of = "|".join(map(re.escape, names)).encode()
-    begins = re.compile(rb"<(" + one_of + rb")(?=[\s/>])")
+
+@dataclass(slots=True)
+class XmlPart:
+    """An element with what is in it; names are without prefixes, and a path is `a/b/c`."""
+
+    name: str
+    attributes: dict[str, str]
+    text: str = ""
+    parts: list[XmlPart] = field(default_factory=list["XmlPart"])
+
+    def all(self, path: str) -> Iterator[XmlPart]:
+        """Every part at a path, in their order."""
+        name, _, rest = path.partition("/")
+        for part in self.parts:
+            if part.name == name:
+                yield from part.all(rest) if rest else (part,)
+
+    def first(self, *paths: str) -> XmlPart | None:
+        """The first part at the first of these paths that has one."""
+        return next((part for path in paths for part in self.all(path)), None)
+
+    def said(self, *paths: str) -> str | None:
+        """The text at the first of these paths that says something."""
+        texts = (part.text.strip() for path in paths for part in self.all(path))
+        return next(filter(None, texts), None)
+
+
+def charset_of_xml(head: bytes) -> str | None:
+    """The charset that the first line of a file names."""
+    match = _CHARSET.match(head.removeprefix(b"\xef\xbb\xbf"))
+    return match.group(1).decode() if match else None
+
+
+def _tree(root: XmlPart, text: str) -> XmlPart:
+    """The parts of an element, from what stands between its tags. Raises: BadRecord."""
+    opened, at, count = [root], 0, 0
+    while at < len(text):
+        begin = text.find("<", at)
+        begin = len(text) if begin < 0 else begin
+        opened[-1].text += _unescaped(text[at:begin])
+        if begin == len(text):
+            break
+        passed = _passed(text, begin)
+        if passed is not None:
+            at, words = passed
+            opened[-1].text += words
+            continue
+        tag = _TAG.match(text, begin)
+        if tag is None:
+            raise BadRecord("bad_record", _FAULTS["bad_record"])
+        at, name, head = tag.end(), tag.group(2), tag.group(3)
+        if tag.group(1):
+            if len(opened) == 1 or opened[-1].name != name:
+                raise BadRecord("bad_record", _FAULTS["bad_record"])
+            opened.pop()
+            continue
+        part = XmlPart(name, _attributes(head.encode()))
+        opened[-1].parts.append(part)
+        count += 1
+        if count > _MOST_PARTS or len(opened) > _DEEPEST:
+            raise BadRecord("too_large", _FAULTS["too_large"])
+        if not head.endswith("/"):
+            opened.append(part)
+    if len(opened) > 1:
+        raise BadRecord("bad_record", _FAULTS["bad_record"])
+    return root
+
+
+def _passed(text: str, begin: int) -> tuple[int, str] | None:
+    """The end of a comment, an instruction or text as it stands, with its words.
+
+    Raises: BadRecord.
+    """
+    for mark, closing in (("<![CDATA[", "]]>"), ("<!--", "-->"), ("<?", "?>"), ("<!", ">")):
+        if text.startswith(mark, begin):
+            end = text.find(closing, begin)
+            if end < 0:
+                raise BadRecord("bad_record", _FAULTS["bad_record"])
+            words = text[begin + len(mark) : end] if mark == "<![CDATA[" else ""
+            return end + len(closing), words
+    return None
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return unescape(text) if "&" in text else text
+    except ValueError:  # a character by a number of thousands of digits
+        return text
+
+
+def cut_elements(
+    member: ExportMember, *names: str, opening: Sequence[str] = ()
+) -> Iterator[XmlElement | Skipped]:
+    """The outermost elements of these names, in their order. Raises: MemberDamaged.
+
+    Of those in `opening`, which hold the others, only the tag that opens them, without content.
+    """
+    one_of = "|".join(map(re.escape, (*names, *opening))).encode()
+    begins = re.compile(rb"<" + _PREFIX + rb"(" + one_of + rb")(?=[\s/>])")
+    opened = frozenset(name.encode() for name in opening)
     buffer, offset, at, is_more = b"", 0, 0, True
     with member.open() as stream:
         while True:
             match = begins.search(buffer, at)
             keep = match.start() if match else max(at, len(buffer) - _LONGEST_NAME)
-            cut = _cut(buffer, match) if match else None
+            cut = _cut(buffer, match, opened) if match else None
             if match is None or cut is None:
                 if is_more and len(buffer) - keep <= LARGEST_ELEMENT_BYTES:
                     buffer, offset, at = buffer[keep:], offset + keep, 0
@@ -91,16 +198,16 @@ class _Cut:
     content: bytes = b""
 
 
-def _cut(buffer: bytes, match: re.Match[bytes]) -> _Cut | None:
+def _cut(buffer: bytes, match: re.Match[bytes], opened: frozenset[bytes]) -> _Cut | None:
     """One element of the part that was read; None if more has to be read to know."""
     head = _HEAD.match(buffer, match.start())
     if head is None:
         is_whole = buffer.find(b"<", match.end()) >= 0
         return _Cut(match.end(), "bad_record") if is_whole else None
-    if head.group(1).endswith(b"/"):
-        return _Cut(head.end(), "", head.group(1))
     name = match.group(1)
-    end = re.compile(b"<(/?)" + name + rb"(?=[\s/>])").search(buffer, head.end())
+    if head.group(1).endswith(b"/") or name in opened:
+        return _Cut(head.end(), "", head.group(1))
+    end = re.compile(b"<(/?)" + _PREFIX + name + rb"(?=[\s/>])").search(buffer, head.end())
     if end is None:
         return None
     if not end.group(1):  # none of them holds another of its name: this one has no end
@@ -110,6 +217,6 @@ def _cut(buffer: bytes, match: re.Match[bytes]) -> _Cut | None:
 
 def _attributes(head: bytes) -> dict[str, str]:
     return {
-        decoded(name): unescape(decoded(double or single))
+        decoded(name): _unescaped(decoded(double or single))
         for name, double, single in _ATTRIBUTE.findall(head)
     }

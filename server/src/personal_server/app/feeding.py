@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
@@ -29,11 +29,16 @@ from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
-from personal_server.feeds.feed_runs import FolderRuns, PutOff
+from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
+from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.settings import Settings, command_environment
+from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.feeds import SqlFeeds
+
+if TYPE_CHECKING:
+    from personal_server.app.dav_runs import DavRuns
 
 FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
@@ -55,7 +60,10 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     mailboxes = mailbox_runs(settings, stores, importer)
     accounts = _Accounts(stores.records)
-    by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes}
+    later = _DavLater(settings, stores, importer)
+    by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
+        DAV_KINDS, later
+    )
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
 
 
@@ -64,6 +72,28 @@ def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) ->
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
     return MailboxRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
+
+
+def dav_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> DavRuns:
+    """What runs the calendars and address books of this data directory."""
+    from personal_server.app.dav_runs import DavRuns  # noqa: PLC0415 (few have such feeds)
+
+    staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
+    secrets = FeedSecrets.of(stores)
+    return DavRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class _DavLater:
+    """Runs calendars and address books; what reads them is loaded once one is run."""
+
+    settings: Settings
+    stores: Stores
+    importer: ImportCommand
+
+    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
+        """Fetch what changed, and import it.  Raises: PutOff."""
+        return dav_runs(self.settings, self.stores, self.importer).run(feed, retries=retries)
 
 
 def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:

@@ -23,7 +23,7 @@ COMMANDS: Commands = {
     ),
     "feed": (
         "personal_server.cli.feed:feed",
-        "Watch folders and mailboxes, so that accounts stay current.",
+        "Watch folders, mailboxes, calendars and contacts, so that accounts stay current.",
     ),
     "serve": (
         "personal_server.cli.serve:serve",

@@ -48,7 +48,7 @@ from personal_server.feeds.feed_schedule import (
 )
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.feeds.fetched_batches import DAV_KINDS, FetchTrouble
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
@@ -58,7 +58,12 @@ _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
 
-feed = cyclopts.App(name="feed", help="Watch folders and mailboxes, so that accounts stay current.")
+feed = cyclopts.App(
+    name="feed",
+    help="Watch folders, mailboxes, calendars and contacts, so that accounts stay current.",
+)
+feed.command("personal_server.cli.dav_feeds:add_calendar", name="add-calendar")
+feed.command("personal_server.cli.dav_feeds:add_contacts", name="add-contacts")
 
 
 @feed.command
@@ -108,19 +113,19 @@ def add(
             place=str(place),
             layout=chosen,
             account=connection,
-            every_seconds=_seconds(every),
+            every_seconds=seconds_of(every),
             state=FeedState.WAITING,
             created_at_ns=now_ns,
             due_at_ns=now_ns,
         )
         feed_store(stores).add_feed(row)
     if json:
-        print_json(_json(row))
+        print_json(feed_json(row))
         return
     words().print(plain(f"{row.name}: the server looks at this folder ({row.layout})."))
     words().print(
         "It runs while `pdpp serve` runs; nothing is ever changed in the folder, and what is"
-        " deleted there stays in your records.\nNow: pdpp feed run " + _spelled(row.name),
+        " deleted there stays in your records.\nNow: pdpp feed run " + spelled(row.name),
         markup=False,
     )
 
@@ -172,7 +177,7 @@ def add_mailbox(
             "This is not the address of a mail server.",
             "Name the server alone: --host imap.example.org.",
         ) from None
-    password = _password()
+    password = typed_password()
     with open_stores(settings_or_exit(), serving=False) as stores:
         now_ns = stores.clock()
         row = FeedRow(
@@ -182,7 +187,7 @@ def add_mailbox(
             place=place,
             layout=MAILBOX,
             account=connection,
-            every_seconds=_seconds(every),
+            every_seconds=seconds_of(every),
             state=FeedState.WAITING,
             created_at_ns=now_ns,
             due_at_ns=now_ns,
@@ -190,15 +195,15 @@ def add_mailbox(
         feed_store(stores).add_feed(row)
         FeedSecrets.of(stores).keep(row.feed_id, password)
     if json:
-        print_json(_json(row))
+        print_json(feed_json(row))
         return
     words().print(plain(f"{row.name}: the server fetches new mail from {host}."))
-    words().print(f"Now: pdpp feed run {_spelled(row.name)}", markup=False)
+    words().print(f"Now: pdpp feed run {spelled(row.name)}", markup=False)
 
 
 @feed.command
 def password(feed: str, /) -> None:
-    """Give a new password for a mailbox, and let its feed go on.
+    """Give a new password for an account, and let its feed go on.
 
     Parameters
     ----------
@@ -207,7 +212,7 @@ def password(feed: str, /) -> None:
     """
     with open_stores(kept_settings(), serving=False) as stores:
         row = _found(stores, feed)
-        FeedSecrets.of(stores).keep(row.feed_id, _password())
+        FeedSecrets.of(stores).keep(row.feed_id, typed_password())
         if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
             now_ns = stores.clock()
             feed_store(stores).change_feed(row.feed_id, lambda e: feed_states.resume(e, now_ns))
@@ -228,7 +233,7 @@ def list_(*, json: Flag = False) -> None:
         last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
         refused = {row.feed_id: _rejected(stores, row) for row in rows}
     if json:
-        print_json([_json(row, last[row.feed_id]) for row in rows])
+        print_json([feed_json(row, last[row.feed_id]) for row in rows])
         return
     if not rows:
         console().print("No feeds. Watch a folder: pdpp feed add FOLDER")
@@ -253,7 +258,7 @@ def run(feed: str, /, *, json: Flag = False) -> int:
         row = _found(stores, feed)
         if row.state == FeedState.PAUSED:
             raise InvalidState(
-                "This feed is paused.", next_step=f"pdpp feed resume {_spelled(row.name)}"
+                "This feed is paused.", next_step=f"pdpp feed resume {spelled(row.name)}"
             )
         importer = ImportCommand.of(settings)
         engine = feed_engine(settings, stores, importer)
@@ -288,7 +293,7 @@ def pause(feed: str, /) -> None:
     with open_stores(kept_settings(), serving=False) as stores:
         row = _found(stores, feed)
         feed_store(stores).change_feed(row.feed_id, feed_states.pause)
-    words().print(f"Paused. Resume with: pdpp feed resume {_spelled(row.name)}", markup=False)
+    words().print(f"Paused. Resume with: pdpp feed resume {spelled(row.name)}", markup=False)
 
 
 @feed.command
@@ -309,7 +314,7 @@ def resume(feed: str, /) -> None:
 
 @feed.command
 def check(feed: str, /, *, json: Flag = False) -> int:
-    """Compare the folder, what was imported from it, and your records; list every difference.
+    """Compare the place, what was imported from it, and your records; list every difference.
 
     Parameters
     ----------
@@ -325,6 +330,10 @@ def check(feed: str, /, *, json: Flag = False) -> int:
         if row.kind == MAILBOX:
             runs = mailbox_runs(settings, stores, ImportCommand.of(settings))
             found = check_mailbox(row, stores, reader, zone, runs)
+        elif row.kind in DAV_KINDS:
+            from personal_server.cli.dav_checks import check_account  # noqa: PLC0415
+
+            found = check_account(row, settings, stores, reader)
         else:
             found = check_feed(row, stores, reader, zone)
     if json:
@@ -350,7 +359,7 @@ def remove(feed: str, /) -> None:
     words().print("The feed was removed. All records stay.")
 
 
-def _password() -> str:
+def typed_password() -> str:
     """Asked for at a terminal, else the first line of standard input.  Raises: CommandError."""
     typed = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not typed:
@@ -373,10 +382,10 @@ def _place(folder: Path, data_dir: Path) -> Path:
     return place
 
 
-def _seconds(every: str | None) -> int:
-    """Raises: CommandError."""
+def seconds_of(every: str | None, usual: int = USUAL_EVERY_SECONDS) -> int:
+    """The time between two runs that was typed, else the usual.  Raises: CommandError."""
     if every is None:
-        return USUAL_EVERY_SECONDS
+        return usual
     match = _EVERY.fullmatch(every)
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not LEAST_EVERY_SECONDS <= seconds <= MOST_EVERY_SECONDS:
@@ -400,7 +409,8 @@ def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
+    """A name as it is typed."""
     return f"'{name}'" if " " in name else name
 
 
@@ -418,11 +428,12 @@ def _facts(
     if last:
         yield "last run", f"{counted(last[0].seen, 'item')} seen, {last[0].records_new} new records"
     if refused:
-        yield "not read", f"{counted(len(refused), 'item')}: pdpp feed check {_spelled(row.name)}"
+        yield "not read", f"{counted(len(refused), 'item')}: pdpp feed check {spelled(row.name)}"
     yield "id", row.feed_id
 
 
-def _json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:
+def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:
+    """A feed as `--json` prints it."""
     succeeded = row.succeeded_at_ns
     return {
         "feed_id": row.feed_id,

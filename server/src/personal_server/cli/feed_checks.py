@@ -62,8 +62,8 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
         if line is not None and line.state == ItemState.STORED and line.mark == item.mark:
             path = folder if item.name == WHOLE else folder / item.name
             wanted = Wanted(zone=zone, within=folder)
-            records = _records(stores.records, reader, path, wanted, item.name, found)
-            _compare(stores.records, feed.connection_ids, item.name, records, found)
+            records = records_of(stores.records, reader, path, wanted, item.name, found)
+            compare_records(stores.records, feed.connection_ids, item.name, records, found)
     return found
 
 
@@ -79,10 +79,12 @@ def check_mailbox(
                 found.items += batch.mails
                 if batch.mails:
                     wanted = Wanted(zone=zone, within=batch.path)
-                    records = _records(
+                    records = records_of(
                         stores.records, reader, batch.path, wanted, batch.folder, found
                     )
-                    _compare(stores.records, feed.connection_ids, batch.folder, records, found)
+                    compare_records(
+                        stores.records, feed.connection_ids, batch.folder, records, found
+                    )
     except FetchTrouble as trouble:
         result.code = trouble.code
     if result.rejected:
@@ -92,7 +94,7 @@ def check_mailbox(
     return found
 
 
-def _records(
+def records_of(
     store: RecordStore,
     reader: ReaderProcess,
     path: Path,
@@ -115,13 +117,14 @@ def _records(
         found.differences.append(Difference(name, MISSING, error.code))
 
 
-def _compare(
+def compare_records(
     store: RecordStore,
     connection_ids: Sequence[str],
     name: str,
     records: Iterable[tuple[str, SourceRecord]],
     found: FeedComparison,
 ) -> None:
+    """Say how many records of a source and its streams no account of the feed holds."""
     with store.snapshot() as snapshot:
         accounts = [c for c in snapshot.connections() if c.connection_id in connection_ids]
     by_source: dict[str, list[str]] = defaultdict(list)

@@ -32,12 +32,12 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "Import the file with `pdpp import --connection ACCOUNT`, then run the feed."
         ),
         "sign_in_refused": message(
-            "The mail server refused the password. It was tried once. Give a new one with"
-            " `pdpp feed password`."
+            "The server of the account refused the password. It was tried once. Give a new one"
+            " with `pdpp feed password`."
         ),
         "sign_in_missing": message("Give the password with `pdpp feed password`."),
         "certificate_refused": message(
-            "The certificate of the mail server is not valid for its name. Check the name of the"
+            "The certificate of the server is not valid for its name. Check the name of the"
             " server, then resume the feed."
         ),
         "mailbox_unreachable": message(
@@ -47,6 +47,25 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The mail server gave an answer that no mail server gives. The server tries again by"
             " itself."
         ),
+        "sign_in_unsupported": message(
+            "The server takes no password. Use an address of it that does, or export the account"
+            " and watch the folder of the export."
+        ),
+        "dav_unreachable": message("The server did not answer. The feed tries again by itself."),
+        "dav_misbehaves": message(
+            "The server gave an answer that no such server gives. The feed tries again by itself."
+        ),
+        "dav_not_found": message(
+            "No calendars or address books are at this address. Add the feed again with the"
+            " address that the provider names for CalDAV or CardDAV."
+        ),
+        "redirect_refused": message(
+            "The server leads to another one, which would get the password. Add the feed again"
+            " with the address of that server."
+        ),
+        "too_large": message("It is larger than what is fetched; the others come."),
+        "item_not_given": message("The server lists it and does not give it."),
+        "foreign_item": message("It lies outside of the collection that lists it."),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
         "export_not_recognized": message("No source reads this file."),
     }

@@ -14,8 +14,16 @@ from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResu
 from personal_server.feeds.import_reports import imported_items
 from personal_server.storage.feed_rows import FeedRow
 
+DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
 NEEDS_OWNER = frozenset(
-    {"sign_in_refused", "sign_in_missing", "sign_in_unsupported", "certificate_refused"}
+    {
+        "sign_in_refused",
+        "sign_in_missing",
+        "sign_in_unsupported",
+        "certificate_refused",
+        "redirect_refused",
+        "dav_not_found",
+    }
 )
 
 

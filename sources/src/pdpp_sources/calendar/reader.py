@@ -68,6 +68,7 @@ _SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
 _WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
 _BUSY = re.compile(rb"^FREEBUSY[:;]", re.MULTILINE | re.IGNORECASE)
 _SPAN = re.compile(rb"(?:DTSTART|DTEND|DURATION)[:;]", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([\\,;])")
 _SUFFIXES = (".ics", ".vcs", ".ical", ".ifb", ".icalendar", ".txt", "")
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
@@ -311,7 +312,7 @@ class _Calendar:
             case "VERSION":
                 self._is_old = value.strip() == "1.0"
             case "X-WR-CALNAME" if value:
-                self._name = one_line(value, 200)
+                self._name = one_line(_ESCAPED.sub(r"\1", value), 200)
             case "X-WR-TIMEZONE":
                 self._own_zone = named_zone(value, self._zones) or self._own_zone
             case _:

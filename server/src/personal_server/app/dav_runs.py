@@ -1,0 +1,273 @@
+"""Runs of calendars and address books: what changed is fetched and read as an export is.
+
+Rule: read only towards the account; nothing that is known is fetched again; what is gone from the
+account stays in the records.
+Source: docs/contract/feeds.md 11.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import orjson
+
+from pdpp_kernel.values import NANOSECONDS
+from pdpp_sources.dav.dav_messages import (
+    CollectionEnd,
+    CollectionSeen,
+    DavEnd,
+    DavHome,
+    DavTask,
+    DavTrouble,
+    HomesSeen,
+    ItemGone,
+    ItemRefused,
+    ItemSeen,
+    KnownCollection,
+    SeenInAccount,
+)
+from pdpp_sources.dav.dav_process import read_dav
+from personal_server.app.dav_wire import AskedServer, DavPlace
+from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.feeds.feed_ledger import ItemState
+from personal_server.feeds.feed_runs import FeedImporter, RunResult
+from personal_server.feeds.fetched_batches import (
+    ADDRESS_BOOKS,
+    CALENDARS,
+    NEEDS_OWNER,
+    FetchedBatches,
+    FetchTrouble,
+)
+from personal_server.storage.feed_rows import FeedItemRow, FeedRow
+from personal_server.storage.ports.feed_stores import FeedStore
+
+USUAL_EVERY_SECONDS = 300
+BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
+LISTED_EVERY_NS = 24 * 3600 * NANOSECONDS
+# repeating events are spelled out for 400 days: each is read again long before those end
+READ_EVERY_NS = 30 * 24 * 3600 * NANOSECONDS
+HOMES = "homes"
+LONGEST_NAME = 100
+_SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
+
+
+@dataclass(slots=True)
+class KnownAccount:
+    """What the ledger holds of an account: its homes, its collections, and its items by path."""
+
+    homes: FeedItemRow | None = None
+    collections: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
+    items: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
+
+    @classmethod
+    def of(cls, lines: Iterable[FeedItemRow]) -> KnownAccount:
+        """The lines of a ledger."""
+        known = cls()
+        for line in lines:
+            if line.item == HOMES:
+                known.homes = line
+            elif line.item.endswith("/") and line.state == ItemState.STORED:
+                known.collections[line.item] = line
+            else:
+                known.items[line.item] = line
+        return known
+
+    def task(self, place: DavPlace, now_ns: int, retried: Callable[[FeedItemRow], bool]) -> DavTask:
+        """What a run asks; lines that are `retried` are as if not known."""
+        homes: list[tuple[str, bool]] = []
+        if self.homes is not None:
+            homes = orjson.loads(self.homes.mark)
+        return DavTask(
+            place.kind,
+            place.url,
+            [DavHome(url, is_one) for url, is_one in homes],
+            {path: _known(line, place.kind, now_ns) for path, line in self.collections.items()},
+            {
+                path: "" if retried(line) else line.mark
+                for path, line in self.items.items()
+                if line.state != ItemState.GONE
+            },
+        )
+
+
+def _known(line: FeedItemRow, kind: str, now_ns: int) -> KnownCollection:
+    name, ctag, token, is_honest = orjson.loads(line.mark)
+    lists = not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
+    reads = kind == CALENDARS and not 0 <= now_ns - line.since_ns < READ_EVERY_NS
+    return KnownCollection(name, ctag, token, is_honest, lists, reads)
+
+
+@dataclass(slots=True)
+class DavBatch:
+    """Items of one collection, those that were taken as files, and what the ledger says then."""
+
+    path: Path
+    suffix: str
+    name: str
+    items: dict[str, str] = field(default_factory=dict[str, str])
+    refused: list[ItemRefused] = field(default_factory=list[ItemRefused])
+    gone: list[str] = field(default_factory=list[str])
+    homes: HomesSeen | None = None
+    end: CollectionEnd | None = None
+    size_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is read before more is fetched."""
+        return len(self.items) >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
+
+    def add(self, item: ItemSeen) -> None:
+        """Write one."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self.path / f"{len(self.items):05}.{self.suffix}"
+        file.write_bytes(item.content)
+        self.items[item.path] = item.mark
+        self.size_bytes += len(item.content)
+
+
+def dav_batches(
+    seen: Iterable[SeenInAccount], folder: Path, kind: str, result: RunResult
+) -> Iterator[DavBatch]:
+    """Items in batches of a collection each; the files of one are gone when more is asked for."""
+
+    def begun(name: str) -> DavBatch:
+        shutil.rmtree(folder, ignore_errors=True)
+        return DavBatch(folder / _file_name(name), _SUFFIXES[kind], name)
+
+    batch = begun(kind)
+    for each in seen:
+        match each:
+            case HomesSeen():
+                batch.homes = each
+            case CollectionSeen():
+                yield batch
+                batch = begun(each.name)
+            case ItemSeen():
+                batch.add(each)
+                if batch.is_full:
+                    yield batch
+                    batch = begun(batch.name)
+            case ItemRefused():
+                batch.refused.append(each)
+            case ItemGone():
+                batch.gone.append(each.path)
+            case CollectionEnd():
+                batch.end = each
+            case DavEnd():
+                result.code = each.code
+    yield batch
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _file_name(name: str) -> str:
+    """A collection's name as one of a folder."""
+    plain = "".join(c if c.isprintable() and c not in "/\\" else "." for c in name)
+    return plain.strip(". ")[:LONGEST_NAME] or "Collection"
+
+
+@dataclass(frozen=True, slots=True)
+class DavRuns:
+    """Runs feeds of calendars and of address books."""
+
+    store: FeedStore
+    importer: FeedImporter
+    staging: Path
+    reader: str
+    clock: Callable[[], int]
+    secrets: FeedSecrets
+
+    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
+        """Fetch what changed, and import it batch by batch.  Raises: PutOff."""
+        result, known = RunResult(), KnownAccount.of(self.store.feed_items(feed.feed_id))
+
+        def retried(line: FeedItemRow) -> bool:
+            is_rejected = line.state == ItemState.REJECTED
+            return is_rejected and (retries or line.reader != self.reader)
+
+        try:
+            place = DavPlace.of(feed.place)
+            with self.fetched(feed, known.task(place, self.clock(), retried), result) as batches:
+                for batch in batches:
+                    self._take(feed, batch, known, result)
+        except (FetchTrouble, DavTrouble) as trouble:
+            result.code = trouble.code
+        alive = (line for line in known.items.values() if line.state != ItemState.GONE)
+        result.seen = sum(1 for _ in alive)
+        result.needs_owner |= result.code in NEEDS_OWNER
+        return result
+
+    @contextmanager
+    def fetched(
+        self, feed: FeedRow, task: DavTask, result: RunResult
+    ) -> Generator[Iterator[DavBatch]]:
+        """Batches of what is not known yet.  Raises: FetchTrouble, DavTrouble."""
+        place, password = DavPlace.of(feed.place), self.secrets.password(feed.feed_id)
+        if password is None:
+            raise FetchTrouble("sign_in_missing")
+        folder = self.staging / feed.feed_id
+        with closing(AskedServer(place, password)) as server:
+            try:
+                with read_dav(server, task) as seen:
+                    yield dav_batches(seen, folder, place.kind, result)
+            finally:
+                result.commands = server.requests
+                result.size_bytes = server.received + server.sent
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _take(self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult) -> None:
+        """Import a batch, and write what became of its items.  Raises: FetchTrouble, PutOff."""
+        if batch.items:
+            FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
+        lines: dict[str, FeedItemRow] = {}
+        for path, mark in batch.items.items():
+            is_new = path not in known.items or known.items[path].state == ItemState.GONE
+            result.new += is_new
+            result.changed += not is_new
+            lines[path] = self._line(feed, path, mark, ItemState.STORED)
+        for refused in batch.refused:
+            result.rejected += 1
+            path = refused.path
+            lines[path] = self._line(feed, path, refused.mark, ItemState.REJECTED, refused.code)
+        for path in batch.gone:
+            if path in known.items:
+                result.gone += 1
+                lines[path] = self._line(feed, path, known.items[path].mark, ItemState.GONE)
+        known.items |= lines
+        if batch.homes is not None:
+            homes = [[home.url, home.is_collection] for home in batch.homes.homes]
+            lines[HOMES] = self._line(feed, HOMES, orjson.dumps(homes).decode(), ItemState.STORED)
+        if batch.end is not None:
+            lines[batch.end.path] = self._end(feed, batch.end, known)
+        self.store.keep_feed_items(feed.feed_id, lines.values())
+
+    def _end(self, feed: FeedRow, end: CollectionEnd, known: KnownAccount) -> FeedItemRow:
+        """The line of a collection: `at_ns` is its last list, `since_ns` its last whole reading."""
+        mark = orjson.dumps([end.name, end.ctag, end.token, end.is_honest]).decode()
+        line = self._line(feed, end.path, mark, ItemState.STORED)
+        before = known.collections.get(end.path)
+        if before is None:
+            return line
+        return replace(
+            line,
+            at_ns=line.at_ns if end.listed else before.at_ns,
+            since_ns=line.since_ns if end.was_read else before.since_ns,
+        )
+
+    def _line(
+        self, feed: FeedRow, item: str, mark: str, state: ItemState, code: str | None = None
+    ) -> FeedItemRow:
+        now_ns = self.clock()
+        return FeedItemRow(
+            feed_id=feed.feed_id,
+            item=item,
+            mark=mark,
+            state=state,
+            code=code,
+            reader=self.reader,
+            at_ns=now_ns,
+            since_ns=now_ns,
+        )

@@ -1,0 +1,281 @@
+"""Requests to a DAV server: signed, pinned to an address, bounded and counted.
+
+Rule: read only (`PROPFIND`, `REPORT`, `GET`); the password goes to the host that its owner named,
+or to one of the same registrable name at a public address, over TLS; without TLS only to an address
+of this machine.  It is tried once.
+Source: docs/contract/feeds.md 11.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+import httpx2
+
+from pdpp_sources.dav.dav_messages import (
+    LARGEST_ANSWER_BYTES,
+    MISBEHAVES,
+    DavAsk,
+    DavStatus,
+    DavTrouble,
+)
+from personal_server.web.guarded_fetch import pinned
+from personal_server.web.public_addresses import is_public
+
+SILENCE_SECONDS = 60.0
+ANSWER_SECONDS = 600.0
+MOST_REQUESTS = 50_000
+MOST_REDIRECTS = 5
+METHODS = frozenset({"PROPFIND", "REPORT", "GET"})
+UNREACHABLE, NO_PLACE, ELSEWHERE = "dav_unreachable", "dav_place", "redirect_refused"
+_WORDS_BYTES = 64 * 1024
+_REDIRECTS = frozenset({301, 302, 307, 308})
+_UNAUTHORIZED, _TOO_MANY, _OF_SERVER = 401, 429, 500
+# Second labels under which a country's registry sells names, beside those of up to three letters.
+_SOLD_UNDER = frozenset({"info", "name", "asso", "firm", "gouv", "nhs", "plc", "ltd", "school"})
+_COUNTRY, _SHORT = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class DavPlace:
+    """Where an account is: `caldavs://USER@HOST/PATH`, `carddavs`; without `s` on this machine."""
+
+    kind: str
+    url: str
+    user: str
+
+    @classmethod
+    def of(cls, place: str) -> DavPlace:
+        """The place of a feed.  Raises: DavTrouble."""
+        try:
+            parts = urlsplit(place)
+            host, port, user = parts.hostname, parts.port, parts.username
+        except ValueError:
+            raise DavTrouble(NO_PLACE) from None
+        kind = parts.scheme.removesuffix("s")
+        is_plain = kind == parts.scheme
+        if kind not in ("caldav", "carddav") or not host or not user or parts.query:
+            raise DavTrouble(NO_PLACE)
+        if parts.password is not None or (is_plain and not is_loopback(host)):
+            raise DavTrouble(NO_PLACE)
+        at = f"[{host}]" if ":" in host else host
+        netloc = f"{at}:{port}" if port else at
+        scheme = "http" if is_plain else "https"
+        return cls(kind, f"{scheme}://{netloc}{parts.path or '/'}", unquote(user))
+
+    @classmethod
+    def spelled(cls, kind: str, url: str, user: str) -> str:
+        """A URL that an owner typed, as the place of a feed.  Raises: DavTrouble."""
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        if parts.scheme not in ("http", "https"):
+            raise DavTrouble(NO_PLACE)
+        scheme = kind if parts.scheme == "http" else f"{kind}s"
+        netloc = parts.netloc.rpartition("@")[2]
+        place = f"{scheme}://{quote(user, safe='')}@{netloc}{parts.path or '/'}"
+        cls.of(place)
+        return place
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is asked without TLS."""
+        return self.url.startswith("http:")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is an address of this very machine."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return False
+
+
+def is_related(host: str, own: str) -> bool:
+    """Whether two names were registered by one owner, as far as names tell.
+
+    In: `p42-caldav.icloud.com`, `caldav.icloud.com`.  Out: yes; of `a.co.uk` and `b.co.uk`: no.
+    """
+    first, second = host.lower().split("."), own.lower().split(".")
+    size = 2
+    if len(first[-1]) == _COUNTRY and len(first) > 1:
+        is_sold = len(first[-2]) <= _SHORT or first[-2] in _SOLD_UNDER
+        size = _SHORT if is_sold else size
+    is_named = len(first) >= size and not first[-1].isdecimal()
+    return is_named and first[-size:] == second[-size:]
+
+
+@dataclass(slots=True)
+class AskedServer:
+    """One account's server, asked over one connection.
+
+    Units: `received` and `sent` are bytes of headers and bodies, `requests` counts those sent.
+    """
+
+    place: DavPlace
+    password: str
+    requests: int = 0
+    received: int = 0
+    sent: int = 0
+    _addresses: dict[str, list[str]] = field(default_factory=dict[str, list[str]], init=False)
+    _client: httpx2.Client | None = field(default=None, init=False)
+    _response: httpx2.Response | None = field(default=None, init=False)
+    _parts: Iterator[bytes] = field(default_factory=lambda: iter(()), init=False)
+    _answered: int = field(default=0, init=False)
+    _until: float = field(default=0.0, init=False)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._end_answer()
+        if self._client is not None:
+            self._client.close()
+
+    def ask(self, request: DavAsk) -> DavStatus:
+        """Send a request, and follow where it leads.  Raises: DavTrouble."""
+        if request.method not in METHODS:
+            raise DavTrouble(MISBEHAVES)
+        url = request.url
+        for _ in range(MOST_REDIRECTS + 1):
+            self._end_answer()
+            response = self._sent(request, url)
+            if response.status_code not in _REDIRECTS or "location" not in response.headers:
+                return self._judged(response, url)
+            url = urljoin(url, response.headers["location"])
+        raise DavTrouble(ELSEWHERE)
+
+    def words(self) -> bytes:
+        """The next bytes of the answer.  Raises: DavTrouble."""
+        try:
+            part = next(self._parts, b"")
+        except httpx2.HTTPError:
+            raise DavTrouble(UNREACHABLE) from None
+        self._answered += len(part)
+        self.received += len(part)
+        if self._answered > LARGEST_ANSWER_BYTES or time.monotonic() > self._until:
+            raise DavTrouble(MISBEHAVES)
+        return part
+
+    def _judged(self, response: httpx2.Response, url: str) -> DavStatus:
+        status = response.status_code
+        if status == _UNAUTHORIZED:
+            schemes = response.headers.get("www-authenticate", "basic").lower()
+            code = "sign_in_refused" if "basic" in schemes else "sign_in_unsupported"
+            raise DavTrouble(code)
+        if status == _TOO_MANY or (status > _OF_SERVER and status != 501 and status < 507):
+            raise DavTrouble(UNREACHABLE)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise DavTrouble(MISBEHAVES)
+        return DavStatus(status, url)
+
+    def _sent(self, request: DavAsk, url: str) -> httpx2.Response:
+        """The beginning of the answer, from the first address that takes the connection."""
+        self.requests += 1
+        if self.requests > MOST_REQUESTS:
+            raise DavTrouble(MISBEHAVES)
+        host = self._checked_host(url)
+        addresses = self._addresses_of(host)
+        for address in list(addresses):
+            try:
+                response = self._sent_to(request, url, address)
+            except httpx2.ConnectError as error:
+                if isinstance(_cause(error), ssl.SSLCertVerificationError):
+                    raise DavTrouble("certificate_refused") from None
+                addresses.remove(address)
+            except (httpx2.HTTPError, httpx2.InvalidURL):
+                raise DavTrouble(UNREACHABLE) from None
+            else:
+                return response
+        del self._addresses[host]
+        raise DavTrouble(UNREACHABLE)
+
+    def _sent_to(self, request: DavAsk, url: str, address: str) -> httpx2.Response:
+        target, headers, extensions = pinned(url, address)
+        signed = base64.b64encode(f"{self.place.user}:{self.password}".encode()).decode()
+        headers |= {
+            "Authorization": f"Basic {signed}",
+            "Accept-Encoding": "identity",
+            "User-Agent": "personal-server",
+        }
+        if request.body:
+            headers["Content-Type"] = "application/xml; charset=utf-8"
+        if request.depth is not None:
+            headers["Depth"] = request.depth
+        client = self._opened()
+        body = request.body.encode()
+        built = client.build_request(
+            request.method, target, headers=headers, content=body, extensions=extensions
+        )
+        self.sent += len(body) + _size(built.headers)
+        self._until = time.monotonic() + ANSWER_SECONDS
+        response = client.send(built, stream=True)
+        self.received += _size(response.headers)
+        self._response, self._answered = response, 0
+        self._parts = response.iter_raw(_WORDS_BYTES)
+        return response
+
+    def _opened(self) -> httpx2.Client:
+        if self._client is None:
+            self._client = httpx2.Client(
+                trust_env=False,
+                follow_redirects=False,
+                timeout=SILENCE_SECONDS,
+                verify=ssl.create_default_context(),
+                limits=httpx2.Limits(max_connections=1),
+            )
+        return self._client
+
+    def _end_answer(self) -> None:
+        if self._response is not None:
+            self._response.close()
+            self._response = None
+            self._parts = iter(())
+
+    def _checked_host(self, url: str) -> str:
+        """The host of a URL that may be asked.  Raises: DavTrouble."""
+        try:
+            asked, own = urlsplit(url), urlsplit(self.place.url)
+            host, port, own_port = asked.hostname or "", asked.port, own.port
+        except ValueError:
+            raise DavTrouble(ELSEWHERE) from None
+        if asked.scheme != own.scheme or "@" in asked.netloc or not host:
+            raise DavTrouble(ELSEWHERE)
+        if host == own.hostname:
+            if (port or None) != own_port and (self.place.is_plain or port not in (None, 443)):
+                raise DavTrouble(ELSEWHERE)
+        elif (
+            self.place.is_plain
+            or port not in (None, 443)
+            or not is_related(host, own.hostname or "")
+        ):
+            raise DavTrouble(ELSEWHERE)
+        return host
+
+    def _addresses_of(self, host: str) -> list[str]:
+        """The addresses of a host, found once for all of a run.  Raises: DavTrouble."""
+        if host not in self._addresses:
+            try:
+                answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError):
+                raise DavTrouble(UNREACHABLE) from None
+            found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
+            own = urlsplit(self.place.url).hostname
+            if host != own and not all(map(is_public, found)):
+                raise DavTrouble(ELSEWHERE)
+            self._addresses[host] = found
+        return self._addresses[host]
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error began with."""
+    while (before := error.__cause__ or error.__context__) is not None:
+        error = before
+    return error
+
+
+def _size(headers: httpx2.Headers) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers.raw)

@@ -1,0 +1,76 @@
+"""Whether the records hold everything that an account of calendars or contacts holds.
+
+Rule: it writes nothing; the whole account is fetched again, compared with the ledger by its marks,
+and read by the confined reader.
+Source: docs/contract/feeds.md 7 and 11.
+"""
+
+from __future__ import annotations
+
+from pdpp_sources.dav.dav_messages import DavTask, DavTrouble
+from pdpp_sources.reader_process import ReaderProcess, Wanted
+from personal_server.app.dav_runs import DavBatch, KnownAccount
+from personal_server.app.dav_wire import DavPlace
+from personal_server.app.feeding import ImportCommand, dav_runs, feed_store
+from personal_server.app.stores import Stores
+from personal_server.cli.feed_checks import (
+    MISSING,
+    FeedComparison,
+    compare_records,
+    records_of,
+)
+from personal_server.feeds.feed_ledger import CHANGED, NEW, Difference, ItemState
+from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.feeds.watched_folders import WHOLE
+from personal_server.settings import Settings
+from personal_server.storage.feed_rows import FeedRow
+
+
+def check_account(
+    feed: FeedRow, settings: Settings, stores: Stores, reader: ReaderProcess
+) -> FeedComparison:
+    """Compare account, ledger and records."""
+    found, result = FeedComparison(), RunResult()
+    known = KnownAccount.of(feed_store(stores).feed_items(feed.feed_id))
+    runs = dav_runs(settings, stores, ImportCommand.of(settings))
+    wanted_zone, seen = settings.time_zone or "UTC", set[str]()
+    try:
+        place = DavPlace.of(feed.place)
+        # the names of collections are those that their records have
+        names = known.task(place, 0, lambda _: True).collections
+        for each in names.values():
+            each.reads = True
+        with runs.fetched(feed, DavTask(place.kind, place.url, [], names, {}), result) as batches:
+            for batch in batches:
+                _note(batch, known, seen, found)
+                if batch.items:
+                    wanted = Wanted(zone=wanted_zone, within=batch.path)
+                    records = records_of(
+                        stores.records, reader, batch.path, wanted, batch.name, found
+                    )
+                    compare_records(stores.records, feed.connection_ids, batch.name, records, found)
+    except (FetchTrouble, DavTrouble) as trouble:
+        result.code = trouble.code
+    if result.code is not None:
+        found.differences.append(Difference(WHOLE, MISSING, result.code))
+        return found
+    for path, line in known.items.items():
+        if path not in seen and line.state == ItemState.STORED:
+            found.differences.append(Difference(path, ItemState.GONE))
+    return found
+
+
+def _note(batch: DavBatch, known: KnownAccount, seen: set[str], found: FeedComparison) -> None:
+    """What the ledger says otherwise of the items of a batch."""
+    found.items += len(batch.items)
+    seen.update(batch.items)
+    for path, mark in batch.items.items():
+        line = known.items.get(path)
+        if line is None or line.state == ItemState.GONE:
+            found.differences.append(Difference(path, NEW))
+        elif line.mark != mark:
+            found.differences.append(Difference(path, CHANGED))
+    for refused in batch.refused:
+        seen.add(refused.path)
+        found.differences.append(Difference(refused.path, ItemState.REJECTED, refused.code))

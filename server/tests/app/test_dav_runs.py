@@ -1,0 +1,169 @@
+"""Calendars and contacts against a real Radicale: nothing twice, nothing lost, little asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.stores import open_stores
+from personal_server.cli.dav_checks import check_account
+from personal_server.cli.feed_checks import FeedComparison
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
+from personal_server.settings import Settings
+from server.tests.app.test_feeding import Fed, aged
+from server.tests.feeds.test_feed_states import a_feed
+from tests.radicale_server import ADDRESS_BOOK, CALENDAR, PASSWORD, DavServer, dav_server
+
+FeedOf = Callable[[str, str], Fed]
+
+
+def an_event(number: int, title: str = "", day: int = 2) -> str:
+    return (
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//x//y//EN\r\nBEGIN:VEVENT\r\n"
+        f"UID:event-{number}\r\nDTSTAMP:20230101T000000Z\r\nDTSTART:202303{day:02}T100000Z\r\n"
+        f"DTEND:202303{day:02}T110000Z\r\nSUMMARY:{title or f'Meeting {number}'}\r\n"
+        "END:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+
+
+def a_card(number: int, name: str = "") -> str:
+    return (
+        f"BEGIN:VCARD\r\nVERSION:3.0\r\nUID:card-{number}\r\nFN:{name or f'Person {number}'}\r\n"
+        f"N:{number};Person;;;\r\nEMAIL:p{number}@example.org\r\nEND:VCARD\r\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DavServer]:
+    with dav_server(tmp_path_factory.mktemp("radicale")) as found:
+        yield found
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", time_zone="UTC")
+
+
+@pytest.fixture
+def feed_of(settings: Settings) -> Iterator[FeedOf]:
+    with open_stores(settings, serving=False) as stores:
+
+        def fed(place: str, password: str = PASSWORD) -> Fed:
+            kind = place.partition(":")[0].removesuffix("s")
+            feed = a_feed(kind=kind, layout=kind, place=place, due_at_ns=stores.clock())
+            feed_store(stores).add_feed(feed)
+            FeedSecrets.of(stores).keep(feed.feed_id, password)
+            engine = feed_engine(settings, stores, ImportCommand.of(settings))
+            return Fed(stores, engine, feed.feed_id)
+
+        yield fed
+
+
+def compared(fed: Fed, settings: Settings) -> FeedComparison:
+    with ReaderProcess(CostlyPlaces()) as reader:
+        return check_account(fed.feed, settings, fed.stores, reader)
+
+
+@pytest.fixture
+def calendar(server: DavServer) -> Iterator[DavServer]:
+    server.make("work", CALENDAR, "Work, and more")
+    yield server
+    server.delete("work/")
+
+
+@pytest.fixture
+def book(server: DavServer) -> Iterator[DavServer]:
+    server.make("people", ADDRESS_BOOK, "People")
+    yield server
+    server.delete("people/")
+
+
+def test_a_calendar_that_was_imported_before_has_nothing_new_and_stays_current(
+    calendar: DavServer, settings: Settings, feed_of: FeedOf, tmp_path: Path
+) -> None:
+    for number in range(12):
+        calendar.put(f"work/event-{number}.ics", an_event(number))
+    exported = aged(tmp_path / "export" / "work.ics", calendar.export("work"))
+    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    assert fed.held() == {"events": 12, "agenda": 12}
+    first = fed.run()
+    assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
+    assert first.records_updated == 0
+    assert fed.held() == {"events": 12, "agenda": 12}
+    idle = fed.run()
+    assert (idle.code, idle.seen, idle.new, idle.changed) == (None, 12, 0, 0)
+    assert idle.commands == 1
+    assert idle.size_bytes < 6_000
+    calendar.put("work/event-3.ics", an_event(3, "Moved to the lake"))
+    calendar.put("work/event-77.ics", an_event(77))
+    calendar.delete("work/event-5.ics")
+    changed = fed.run()
+    assert (changed.code, changed.new, changed.changed, changed.gone) == (None, 1, 1, 1)
+    assert (changed.records_new, changed.records_updated) == (2, 2)
+    assert changed.commands <= 3
+    assert fed.held() == {"events": 13, "agenda": 13}
+    checked = compared(fed, settings)
+    assert (checked.items, checked.differences) == (12, [])
+
+
+def test_an_address_book_that_was_imported_before_has_nothing_new_and_stays_current(
+    book: DavServer, settings: Settings, feed_of: FeedOf, tmp_path: Path
+) -> None:
+    for number in range(12):
+        book.put(f"people/card-{number}.vcf", a_card(number))
+    exported = aged(tmp_path / "export" / "people.vcf", book.export("people"))
+    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
+    fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
+    first = fed.run()
+    assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
+    assert fed.held() == {"contacts": 12}
+    assert fed.run().commands == 1
+    book.put("people/card-3.vcf", a_card(3, "Ada Byron"))
+    book.delete("people/card-5.vcf")
+    changed = fed.run()
+    assert (changed.code, changed.new, changed.changed, changed.gone) == (None, 0, 1, 1)
+    assert (changed.records_new, changed.records_updated) == (0, 1)
+    checked = compared(fed, settings)
+    assert (checked.items, checked.differences) == (11, [])
+
+
+def test_a_wrong_password_of_a_calendar_is_tried_once(server: DavServer, feed_of: FeedOf) -> None:
+    fed = feed_of(server.place(CALENDARS), "wrong")
+    before = server.log.count("Failed login attempt")
+    for _ in range(5):
+        fed.engine.work()
+        for thread in threading.enumerate():
+            if thread.name == fed.feed_id:
+                thread.join()
+    assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
+    assert server.log.count("Failed login attempt") == before + 1
+    FeedSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
+    fed.engine.resume(fed.feed_id)
+    assert fed.run().code is None
+
+
+def test_a_check_of_a_calendar_names_what_the_feed_has_not_seen(
+    calendar: DavServer, settings: Settings, feed_of: FeedOf
+) -> None:
+    for number in range(3):
+        calendar.put(f"work/event-{number}.ics", an_event(number))
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    assert fed.run().new == 3
+    calendar.put("work/event-0.ics", an_event(0, "Other words"))
+    calendar.put("work/event-9.ics", an_event(9))
+    calendar.delete("work/event-1.ics")
+    found = {
+        (each.item.rpartition("/")[2], each.reason) for each in compared(fed, settings).differences
+    }
+    assert {("event-0.ics", "changed"), ("event-9.ics", "new"), ("event-1.ics", "gone")} <= found
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, state="waiting"))
+    assert fed.run().code is None
+    assert compared(fed, settings).differences == []

@@ -1,0 +1,194 @@
+"""What a process that reads a DAV account and the one that holds its connection say to each other.
+
+Each message is a length and MessagePack.  The password is in none of them: the process that parses
+what a server says names a request, and the other one signs and sends it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import IO
+
+import msgspec
+
+LARGEST_ITEM_BYTES = 8 * 1024 * 1024
+LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+_LARGEST_BYTES = 64 * 1024 * 1024
+MISBEHAVES = "dav_misbehaves"
+_LENGTH = struct.Struct("<I")
+
+
+class DavTrouble(Exception):
+    """Why the account cannot be read on."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class DavMessage(msgspec.Struct, array_like=True, tag=True):
+    """One of the messages below."""
+
+
+class DavHome(DavMessage):
+    """Where the collections of an account are listed, or the one collection itself."""
+
+    url: str
+    is_collection: bool
+
+
+class KnownCollection(DavMessage):
+    """A collection as it was at the last run.
+
+    Shapes: `is_honest` until its tokens passed over a change; `lists` has all its items listed,
+        `reads` all of them fetched, whatever its marks say.
+    """
+
+    name: str
+    ctag: str | None
+    token: str | None
+    is_honest: bool = True
+    lists: bool = False
+    reads: bool = False
+
+
+class DavTask(DavMessage):
+    """Say what is new in an account.
+
+    Shapes: `kind` is `caldav` or `carddav`; `collections` and `marks` (of items) are by path.
+    """
+
+    kind: str
+    url: str
+    homes: list[DavHome]
+    collections: dict[str, KnownCollection]
+    marks: dict[str, str]
+
+
+class DavStatus(DavMessage):
+    """A server answers; its words are asked for one by one."""
+
+    status: int
+    url: str
+
+
+class DavWords(DavMessage):
+    """Some bytes of an answer; none are its end."""
+
+    content: bytes
+
+
+class DavFailed(DavMessage):
+    """There is no answer, and why."""
+
+    code: str
+
+
+class DavAsk(DavMessage):
+    """Send a request."""
+
+    method: str
+    url: str
+    depth: str | None
+    body: str
+
+
+class DavNext(DavMessage):
+    """Send the next words of the answer."""
+
+
+class HomesSeen(DavMessage):
+    """Where the collections of the account are listed."""
+
+    homes: list[DavHome]
+
+
+class CollectionSeen(DavMessage):
+    """A collection, before its items."""
+
+    path: str
+    name: str
+
+
+class ItemSeen(DavMessage):
+    """An item that is new or changed."""
+
+    path: str
+    mark: str
+    content: bytes
+
+
+class ItemGone(DavMessage):
+    """An item that was there."""
+
+    path: str
+
+
+class ItemRefused(DavMessage):
+    """An item that was not taken, and why."""
+
+    path: str
+    mark: str
+    code: str
+
+
+class CollectionEnd(DavMessage):
+    """All of a collection was said; what to say of it the next time.
+
+    Shapes: `listed` where all its items were compared, `was_read` where all were fetched.
+    """
+
+    path: str
+    name: str
+    ctag: str | None
+    token: str | None
+    is_honest: bool
+    listed: bool
+    was_read: bool
+
+
+class DavEnd(DavMessage):
+    """There is no more; `code` says why, where not all was said."""
+
+    code: str | None
+
+
+SeenInAccount = (
+    HomesSeen | CollectionSeen | ItemSeen | ItemGone | ItemRefused | CollectionEnd | DavEnd
+)
+FromReader = DavAsk | DavNext | SeenInAccount
+ToReader = DavTask | DavStatus | DavWords | DavFailed
+_from_reader = msgspec.msgpack.Decoder(FromReader)
+_to_reader = msgspec.msgpack.Decoder(ToReader)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def send_dav(stream: IO[bytes], message: DavMessage) -> None:
+    """Write one message."""
+    body = _encoder.encode(message)
+    stream.write(_LENGTH.pack(len(body)))
+    stream.write(body)
+    stream.flush()
+
+
+def receive_from_reader(stream: IO[bytes]) -> FromReader | None:
+    """The next message, or None at the end.  Raises: msgspec.DecodeError."""
+    body = _body(stream)
+    return None if body is None else _from_reader.decode(body)
+
+
+def receive_to_reader(stream: IO[bytes]) -> ToReader | None:
+    """The next message, or None at the end.  Raises: msgspec.DecodeError."""
+    body = _body(stream)
+    return None if body is None else _to_reader.decode(body)
+
+
+def _body(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if length > _LARGEST_BYTES:
+        return None
+    body = stream.read(length)
+    return body if len(body) == length else None

@@ -90,7 +90,7 @@ def lacking(catalog: Catalog) -> list[str]:
 
 def is_offered(catalog: Catalog) -> bool:
     """Whether a catalogue translates enough for its language to be offered."""
-    return len(lacking(catalog)) <= (1 - OFFERED_SHARE) * len(catalog)
+    return (len(catalog) - len(lacking(catalog))) / len(catalog) >= OFFERED_SHARE
 
 
 def translations(catalog: Catalog) -> GNUTranslations:

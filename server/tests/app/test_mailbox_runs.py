@@ -18,16 +18,18 @@ import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_sources import mailbox_process
-from pdpp_sources.mailbox_messages import FetchMail
+from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
-from personal_server.app import mailbox_runs
+from personal_server.app import mail_batches, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
 from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
+from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.settings import Settings
+from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from server.tests.app.http_server.served import until
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
 from server.tests.feeds.test_feed_states import a_feed
@@ -80,6 +82,13 @@ def again(fed: Fed) -> None:
     feed_store(fed.stores).change_feed(
         fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
     )
+
+
+def by_itself(fed: Fed) -> RunResult:
+    """A run that nobody asked for."""
+    result = fed.engine.run(fed.feed_id)
+    assert result is not None
+    return result
 
 
 def compared(fed: Fed) -> FeedComparison:
@@ -148,7 +157,7 @@ def test_a_connection_that_is_cut_at_any_point_goes_on_where_it_was(
     server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No body is fetched twice but those of the batch that was cut."""
-    monkeypatch.setattr(mailbox_runs, "BATCH_MAILS", 10)
+    monkeypatch.setattr(mail_batches, "BATCH_MAILS", 10)
     with signed_in(server) as client:
         put(client, "INBOX", range(40))
     fed, chance, fetched = feed_of(server.place, PASSWORD), random.Random(3), 0
@@ -169,6 +178,140 @@ def test_a_connection_that_is_cut_at_any_point_goes_on_where_it_was(
     assert fetched + result.new <= 40 + 3 * 10
     assert fed.held() == {"messages": 40}
     assert compared(fed).differences == []
+
+
+@needs_dovecot
+def test_what_is_moved_marked_and_deleted_is_followed(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(6))
+        put(client, "Work", range(6, 8))
+    fed = feed_of(server.place, PASSWORD)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+    assert fed.run().records_new == 8
+    assert {mail["mailbox"] for mail in mails_held(fed)} == {"INBOX", "Work"}
+    assert all(mail["labels"] == ["Unread"] for mail in mails_held(fed))
+    with signed_in(server) as client:
+        client.select("INBOX")
+        client.store("1:2", "+FLAGS", r"(\Seen \Flagged)")
+        client.copy("3", "Work")
+        client.store("3", "+FLAGS", r"(\Deleted)")
+        client.store("4", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+        client.rename("Work", "Job")
+    moved = by_itself(fed)
+    assert (moved.code, moved.records_new, moved.records_deleted) == (None, 0, 0)
+    assert moved.size_bytes < 6_000  # no body came again
+    after = by_itself(fed)
+    assert (after.code, after.records_deleted) == (None, 1)
+    held = mails_held(fed)
+    assert sorted(str(mail["mailbox"]) for mail in held) == ["INBOX"] * 4 + ["Job"] * 3
+    assert sum(mail["labels"] == ["Starred"] for mail in held) == 2
+    assert compared(fed).differences == []
+    with signed_in(server) as client:  # most of all: the owner is asked
+        client.delete("Job")
+        client.select("INBOX")
+        client.store("1:*", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+        put(client, "INBOX", range(40, 41))
+    monkeypatch.setattr(mailbox_sync, "FEW_GONE", 3)
+    by_itself(fed)
+    again(fed)
+    assert by_itself(fed).code == "mailbox_emptied"
+    assert fed.held() == {"messages": 8}
+    again(fed)
+    assert fed.engine.run(fed.feed_id, retries=True) is not None
+    assert fed.held() == {"messages": 1}
+
+
+@needs_dovecot
+def test_what_is_deleted_stays_unless_the_owner_has_it_followed(
+    server: MailServer, feed_of: FeedOf
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+        put(client, "Trash", range(5, 7))
+    fed = feed_of(server.place, PASSWORD)
+    assert fed.run().records_new == 3
+    with signed_in(server) as client:
+        client.select("INBOX")
+        client.store("1", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+    for _ in range(3):
+        assert fed.run().records_deleted == 0
+    assert fed.held() == {"messages": 3}
+
+
+@needs_dovecot
+def test_an_idle_account_of_many_folders_costs_few_commands_and_bytes(
+    server: MailServer, feed_of: FeedOf
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+        for number in range(120):
+            client.create(f"Folder {number}")
+    fed = feed_of(server.place, PASSWORD)
+    assert fed.run().records_new == 3
+    idle = by_itself(fed)
+    assert (idle.code, idle.new) == (None, 0)
+    assert idle.commands <= 20
+    assert idle.size_bytes <= 50_000
+
+
+@needs_dovecot
+def test_each_byte_of_a_mail_comes_once_also_over_a_connection_that_is_cut(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = a_mail(1).as_bytes().replace(b"\n", b"\r\n") + b"0123456789abcde\r\n" * 60_000
+    with signed_in(server) as client:
+        client.append("INBOX", "", "", large)
+    fed, whole, spent = feed_of(server.place, PASSWORD), MailPlace.connected, 0
+
+    def cut_short(place: MailPlace) -> socket.socket:
+        return cut(whole(place), 400_000)
+
+    monkeypatch.setattr(MailPlace, "connected", cut_short)
+    for _ in range(3):
+        spent += fed.run().size_bytes
+        again(fed)
+    assert fed.held() == {"messages": 1}
+    assert spent < len(large) + 12_000
+    assert compared_whole(fed, whole, monkeypatch).differences == []
+
+
+def compared_whole(
+    fed: Fed, whole: Callable[[MailPlace], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> FeedComparison:
+    monkeypatch.setattr(MailPlace, "connected", whole)
+    return compared(fed)
+
+
+def mails_held(fed: Fed) -> list[dict[str, object]]:
+    """The mails of the account as they are stored."""
+    (account,) = fed.feed.connection_ids
+    rows = SqlFeedMails(fed.stores.database, fed.stores.configuration.subject_id)
+    keys = {
+        row.record_key
+        for name in rows.mail_counts(fed.feed_id)
+        for row in rows.mails_of(fed.feed_id, name, 0, 99)
+    }
+    return [
+        dict(e.data) for e in fed.stores.records.records_named(account, "messages", sorted(keys))
+    ]
+
+
+def test_a_server_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox_process, "COMMAND_SECONDS", 0.0)
+    count = mailbox_process.WireCount()
+    count.begin_command()
+    count.received += 4_096 * 3_600
+    assert not count.is_beyond()
+    count.begin_command()
+    until(count.is_beyond)
+    count.begin_command()
+    count.received += mailbox_process.LARGEST_ANSWER_BYTES + 1
+    assert count.is_beyond()
 
 
 def cut(wire: socket.socket, after_bytes: int) -> socket.socket:
@@ -239,8 +382,10 @@ def test_mail_is_fetched_with_tls_but_from_this_machine(place: str) -> None:
 def test_what_speaks_with_a_server_is_confined_and_its_password_is_not_shown() -> None:
     with hostile([b""]) as port:
         wire = MailPlace.of(f"imap://ada@127.0.0.1:{port}").connected()
-        request = FetchMail("ada", "open sesame 42", {})
-        with mailbox_process.fetched_mail(wire, request, mailbox_process.WireCount()):
+        with mailbox_process.mailbox_process(wire, mailbox_process.WireCount()) as process:
+            threading.Thread(
+                target=list, args=(process.ask(SignIn("ada", "open sesame 42")),), daemon=True
+            ).start()
             shown: dict[str, bytes] = {}
 
             def is_confined() -> bool:
@@ -273,7 +418,7 @@ FOLDER = [
     b"* STATUS INBOX (UIDVALIDITY 1 UIDNEXT 9 MESSAGES 3)\r\nTAG OK done\r\n",
     b"* 3 EXISTS\r\n* OK [UIDVALIDITY 1] x\r\n* OK [UIDNEXT 9] x\r\nTAG OK [READ-ONLY]\r\n",
 ]
-SEARCHED = [*FOLDER, b"* SEARCH 1 1 1 2 4000000000\r\nTAG OK done\r\n"]
+SEARCHED = FOLDER
 SIZED = b"* 1 FETCH (UID 1 RFC822.SIZE 40)\r\n* 2 FETCH (UID 2 RFC822.SIZE %d)\r\nTAG OK done\r\n"
 HOSTILE: dict[str, tuple[list[bytes], set[str | None]]] = {
     "closes at once": ([], {"mailbox_unreachable"}),

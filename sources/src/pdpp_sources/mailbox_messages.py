@@ -1,7 +1,8 @@
-"""What a process that fetches mail and the one that asked for it say to each other.
+"""What a process that speaks IMAP and the one that asked for it say to each other.
 
 Each message is a length and MessagePack, as readers send them; a password travels here only, and
-in no argument and no environment.
+in no argument and no environment.  A request is answered by what it asks for, then by `Answered`,
+or by `MailboxEnd`, after which there is nothing more.
 """
 
 from __future__ import annotations
@@ -20,31 +21,154 @@ class MailboxMessage(msgspec.Struct, array_like=True, tag=True):
     """One of the messages below."""
 
 
-class FetchMail(MailboxMessage):
-    """Sign in and fetch what is not known.
+class SignIn(MailboxMessage):
+    """Sign in, first of all.
 
-    Shapes: `known` has the UIDVALIDITY of each folder and the last UID that was taken.
+    Shapes: `mechanism` is `login` (a password), `xoauth2` or `oauthbearer` (an access token);
+        `is_greeted` says that the greeting was read before, as it is where TLS began within.
     """
 
     user: str
-    password: str
-    known: dict[str, tuple[int, int]]
+    secret: str
+    mechanism: str = "login"
+    host: str = ""
+    port: int = 0
+    is_greeted: bool = False
+
+
+class ListFolders(MailboxMessage):
+    """List the folders, with their marks where one command tells them all."""
+
+
+class AskMark(MailboxMessage):
+    """The mark of a folder that is not open."""
+
+    name: str
+
+
+class OpenFolder(MailboxMessage):
+    """Open a folder to read only; what follows is of it."""
+
+    name: str
+
+
+class AskChanges(MailboxMessage):
+    """What changed since a mark of the open folder; of servers that remember it, also what went."""
+
+    modseq: int
+
+
+class ListUids(MailboxMessage):
+    """All UIDs from one on."""
+
+    begin: int
+
+
+class AskHeads(MailboxMessage):
+    """What is known of mails before their bodies."""
+
+    first: int
+    last: int
+
+
+class AskLabels(MailboxMessage):
+    """The labels of the mails from one UID to another."""
+
+    first: int
+    last: int
+
+
+class FetchMails(MailboxMessage):
+    """Mails whole, in the order of their UIDs; of the first one `begun` is here already."""
+
+    uids: list[int]
+    begun: bytes = b""
+
+
+class WaitForMail(MailboxMessage):
+    """Ask to be told of changes of the open folder, and end."""
+
+
+class LeaveMailbox(MailboxMessage):
+    """Sign out, and end."""
+
+
+MailboxRequest = (
+    SignIn
+    | ListFolders
+    | AskMark
+    | OpenFolder
+    | AskChanges
+    | ListUids
+    | AskHeads
+    | AskLabels
+    | FetchMails
+    | WaitForMail
+    | LeaveMailbox
+)
+
+
+class FolderMark(msgspec.Struct, array_like=True, frozen=True):
+    """What tells a state of a folder from another; 0 for what a server does not say."""
+
+    uidvalidity: int = 0
+    uid_next: int = 0
+    mails: int = 0
+    modseq: int = 0
+    unseen: int = 0
+
+
+class MailboxSignedIn(MailboxMessage):
+    """What the server can do, of what is used."""
+
+    capabilities: list[str]
 
 
 class FolderSeen(MailboxMessage):
-    """A folder, before its mails; `last_uid` is what all up to it were taken before."""
+    """A folder; `uses` are its special uses, without the backslash and in lower case."""
 
     name: str
-    uidvalidity: int
-    last_uid: int
-    mails: int
+    uses: list[str]
+    mark: FolderMark | None
 
 
-class MailSeen(MailboxMessage):
-    """A mail of the folder that was seen last."""
+class MailHead(MailboxMessage):
+    """A mail before its body; equal `copy` says that it is a copy of another, empty that it says
+    nothing.
+    """
+
+    uid: int
+    size_bytes: int
+    copy: str
+    labels: list[str]
+
+
+class MailLabels(MailboxMessage):
+    """What the mail program marked a mail with."""
+
+    uid: int
+    labels: list[str]
+
+
+class UidRanges(MailboxMessage):
+    """UIDs, or with `is_gone` those that went: pairs of first and last, ascending."""
+
+    packed: bytes
+    is_gone: bool = False
+
+
+class MailPart(MailboxMessage):
+    """The next bytes of a mail."""
 
     uid: int
     content: bytes
+
+
+class MailSeen(MailboxMessage):
+    """A mail has come whole; `key` is that of its record, empty where it will have none."""
+
+    uid: int
+    key: str
 
 
 class MailRefused(MailboxMessage):
@@ -54,16 +178,33 @@ class MailRefused(MailboxMessage):
     code: str
 
 
+class Answered(MailboxMessage):
+    """A request was answered whole; `commands` counts those of the whole connection."""
+
+    commands: int
+
+
 class MailboxEnd(MailboxMessage):
-    """There is no more; `code` says why, where not all was fetched."""
+    """There is no more; `code` says why, where it did not end well."""
 
     code: str | None
     commands: int
 
 
-SeenInMailbox = FolderSeen | MailSeen | MailRefused | MailboxEnd
-_requests = msgspec.msgpack.Decoder(FetchMail)
-_replies = msgspec.msgpack.Decoder(SeenInMailbox)
+MailboxReply = (
+    MailboxSignedIn
+    | FolderSeen
+    | MailHead
+    | MailLabels
+    | UidRanges
+    | MailPart
+    | MailSeen
+    | MailRefused
+    | Answered
+    | MailboxEnd
+)
+_requests = msgspec.msgpack.Decoder(MailboxRequest)
+_replies = msgspec.msgpack.Decoder(MailboxReply)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -75,13 +216,13 @@ def send_mailbox(stream: IO[bytes], message: MailboxMessage) -> None:
     stream.flush()
 
 
-def receive_fetch(stream: IO[bytes]) -> FetchMail | None:
-    """The request, or None at the end."""
+def receive_request(stream: IO[bytes]) -> MailboxRequest | None:
+    """The next request, or None at the end."""
     body = _body(stream)
     return None if body is None else _requests.decode(body)
 
 
-def receive_seen(stream: IO[bytes]) -> SeenInMailbox | None:
+def receive_reply(stream: IO[bytes]) -> MailboxReply | None:
     """The next reply, or None if the other side has ended.  Raises: msgspec.DecodeError."""
     body = _body(stream)
     return None if body is None else _replies.decode(body)

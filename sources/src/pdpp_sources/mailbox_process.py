@@ -1,4 +1,4 @@
-"""Mail fetched by a process of its own, over a connection that this one holds.
+"""IMAP spoken by a process of its own, over a connection that this one holds.
 
 The process (`mailbox_worker.py`) has given up the network, and gets pipes; what passes between them
 and the connection is carried, counted and bounded here.
@@ -11,44 +11,99 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, cast
 
 import msgspec
 
 from pdpp_kernel.confinement import MB
 from pdpp_sources.mailbox_messages import (
-    FetchMail,
+    Answered,
     MailboxEnd,
-    SeenInMailbox,
-    receive_seen,
+    MailboxReply,
+    MailboxRequest,
+    receive_reply,
     send_mailbox,
 )
 
 WORKER = "pdpp_sources.mailbox_worker"
 MEMORY_BYTES = 256 * MB
 SILENCE_SECONDS = 60.0
+# A command may take so long, and longer by the time that a slow line takes for what it brings.
+COMMAND_SECONDS = 120.0
+LEAST_BYTES_A_SECOND = 4 * 1024
+LARGEST_ANSWER_BYTES = 96 * MB
 _CHUNK_BYTES = 64 * 1024
 MISBEHAVES = "mailbox_misbehaves"
 
 
 @dataclass(slots=True)
 class WireCount:
-    """The bytes that passed, in both directions."""
+    """What passed, in both directions; of the command under way, since when and how much."""
 
     received: int = 0
     sent: int = 0
+    _since: float = field(default_factory=time.monotonic, init=False)
+    _before: int = field(default=0, init=False)
+
+    def begin_command(self) -> None:
+        """One was sent."""
+        self._since, self._before = time.monotonic(), self.received
+
+    def is_beyond(self) -> bool:
+        """Whether the answer under way takes longer or is larger than any honest one."""
+        got = self.received - self._before
+        seconds = time.monotonic() - self._since
+        if got > LARGEST_ANSWER_BYTES:
+            return True
+        return seconds > COMMAND_SECONDS + got / LEAST_BYTES_A_SECOND
+
+
+@dataclass(slots=True)
+class MailboxProcess:
+    """A process that speaks IMAP; after the end of a block there is none."""
+
+    count: WireCount
+    _requests: IO[bytes]
+    _replies: IO[bytes]
+    commands: int = 0
+    end: MailboxEnd | None = None
+    """Why there is nothing more, once it is so."""
+
+    def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
+        """What is answered, as it comes; nothing once the conversation has ended."""
+        if self.end is not None:
+            return
+        with suppress(BrokenPipeError):
+            send_mailbox(self._requests, request)
+        while True:
+            reply = self._reply()
+            if isinstance(reply, MailboxEnd):
+                self.end = reply
+                self.commands = max(self.commands, reply.commands)
+                return
+            if isinstance(reply, Answered):
+                self.commands = reply.commands
+                return
+            yield reply
+
+    def _reply(self) -> MailboxReply:
+        try:
+            reply = receive_reply(self._replies)
+        except msgspec.DecodeError:
+            reply = None
+        return MailboxEnd(MISBEHAVES, self.commands) if reply is None else reply
 
 
 @contextmanager
-def fetched_mail(
-    wire: socket.socket, request: FetchMail, count: WireCount
-) -> Generator[Iterator[SeenInMailbox]]:
-    """What the process sends, with its end as the last; `wire` is closed with the block.
+def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxProcess]:
+    """A process that speaks over `wire`, which is closed with the block.
 
-    Shapes: a server that is silent for a minute is taken for gone.
+    Shapes: a server that is silent for a minute is taken for gone, as is one whose answer to a
+        command takes too long.
     """
     wire.settimeout(SILENCE_SECONDS)
     to_child, from_wire = os.pipe()
@@ -75,10 +130,9 @@ def fetched_mail(
     for each in carriers:
         each.start()
     try:
-        requests, replies = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-        with suppress(BrokenPipeError):
-            send_mailbox(requests, request)
-        yield _replies(replies)
+        yield MailboxProcess(
+            count, cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+        )
     finally:
         process.kill()
         process.wait()
@@ -92,24 +146,13 @@ def fetched_mail(
                 cast("IO[bytes]", stream).close()
 
 
-def _replies(stream: IO[bytes]) -> Iterator[SeenInMailbox]:
-    while True:
-        try:
-            reply = receive_seen(stream)
-        except msgspec.DecodeError:
-            reply = None
-        if reply is None:
-            reply = MailboxEnd(MISBEHAVES, 0)
-        yield reply
-        if isinstance(reply, MailboxEnd):
-            return
-
-
 def _receive(wire: socket.socket, pipe: int, count: WireCount) -> None:
-    """Carry what the server says, until either side ends."""
+    """Carry what the server says, until either side ends or the server is beyond its bounds."""
     with os.fdopen(pipe, "wb", 0) as out, suppress(OSError, ValueError):
         while chunk := wire.recv(_CHUNK_BYTES):
             count.received += len(chunk)
+            if count.is_beyond():
+                return
             while chunk:
                 chunk = chunk[out.write(chunk) or 0 :]
 
@@ -118,4 +161,5 @@ def _send(pipe: int, wire: socket.socket, count: WireCount) -> None:
     with os.fdopen(pipe, "rb", 0) as incoming, suppress(OSError, ValueError):
         while chunk := incoming.read(_CHUNK_BYTES):
             count.sent += len(chunk)
+            count.begin_command()
             wire.sendall(chunk)

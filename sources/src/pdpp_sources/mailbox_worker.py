@@ -1,211 +1,451 @@
 """The process that speaks IMAP: it has two pipes to a server, and nothing else of the network.
 
 Rule: read only towards the account (`EXAMINE`, `BODY.PEEK`); what a server says is parsed in here,
-confined as the readers are, and a mail is at most one at a time in memory, or a few small ones.
-Source: docs/contract/feeds.md 10; RFC 3501.
+confined as the readers are, and a mail is at most one at a time in memory.
+Source: docs/contract/feeds.md 10; RFC 3501, 4731 (ESEARCH), 5819 (LIST-STATUS), 7162 (CONDSTORE and
+QRESYNC), 2177 (IDLE).
 """
 
 from __future__ import annotations
 
-import imaplib
+import base64
+import hashlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, NoReturn, cast
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, NoReturn
 
-from imapclient import IMAPClient
-from imapclient.exceptions import IMAPClientError, LoginError
+from imapclient import imap_utf7
 
 from pdpp_kernel.confinement import Limits, confine
 from pdpp_kernel.landlock import read_only
+from pdpp_kernel.uid_ranges import packed_ranges, ranges_of
+from pdpp_sources.mail.reader import mail_record_id
+from pdpp_sources.mailbox_labels import labels_of
 from pdpp_sources.mailbox_messages import (
     LARGEST_MAIL_BYTES,
-    FetchMail,
+    Answered,
+    AskChanges,
+    AskHeads,
+    AskLabels,
+    AskMark,
+    FetchMails,
+    FolderMark,
     FolderSeen,
+    LeaveMailbox,
+    ListFolders,
+    ListUids,
     MailboxEnd,
+    MailboxMessage,
+    MailboxRequest,
+    MailboxSignedIn,
+    MailHead,
+    MailLabels,
+    MailPart,
     MailRefused,
     MailSeen,
-    receive_fetch,
+    OpenFolder,
+    SignIn,
+    UidRanges,
+    WaitForMail,
+    receive_request,
     send_mailbox,
+)
+from pdpp_sources.mailbox_wire import (
+    LONGEST_LINE_BYTES,
+    LONGEST_UIDS_BYTES,
+    CommandRefused,
+    ImapWire,
+    Response,
+    Sink,
+    Token,
+    WireBroken,
+    WireCut,
+    quoted,
 )
 
 REFUSED, MISBEHAVES, UNREACHABLE = "sign_in_refused", "mailbox_misbehaves", "mailbox_unreachable"
 MOST_FOLDERS = 5_000
-UIDS_AT_ONCE = 20_000
-SIZES_AT_ONCE = 500
-MAILS_AT_ONCE, BYTES_AT_ONCE = 100, 4 * 1024 * 1024
+LARGEST_UID = 2**32 - 1
 STEP_SECONDS = 30.0
-_LONGEST_LINE = 1_000_000
-_LARGEST_UID = 2**32 - 1
 _BUFFER_BYTES = 64 * 1024
+_LONGEST_NAME = 1_000
+# Fields that two copies of a mail share and two mails do not, with its size.
+_IDENTIFYING = b"BODY.PEEK[HEADER.FIELDS (MESSAGE-ID DATE FROM TO CC SUBJECT)]"
+_OWN_UID = re.compile(rb"[( ]UID (\d{1,10})", re.IGNORECASE)
+_MARKS = {
+    b"UIDVALIDITY": "uidvalidity",
+    b"UIDNEXT": "uid_next",
+    b"MESSAGES": "mails",
+    b"HIGHESTMODSEQ": "modseq",
+    b"UNSEEN": "unseen",
+}
 
 
-class _Wire(imaplib.IMAP4):
-    """IMAP over two pipes, whose other ends are held by the process that connected."""
+@dataclass(slots=True)
+class _Mailbox:
+    """What is known of the server and of the folder that is open."""
 
-    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
-        self._incoming = incoming
-        self._outgoing = outgoing
-        super().__init__("mailbox")
+    wire: ImapWire
+    can: frozenset[str] = frozenset()
+    names: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """The folders as the server writes them, by what they are called."""
 
-    def open(self, host: str = "", port: int = 0, timeout: float | None = None) -> None:
-        """It is connected already."""
-        del timeout
-        self.host, self.port = host, port
+    def answers(self, request: MailboxRequest) -> Iterator[MailboxMessage]:
+        """Do what is asked.  Raises: CommandRefused, WireCut, WireBroken."""
+        match request:
+            case SignIn():
+                yield self._signed_in(request)
+            case ListFolders():
+                yield from self._folders()
+            case AskMark():
+                yield from self._mark(request.name)
+            case OpenFolder():
+                yield from self._opened(request.name)
+            case AskChanges():
+                yield from self._changes(request.modseq)
+            case ListUids():
+                yield self._uids(request.begin)
+            case AskHeads():
+                yield from self._heads(request)
+            case AskLabels():
+                yield from self._labels(request)
+            case FetchMails():
+                yield from self._mails(request)
+            case WaitForMail():
+                self.wire.begin_waiting()
+            case LeaveMailbox():
+                with suppress(WireCut):  # it says goodbye
+                    self.wire.run(b"LOGOUT")
 
-    def read(self, size: int) -> bytes:
-        """So many bytes.  Raises: IMAP4.abort."""
-        content = self._incoming.read(size)
-        if len(content) < size:
-            raise self.abort("ended")
-        return content
-
-    def readline(self) -> bytes:
-        """One line.  Raises: IMAP4.error for one that is too long."""
-        line = self._incoming.readline(_LONGEST_LINE + 1)
-        if len(line) > _LONGEST_LINE:
-            raise self.error("too long")
-        return line
-
-    def send(self, data: Any) -> None:
-        """Write bytes."""
-        self._outgoing.write(data)
-        self._outgoing.flush()
-
-    def shutdown(self) -> None:
-        """Close both pipes."""
-        self._outgoing.close()
-        self._incoming.close()
-
-
-class _Client(IMAPClient):
-    """A client on such a wire, which counts the commands it sends."""
-
-    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
-        self._pipes = (incoming, outgoing)
-        super().__init__("mailbox", stream=True, ssl=False)
-
-    def _create_IMAP4(self) -> _Wire:  # noqa: N802 (the library's name)
-        self.wire = _Wire(*self._pipes)
-        return self.wire
-
-    def _set_read_timeout(self) -> None:
-        """Who holds the other ends waits no longer than it wants."""
+    def _signed_in(self, request: SignIn) -> MailboxSignedIn:
+        if not request.is_greeted:
+            self.wire.greeting()
+        if request.mechanism == "login":
+            user, password = (quoted(each.encode()) for each in (request.user, request.secret))
+            self.wire.run(b"LOGIN", user, password)
+        else:
+            answer = base64.b64encode(_token_answer(request))
+            mechanism = request.mechanism.upper().encode()
+            # A refusal comes as a question, which is answered with nothing.
+            self.wire.run(b"AUTHENTICATE", mechanism, secret=(answer, b""))
+        said = self.wire.codes.get(b"CAPABILITY")
+        if said is None:
+            words = [each.tokens for each in self.wire.run(b"CAPABILITY")]
+            found = [each for line in words for each in line if isinstance(each, bytes)]
+        else:
+            found = said.split()
+        self.can = frozenset(each.decode("ascii", "replace").upper() for each in found[:500])
+        for name in ("QRESYNC", "CONDSTORE"):
+            if name in self.can and "ENABLE" in self.can:
+                self.wire.run(b"ENABLE", name.encode())
+                break
+        return MailboxSignedIn(sorted(self.can))
 
     @property
-    def commands(self) -> int:
-        """How many were sent."""
-        return int(cast("Any", self.wire).tagnum)
+    def _marks(self) -> bytes:
+        changes = b"HIGHESTMODSEQ" if "CONDSTORE" in self.can else b"UNSEEN"
+        return b"(MESSAGES UIDNEXT UIDVALIDITY " + changes + b")"
 
+    def _folders(self) -> Iterator[FolderSeen]:
+        with_marks = "LIST-STATUS" in self.can
+        uses = b"SPECIAL-USE " if "SPECIAL-USE" in self.can else b""
+        how = [b"RETURN", b"(" + uses + b"STATUS " + self._marks + b")"] if with_marks else []
+        listed: dict[bytes, list[str]] = {}
+        marks: dict[bytes, FolderMark] = {}
+        for each in self.wire.stream(b"LIST", b'""', b'"*"', *how):
+            if each.word == b"LIST" and len(each.tokens) >= 3 and len(listed) < MOST_FOLDERS:
+                flags, _, name = each.tokens[:3]
+                if isinstance(name, bytes) and len(name) <= _LONGEST_NAME:
+                    words = _words(flags)
+                    if not {"noselect", "nonexistent"} & set(words):
+                        listed[name] = words
+            elif each.word == b"STATUS":
+                name, mark = _status(each)
+                marks[name] = mark
+        for name, uses in listed.items():
+            called = _called(name)
+            if called is not None:
+                self.names[called] = name
+                yield FolderSeen(called, uses, marks.get(name))
 
-def _folders(client: IMAPClient) -> Iterator[str]:
-    """The folders that hold mail, the inbox first; of Gmail's the one that holds all."""
-    listed = client.list_folders()
-    names = [(flags, name) for flags, _, name in listed[:MOST_FOLDERS]]
-    whole = [name for flags, name in names if b"\\All" in flags]
-    if whole:
-        yield from whole
-        return
-    usable = [name for flags, name in names if b"\\Noselect" not in flags]
-    yield from sorted(usable, key=lambda name: (name.upper() != "INBOX", name))
-
-
-def _number(status: Mapping[bytes, int], name: str) -> int:
-    return int(status.get(name.encode(), 0))
-
-
-def _new_uids(client: IMAPClient, after: int, uid_next: int) -> Iterator[list[int]]:
-    """The UIDs above one, ascending, so many at a time."""
-    last = min(uid_next - 1, _LARGEST_UID)
-    for begin in range(after + 1, last + 1, UIDS_AT_ONCE):
-        end = min(begin + UIDS_AT_ONCE - 1, last)
-        found = client.search(["UID", f"{begin}:{end}"])
-        uids = sorted({uid for uid in found if begin <= uid <= end})
-        for at in range(0, len(uids), SIZES_AT_ONCE):
-            yield uids[at : at + SIZES_AT_ONCE]
-
-
-def _fetch(client: IMAPClient, uids: Sequence[int]) -> Iterator[MailSeen | MailRefused]:
-    """These mails, in order; one that is gone meanwhile is passed over."""
-    told = client.fetch(uids, ["RFC822.SIZE"])
-    group: list[int] = []
-    size = 0
-    for uid in uids:
-        own = int(told[uid][b"RFC822.SIZE"]) if uid in told else 0
-        if own > LARGEST_MAIL_BYTES:
-            yield from _bodies(client, group)
-            group, size = [], 0
-            yield MailRefused(uid, "too_large")
-            continue
-        if group and (size + own > BYTES_AT_ONCE or len(group) >= MAILS_AT_ONCE):
-            yield from _bodies(client, group)
-            group, size = [], 0
-        group.append(uid)
-        size += own
-    yield from _bodies(client, group)
-
-
-def _bodies(client: IMAPClient, uids: Sequence[int]) -> Iterator[MailSeen | MailRefused]:
-    if not uids:
-        return
-    found = client.fetch(uids, ["BODY.PEEK[]"])
-    for uid in uids:
-        content = found.get(uid, {}).get(b"BODY[]")
-        if isinstance(content, bytes) and len(content) <= LARGEST_MAIL_BYTES:
-            yield MailSeen(uid, content)
-        elif content is not None:
-            yield MailRefused(uid, "too_large")
-
-
-def _serve(client: _Client, request: FetchMail, replies: IO[bytes]) -> str | None:
-    """Send all that is new; why it ended early, where it did."""
-    try:
-        client.login(request.user, request.password)
-    except LoginError:
-        return REFUSED
-    for name in _folders(client):
-        signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
+    def _mark(self, name: str) -> Iterator[FolderSeen]:
         try:
-            status = client.folder_status(name, ["UIDVALIDITY", "UIDNEXT", "MESSAGES"])
-        except IMAPClientError:  # deleted meanwhile, or not ours to read
-            continue
-        validity, uid_next = _number(status, "UIDVALIDITY"), _number(status, "UIDNEXT")
-        known_validity, last = request.known.get(name, (validity, 0))
-        last = last if known_validity == validity else 0
-        send_mailbox(replies, FolderSeen(name, validity, last, _number(status, "MESSAGES")))
-        if uid_next - 1 <= last:
-            continue
-        client.select_folder(name, readonly=True)
-        for uids in _new_uids(client, last, uid_next):
-            for mail in _fetch(client, uids):
-                signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-                send_mailbox(replies, mail)
-    return None
+            said = self.wire.run(b"STATUS", self._written(name), self._marks)
+        except CommandRefused:  # deleted meanwhile, or not ours to read
+            return
+        for each in said:
+            if each.word == b"STATUS":
+                yield FolderSeen(name, [], _status(each)[1])
+                return
+
+    def _opened(self, name: str) -> Iterator[FolderSeen]:
+        mails = 0
+        try:
+            for each in self.wire.stream(b"EXAMINE", self._written(name)):
+                if each.tokens and _upper(each.tokens[0]) == b"EXISTS":
+                    mails = _number(each.word)
+        except CommandRefused:  # deleted meanwhile, or not ours to read
+            return
+        said = {word: _number(text) for word, text in self.wire.codes.items() if word in _MARKS}
+        members = {_MARKS[word]: number for word, number in said.items() if word != b"UNSEEN"}
+        yield FolderSeen(name, [], FolderMark(**(members | {"mails": mails})))
+
+    def _written(self, name: str) -> bytes:
+        return quoted(self.names.get(name) or imap_utf7.encode(name))
+
+    def _changes(self, modseq: int) -> Iterator[MailboxMessage]:
+        """An explicit end, since some servers take `*` for the newest mail that is there still."""
+        tells_gone = b" VANISHED" if "QRESYNC" in self.can else b""
+        how = b"(CHANGEDSINCE %d%s)" % (max(modseq, 1), tells_gone)
+        whole = b"1:%d" % LARGEST_UID
+        for each in self.wire.stream(b"UID", b"FETCH", whole, self._asked_labels, how):
+            if each.word == b"VANISHED":
+                gone = each.tokens[-1] if each.tokens else None
+                with suppress(ValueError):  # what is gone is compared with what is there, too
+                    if isinstance(gone, bytes):
+                        yield UidRanges(packed_ranges(ranges_of(gone)), is_gone=True)
+            elif (found := _fetched(each)) is not None and b"FLAGS" in found:
+                yield MailLabels(_number(found[b"UID"]), _labels(found))
+
+    def _uids(self, begin: int) -> UidRanges:
+        wanted = b"UID %d:%d" % (begin, LARGEST_UID)
+        brief = [b"RETURN", b"(ALL)"] if "ESEARCH" in self.can else []
+        found: list[tuple[int, int]] = []
+        self.wire.longest_line_bytes = LONGEST_UIDS_BYTES
+        try:
+            for each in self.wire.stream(b"UID", b"SEARCH", *brief, wanted):
+                words = [one for one in each.tokens if isinstance(one, bytes)]
+                if each.word == b"ESEARCH" and b"ALL" in [one.upper() for one in words]:
+                    found += ranges_of(words[-1])
+                elif each.word == b"SEARCH":
+                    found += [(number, number) for number in map(_number, words)]
+        finally:
+            self.wire.longest_line_bytes = LONGEST_LINE_BYTES
+        return UidRanges(packed_ranges(pair for pair in found if pair[1] >= begin))
+
+    @property
+    def _asked_labels(self) -> bytes:
+        return b"(UID FLAGS X-GM-LABELS)" if "X-GM-EXT-1" in self.can else b"(UID FLAGS)"
+
+    def _heads(self, request: AskHeads) -> Iterator[MailHead]:
+        gmail = b" X-GM-MSGID" if "X-GM-EXT-1" in self.can else b""
+        what = self._asked_labels[:-1] + b" RFC822.SIZE" + (gmail or b" " + _IDENTIFYING) + b")"
+        which = b"%d:%d" % (request.first, request.last)
+        for each in self.wire.stream(b"UID", b"FETCH", which, what):
+            found = _fetched(each)
+            if found is None or b"RFC822.SIZE" not in found:
+                continue
+            uid = _number(found[b"UID"])
+            if request.first <= uid <= request.last:
+                size = _number(found[b"RFC822.SIZE"])
+                yield MailHead(uid, size, _copy(found, size), _labels(found))
+
+    def _labels(self, request: AskLabels) -> Iterator[MailLabels]:
+        which = b"%d:%d" % (request.first, request.last)
+        for each in self.wire.stream(b"UID", b"FETCH", which, self._asked_labels):
+            found = _fetched(each)
+            if found is not None and b"FLAGS" in found:
+                yield MailLabels(_number(found[b"UID"]), _labels(found))
+
+    def _mails(self, request: FetchMails) -> Iterator[MailboxMessage]:
+        uids, begun = request.uids, request.begun
+        if begun and uids:
+            yield from self._bodies(uids[:1], begun)
+            uids = uids[1:]
+        if uids:
+            yield from self._bodies(uids, b"")
+
+    def _bodies(self, uids: Sequence[int], begun: bytes) -> Iterator[MailboxMessage]:
+        """Fetch mails; what comes is passed on at once, also of one that never ends."""
+        which = b",".join(b"%d" % uid for uid in uids)
+        part = b"<%d.%d>" % (len(begun), LARGEST_MAIL_BYTES) if begun else b""
+        taken = _TakenBodies(frozenset(uids), begun)
+        self.wire.stream_body = taken.sink
+        try:
+            fetched = self.wire.stream(b"UID", b"FETCH", which, b"(UID BODY.PEEK[]" + part + b")")
+            for each in fetched:
+                found = _fetched(each)
+                if found is not None:
+                    yield from taken.end(found)
+        except CommandRefused:  # one of them cannot be read there
+            left = [uid for uid in uids if uid not in taken.ended]
+            if len(uids) == 1:
+                yield from (MailRefused(uid, "unreadable_mail") for uid in left)
+                return
+            for uid in left:
+                yield from self._bodies([uid], b"")
+        finally:
+            self.wire.stream_body = None
+
+
+class _TakenBodies:
+    """Bodies as they come: passed on piece by piece where the UID stands before them."""
+
+    def __init__(self, uids: frozenset[int], begun: bytes) -> None:
+        self._uids = uids
+        self._raw = bytearray(begun)
+        self._begun = begun
+        self._uid = 0
+        self.ended: set[int] = set()
+
+    def sink(self, line: bytes, size: int) -> Sink | None:
+        """Where a literal goes.  Raises: WireBroken for one that is larger than any mail."""
+        upper = line.upper()
+        if b"BODY[]" not in upper and b"BODY[<" not in upper:
+            return None
+        match = _OWN_UID.search(line)
+        self._uid = int(match[1]) if match and int(match[1]) in self._uids else 0
+        self._raw = bytearray(self._begun)
+        if len(self._raw) + size > LARGEST_MAIL_BYTES:
+            if self._uid:
+                _send(MailRefused(self._uid, "too_large"))
+            raise WireBroken
+        return self._take
+
+    def end(self, found: Mapping[bytes, Token]) -> Iterator[MailboxMessage]:
+        """A mail is whole."""
+        uid = _number(found[b"UID"])
+        if uid not in self._uids or not any(name.startswith(b"BODY[") for name in found):
+            return
+        if not self._uid and self._raw:
+            yield MailPart(uid, bytes(self._raw[len(self._begun) :]))
+        raw, self._raw, self._uid = bytes(self._raw), bytearray(), 0
+        self.ended.add(uid)
+        yield MailSeen(uid, mail_record_id(raw))
+
+    def _take(self, piece: bytes) -> None:
+        self._raw += piece
+        if self._uid:
+            _send(MailPart(self._uid, piece))
+
+
+def _token_answer(request: SignIn) -> bytes:
+    """What a server is told that takes an access token (RFC 7628, and Google's XOAUTH2)."""
+    user, token = request.user, request.secret
+    if request.mechanism == "xoauth2":
+        return f"user={user}\x01auth=Bearer {token}\x01\x01".encode()
+    name = user.replace("=", "=3D").replace(",", "=2C")
+    where = f"host={request.host}\x01port={request.port}\x01"
+    return f"n,a={name},\x01{where}auth=Bearer {token}\x01\x01".encode()
+
+
+def _called(name: bytes) -> str | None:
+    """A folder's name for people; None for one that nobody could write."""
+    try:
+        return imap_utf7.decode(name)
+    except (ValueError, LookupError):
+        return None
+
+
+def _upper(token: Token) -> bytes:
+    return token.upper() if isinstance(token, bytes) else b""
+
+
+def _words(flags: Token) -> list[str]:
+    """Flags of a folder, without the backslash and in lower case."""
+    given = flags if isinstance(flags, list) else []
+    texts = [each.decode("ascii", "replace") for each in given if isinstance(each, bytes)]
+    return [each.removeprefix("\\").lower()[:100] for each in texts[:50]]
+
+
+def _number(token: Token) -> int:
+    """Raises: WireBroken."""
+    if isinstance(token, bytes) and token.isdigit() and len(token) <= 19:
+        return int(token)
+    raise WireBroken
+
+
+def _pairs(tokens: Token) -> dict[bytes, Token]:
+    given = tokens if isinstance(tokens, list) else []
+    return {_upper(name): value for name, value in zip(given[::2], given[1::2], strict=False)}
+
+
+def _status(said: Response) -> tuple[bytes, FolderMark]:
+    """Raises: WireBroken."""
+    if len(said.tokens) < 2 or not isinstance(said.tokens[0], bytes):
+        raise WireBroken
+    found = _pairs(said.tokens[1])
+    members = {_MARKS[word]: _number(value) for word, value in found.items() if word in _MARKS}
+    return said.tokens[0], FolderMark(**members)
+
+
+def _fetched(said: Response) -> dict[bytes, Token] | None:
+    """What a server says of a mail, where it names its UID."""
+    if len(said.tokens) < 2 or _upper(said.tokens[0]) != b"FETCH":
+        return None
+    found = _pairs(said.tokens[1])
+    return found if b"UID" in found else None
+
+
+def _copy(found: Mapping[bytes, Token], size: int) -> str:
+    """What copies of one mail have in common; empty for a mail that names itself nowhere."""
+    of_gmail = found.get(b"X-GM-MSGID")
+    if isinstance(of_gmail, bytes):
+        return "g" + of_gmail.decode("ascii", "replace")[:20]
+    head = next((value for name, value in found.items() if name.startswith(b"BODY[HEADER")), None)
+    if not isinstance(head, bytes) or b"message-id:" not in head.lower():
+        return ""
+    return hashlib.blake2b(b"%d\n" % size + head.strip(), digest_size=16).hexdigest()
+
+
+def _labels(found: Mapping[bytes, Token]) -> list[str]:
+    def texts(name: bytes) -> list[str]:
+        given = found.get(name)
+        words = given if isinstance(given, list) else []
+        return [_called(each) or "" for each in words if isinstance(each, bytes)]
+
+    of_gmail = texts(b"X-GM-LABELS") if b"X-GM-LABELS" in found else None
+    return labels_of(texts(b"FLAGS"), of_gmail)
+
+
+def _send(message: MailboxMessage) -> None:
+    """To who asked, also from within a literal."""
+    signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
+    send_mailbox(_replies[0], message)
+
+
+_replies: list[IO[bytes]] = []
+
+
+def _serve(mailbox: _Mailbox) -> str | None:
+    """Answer what is asked; why it ended, where it did not end well."""
+    code: str | None = None
+    while (request := receive_request(sys.stdin.buffer)) is not None:
+        try:
+            for each in mailbox.answers(request):
+                _send(each)
+        except CommandRefused:
+            code = REFUSED if isinstance(request, SignIn) else MISBEHAVES
+            break
+        _send(Answered(mailbox.wire.commands))
+        if isinstance(request, LeaveMailbox | WaitForMail):
+            break
+    return code
 
 
 def main() -> NoReturn:
     """Serve whoever started this process; the pipes to the mail server are its arguments."""
     incoming, outgoing, memory_bytes = map(int, sys.argv[1:])
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", _BUFFER_BYTES)
+    _replies.append(os.fdopen(os.dup(sys.stdout.fileno()), "wb", _BUFFER_BYTES))
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     pipes = os.fdopen(incoming, "rb", _BUFFER_BYTES), os.fdopen(outgoing, "wb", _BUFFER_BYTES)
     confine(Limits(STEP_SECONDS, memory_bytes))
     read_only(())
-    client = None
-    code: str | None = MISBEHAVES
+    wire = ImapWire(*pipes)
     try:
-        request = receive_fetch(sys.stdin.buffer)
-        if request is not None:
-            client = _Client(*pipes)
-            code = _serve(client, request, replies)
-    except imaplib.IMAP4.abort:
+        code = _serve(_Mailbox(wire))
+    except WireCut:
         code = UNREACHABLE
     except MemoryError:
         os._exit(1)
-    except Exception:  # noqa: BLE001 (whatever a server makes the library raise)
+    except Exception:  # noqa: BLE001 (whatever a server's answer makes of the parser)
         code = MISBEHAVES
-    send_mailbox(replies, MailboxEnd(code, client.commands if client else 0))
+    _send(MailboxEnd(code, wire.commands))
     os._exit(0)
 
 

@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.stores import Stores
@@ -35,6 +36,7 @@ from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.ports.whole_store import RecordStore
+from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from personal_server.storage.sql.care.feeds import SqlFeeds
 
 if TYPE_CHECKING:
@@ -71,7 +73,11 @@ def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) ->
     """What runs the mailboxes of this data directory."""
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
-    return MailboxRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
+    mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
+    records = MailboxRecords(stores.records, mails, stores.clock, stores.random_bytes)
+    return MailboxRuns(
+        feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
+    )
 
 
 def dav_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> DavRuns:

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from getpass import getpass
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +54,7 @@ from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
 UNFINISHED = 65
+KEEP, FOLLOW = "keep", "follow"
 _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
@@ -130,6 +131,26 @@ def add(
     )
 
 
+@dataclass(frozen=True)
+class MailboxChoices:
+    """What of a mailbox is fetched, and into which account.
+
+    Parameters
+    ----------
+    connection
+        The account to import into, by name. Default: found as `pdpp import` finds it.
+    folder
+        A folder to fetch; give it several times for several. Default: all but junk and trash.
+    deletions
+        keep (records of mails that are deleted there stay here) or follow (they are deleted here
+        too). Default: asked at a terminal, else keep.
+    """
+
+    connection: str | None = None
+    folder: list[str] | None = None
+    deletions: str | None = None
+
+
 @feed.command(name="add-mailbox")
 def add_mailbox(
     address: str,
@@ -139,7 +160,7 @@ def add_mailbox(
     user: str | None = None,
     port: int | None = None,
     name: str | None = None,
-    connection: str | None = None,
+    choices: Annotated[MailboxChoices | None, Parameter(name="*")] = None,
     every: str | None = None,
     json: Flag = False,
 ) -> None:
@@ -159,8 +180,6 @@ def add_mailbox(
         The port. Default: 993, with TLS. Without TLS only a server on this machine is asked.
     name
         What the feed is called. Default: the address.
-    connection
-        The account to import into, by name. Default: found as `pdpp import` finds it.
     every
         How often to look, such as 30s, 5m, 1h. Default: 60s.
     json
@@ -178,6 +197,8 @@ def add_mailbox(
             "Name the server alone: --host imap.example.org.",
         ) from None
     password = typed_password()
+    choices = choices or MailboxChoices()
+    follows = _deletions(choices.deletions)
     with open_stores(settings_or_exit(), serving=False) as stores:
         now_ns = stores.clock()
         row = FeedRow(
@@ -186,7 +207,9 @@ def add_mailbox(
             kind=MAILBOX,
             place=place,
             layout=MAILBOX,
-            account=connection,
+            account=choices.connection,
+            deletions=follows,
+            chosen=tuple(choices.folder or ()),
             every_seconds=seconds_of(every),
             state=FeedState.WAITING,
             created_at_ns=now_ns,
@@ -198,6 +221,11 @@ def add_mailbox(
         print_json(feed_json(row))
         return
     words().print(plain(f"{row.name}: the server fetches new mail from {host}."))
+    words().print(
+        "Folders: " + (", ".join(row.chosen) or "all but junk and trash") + ". Deleted there:"
+        f" {'deleted here too' if follows == 'follow' else 'kept here'}.",
+        markup=False,
+    )
     words().print(f"Now: pdpp feed run {spelled(row.name)}", markup=False)
 
 
@@ -359,6 +387,16 @@ def remove(feed: str, /) -> None:
     words().print("The feed was removed. All records stay.")
 
 
+def _deletions(given: str | None) -> str:
+    """What becomes of records of what is deleted in the account.  Raises: CommandError."""
+    if given is None and sys.stdin.isatty():
+        words().print("When you delete a mail there, should it be deleted here too? [y/N]")
+        given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
+    if given not in (None, KEEP, FOLLOW):
+        raise CommandError("usage", "Deletions are kept or followed.", "--deletions keep|follow")
+    return given or KEEP
+
+
 def typed_password() -> str:
     """Asked for at a terminal, else the first line of standard input.  Raises: CommandError."""
     typed = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
@@ -418,6 +456,9 @@ def _facts(
     row: FeedRow, last: Sequence[FeedRunRow], refused: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, object]]:
     yield "place", f"{row.place} ({row.layout})"
+    if row.kind == MAILBOX:
+        yield "folders", ", ".join(row.chosen) or "all but junk and trash"
+        yield "deleted there", "deleted here too" if row.deletions == FOLLOW else "kept here"
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
@@ -442,6 +483,8 @@ def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object
         "place": row.place,
         "layout": row.layout,
         "every_seconds": row.every_seconds,
+        "deletions": row.deletions,
+        "folders": list(row.chosen),
         "state": row.state,
         "code": row.code,
         "failures": row.failures,
@@ -463,7 +506,7 @@ def _run_json(run: FeedRunRow) -> dict[str, object]:
 
 def _result_json(result: RunResult) -> dict[str, object]:
     members: dict[str, object] = asdict(result)
-    del members["reached_ns"]
+    del members["reached_ns"], members["is_fetched"]
     return members | {"connection_ids": sorted(result.connection_ids)}
 
 

@@ -74,7 +74,7 @@ def check_mailbox(
     found = FeedComparison()
     result = RunResult()
     try:
-        with runs.fetched(feed, {}, result) as batches:
+        with runs.fetched(feed, result) as batches:
             for batch in batches:
                 found.items += batch.mails
                 if batch.mails:

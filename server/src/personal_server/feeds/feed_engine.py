@@ -166,7 +166,8 @@ class FeedEngine:
                 return feed_states.fail(
                     each, self.holder, result.code, now_ns, due_ns, needs_owner=result.needs_owner
                 )
-            due_ns = due_after_success(each, now_ns, took_ns if result.commands else 0, chance)
+            worked_ns = 0 if result.is_fetched or not result.commands else took_ns
+            due_ns = due_after_success(each, now_ns, worked_ns, chance)
             if result.settling:
                 due_ns = min(due_ns, now_ns + SETTLED_AFTER_NS)
             return feed_states.succeed(each, self.holder, now_ns, due_ns)

@@ -53,7 +53,9 @@ class FeedImporter(Protocol):
 class RunResult:
     """What a run did.
 
-    Shapes: `code` is why it failed, `needs_owner` whether it does not pass by itself.
+    Shapes: `code` is why it failed, `needs_owner` whether it does not pass by itself; `is_fetched`
+        says that it waited for a server elsewhere, so that how long it took says nothing of the
+        work that it was here.
     Units: `reached_ns` by the clock of the place.
     """
 
@@ -66,7 +68,9 @@ class RunResult:
     records_new: int = 0
     records_updated: int = 0
     size_bytes: int = 0
+    records_deleted: int = 0
     commands: int = 0
+    is_fetched: bool = False
     code: str | None = None
     needs_owner: bool = False
     reached_ns: int | None = None

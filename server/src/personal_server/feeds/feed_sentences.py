@@ -66,6 +66,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
         "too_large": message("It is larger than what is fetched; the others come."),
         "item_not_given": message("The server lists it and does not give it."),
         "foreign_item": message("It lies outside of the collection that lists it."),
+        "mailbox_emptied": message(
+            "More than half of the mails are gone from the account. Nothing was deleted here. If"
+            " that is right, run the feed with `pdpp feed run`."
+        ),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
         "export_not_recognized": message("No source reads this file."),
     }

@@ -14,7 +14,9 @@ class FeedRow(StoredRow, table="feeds"):
     `state` is a word of `FeedState`; `code` is what failed or what the owner is needed for, with
     `failures` in a row since `failing_since_ns`.  `holder` has the lease until `held_until_ns`.
     `layout` says what an item is, `account` the account that its owner named, `reached` how far
-    the newest change lay that was imported (in nanoseconds of the place's own clock).
+    the newest change lay that was imported (in nanoseconds of the place's own clock; of a mailbox
+    how many looks there were).  `deletions` says what becomes of records whose item was deleted
+    there (`keep`, `follow`), and `chosen` which parts of an account are fetched (none: all).
     """
 
     by_subject = True
@@ -37,6 +39,8 @@ class FeedRow(StoredRow, table="feeds"):
     held_until_ns: Cell[int | None] = column(default=None)
     reached: Cell[int | None] = column(default=None)
     connection_ids: Cell[tuple[str, ...]] = column(default=())
+    deletions: Cell[str] = column(default="keep")
+    chosen: Cell[tuple[str, ...]] = column(default=())
 
 
 class FeedItemRow(StoredRow, table="feed_items"):
@@ -82,4 +86,24 @@ class FeedRunRow(StoredRow, table="feed_runs"):
     commands: Cell[int] = column(default=0)
 
 
-FEED_ROWS: tuple[type[StoredRow], ...] = (FeedRow, FeedItemRow, FeedRunRow)
+class FeedMailRow(StoredRow, table="feed_mails"):
+    """A mail in a folder of an account, and the record that it is.
+
+    Copies of a mail have `copy_of` in common (empty: not known), and one record.  `record_key` is
+    empty for a mail that became none, of which `code` says why; `gone_at` is the number of the
+    look that found it gone.
+    """
+
+    by_subject = True
+
+    feed_id: Cell[str] = column(key=True)
+    folder: Cell[str] = column(key=True)
+    uid: Cell[int] = column(key=True)
+    copy_of: Cell[str]
+    record_key: Cell[str]
+    labels: Cell[tuple[str, ...]] = column(default=())
+    code: Cell[str | None] = column(default=None)
+    gone_at: Cell[int | None] = column(default=None)
+
+
+FEED_ROWS: tuple[type[StoredRow], ...] = (FeedRow, FeedItemRow, FeedRunRow, FeedMailRow)

@@ -45,6 +45,7 @@ OWNED = frozenset(
     | {"passages", "passage_blocks", "passage_indexes", "passage_signs"}  # with a model only
     | {"event_subscriptions", "events"}  # so many of an access, and forgotten after it
     | {"feeds", "feed_items", "feed_runs"}  # of a folder, and the newest 200 receipts of a feed
+    | {"feed_mails"}  # of the mails that an account holds
 )
 KEPT = Retention(history_days=45, disclosure_days=45, audit_days=45, detail_days=30)
 NO_PROCESS = 2**22 + 1

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from email import message_from_bytes
+from email.policy import compat32
 from functools import partial
 from pathlib import PurePosixPath
 
+from pdpp_kernel.mail_labels import labels_data, of_account
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,
@@ -76,6 +79,7 @@ _HEADER = re.compile(
 _HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
 _QUOTED_FROM = re.compile(rb"^>(>*From)", re.MULTILINE)
 _NEWLINE = ord("\n")
+_LONGEST_SEPARATOR_BYTES = 2048
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LENGTH = re.compile(rb"(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]+:)")
 _OF_ADDRESSES = ("from", "to", "cc", "bcc", "reply-to")
@@ -217,11 +221,12 @@ def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
             for message in split_mbox(stream, member.offset + begin):
                 yield from _read_message(message, member)
         return
-    raw, complete = None, True
+    raw, complete, labels = None, True, None
     if member.size_bytes <= LARGEST_MESSAGE_BYTES:
         with member.open() as stream:
             raw, complete = _of_apple(stream.read())
-    yield from _read_message(RawMessage(member.offset, b"", raw, complete), member)
+            raw, labels = of_account(raw)
+    yield from _read_message(RawMessage(member.offset, b"", raw, complete), member, labels)
 
 
 def _length_line(head: bytes) -> int:
@@ -242,7 +247,9 @@ def _of_apple(content: bytes) -> tuple[bytes, bool]:
     return content[match.end() : end], end <= len(content)
 
 
-def _read_message(raw_message: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
+def _read_message(
+    raw_message: RawMessage, member: ExportMember, labels: list[str] | None = None
+) -> Iterator[SourceItem]:
     raw, position = raw_message.raw, raw_message.offset
     position_text = member.where(position - member.offset)
     if raw is None:
@@ -258,7 +265,7 @@ def _read_message(raw_message: RawMessage, member: ExportMember) -> Iterator[Sou
         yield Skipped(position_text, "truncated", reason, position)
     else:
         mailbox, envelope = _mailbox_name(member.name), raw_message.envelope
-        build = partial(mail_records, raw, envelope, mailbox, position)
+        build = partial(mail_records, raw, envelope, mailbox, position, labels)
         yield from one_record(position_text, position, build)
 
 
@@ -276,8 +283,10 @@ def _mailbox_name(name: str) -> str:
     return path.name.removesuffix(".mbox")
 
 
-def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> Iterator[SourceItem]:
-    """The records of one message.
+def mail_records(
+    raw: bytes, envelope: bytes, mailbox: str, position: int, labels: list[str] | None = None
+) -> Iterator[SourceItem]:
+    """The records of one message; `labels` are those that its account has for it.
 
     Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
     """
@@ -292,6 +301,7 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
     thread_id, links = thread_of(headers, mailbox, sent_at)
     data = _message_data(headers, body, record_id, mailbox) | sent_data | {"size_bytes": len(raw)}
     data["thread_id"] = thread_id or record_id
+    data |= {} if labels is None else labels_data(list(map(printable, labels)))
     yield SourceRecord("messages", data, position, thread=links)
     yield from _bad_addresses(headers, position)
     came_with = sent_data | {"message_id": record_id, "subject": data["subject"]}
@@ -328,8 +338,7 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
         "body": body.text[:LONGEST_BODY_CHARS],
         "links": [printable(link) for link in body.links],
-        "labels": labels,
-        "labelled": or_none(", ".join(labels)),
+        **labels_data(labels),
         "mailbox": or_none(printable(mailbox)),
         "list_id": or_none(headers.text("list-id")),
         "is_reply": bool(answered or references),
@@ -337,6 +346,18 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "internet_message_id": own_id,
         "in_reply_to": answered[0] if answered else None,
     }
+
+
+def mail_record_id(raw: bytes) -> str:
+    """The key of a message in a file of its own, without reading its parts; empty for what is none.
+
+    It is that of `mail_records`, as a message that comes one at a time is known by it.
+    """
+    if SEPARATOR.match(raw[:_LONGEST_SEPARATOR_BYTES]) or _LENGTH.match(raw):
+        return ""
+    blank = _BLANK_LINE.search(raw)
+    head = message_from_bytes(raw[: blank.end()] if blank else raw, policy=compat32)
+    return _record_id(Headers(head), raw)
 
 
 def _record_id(headers: Headers, raw: bytes) -> str:

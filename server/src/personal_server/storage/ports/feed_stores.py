@@ -5,10 +5,10 @@ Source: docs/contract/feeds.md 2, 4, 6 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from personal_server.storage.feed_rows import FeedItemRow, FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 
 
 class FeedStore(Protocol):
@@ -46,4 +46,53 @@ class FeedStore(Protocol):
 
     def feed_runs(self, feed_id: str, limit: int) -> list[FeedRunRow]:
         """The receipts, newest first."""
+        ...
+
+
+class FeedMailStore(Protocol):
+    """The mails of mailboxes that are fed.  Raises: StorageUnavailable."""
+
+    def mails_of(self, feed_id: str, folder: str, above: int, limit: int) -> list[FeedMailRow]:
+        """Those of a folder above a UID, by UID; also those that are gone."""
+        ...
+
+    def mail_counts(self, feed_id: str) -> dict[str, int]:
+        """How many are there in each folder, without those that are gone."""
+        ...
+
+    def mail_count(self, feed_id: str, folder: str) -> int:
+        """How many are there in a folder, without those that are gone."""
+        ...
+
+    def gone_count(self, feed_id: str, before: int) -> int:
+        """How many were found gone in a look before that one."""
+        ...
+
+    def mails_at(self, feed_id: str, folder: str, uids: Sequence[int]) -> list[FeedMailRow]:
+        """Those of a folder with these UIDs."""
+        ...
+
+    def copies(self, feed_id: str, copies: Sequence[str]) -> list[FeedMailRow]:
+        """Those that are copies of one of these mails and became a record."""
+        ...
+
+    def mails_by_key(self, feed_id: str, keys: Sequence[str]) -> list[FeedMailRow]:
+        """Those that are one of these records, by folder."""
+        ...
+
+    def gone_mails(self, feed_id: str, before: int, limit: int) -> list[FeedMailRow]:
+        """Those that were found gone in a look before that one."""
+        ...
+
+    def keep_mails(
+        self,
+        feed_id: str,
+        mails: Iterable[FeedMailRow],
+        forgotten: Iterable[tuple[str, int]] = (),
+    ) -> None:
+        """Write some, and forget others by folder and UID."""
+        ...
+
+    def forget_mails(self, feed_id: str) -> None:
+        """Forget all, so that the account is fetched anew."""
         ...

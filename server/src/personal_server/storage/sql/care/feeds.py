@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pdpp_kernel.errors import InvalidState, NotFound
-from personal_server.storage.feed_rows import FeedItemRow, FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.statements import (
     delete,
@@ -31,6 +31,7 @@ _FORGET = (
     delete(FeedRow, FeedRow.feed_id),
     delete(FeedItemRow, FeedItemRow.feed_id),
     delete(FeedRunRow, FeedRunRow.feed_id),
+    delete(FeedMailRow, FeedMailRow.feed_id),
 )
 # The receipt that is one too old.
 _OLDEST = (
@@ -127,5 +128,5 @@ class SqlFeeds:
 
 def is_idle(run: FeedRunRow) -> bool:
     """Whether a run found nothing to do, and nothing wrong."""
-    found = (run.new, run.changed, run.gone, run.rejected, run.settling, run.commands)
+    found = (run.new, run.changed, run.gone, run.rejected, run.settling, run.records_new)
     return run.outcome == "succeeded" and not any(found)

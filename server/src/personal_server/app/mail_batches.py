@@ -1,0 +1,52 @@
+"""Mails of one folder that lie in files, to be read together as a maildir is.
+
+Source: docs/contract/feeds.md 10.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pdpp_kernel.mail_labels import labels_line
+from personal_server.storage.feed_rows import FeedMailRow
+
+BATCH_MAILS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
+LONGEST_NAME = 100
+
+
+@dataclass(slots=True)
+class MailBatch:
+    """Mails of a folder, and what the ledger will say of them once they are imported."""
+
+    folder: str
+    path: Path
+    rows: list[FeedMailRow] = field(default_factory=list[FeedMailRow])
+    mails: int = 0
+    size_bytes: int = 0
+
+    def add(self, uid: int, content: bytes, labels: Sequence[str]) -> None:
+        """Write one, as a maildir names it, behind the line of its labels."""
+        place = self.path / folder_file_name(self.folder) / "cur"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (place / f"{uid:010}").write_bytes(labels_line(labels) + content)
+        self.mails += 1
+        self.size_bytes += len(content)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is to be imported before more is fetched."""
+        return self.mails >= BATCH_MAILS or self.size_bytes >= BATCH_BYTES
+
+    def clear(self) -> None:
+        """Forget what was imported."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.rows, self.mails, self.size_bytes = [], 0, 0
+
+
+def folder_file_name(folder: str) -> str:
+    """A folder's name as one of a file; the reader calls the mailbox so."""
+    name = "".join(c if c.isprintable() and c not in "/\\" else "." for c in folder)
+    return name.strip(". ")[:LONGEST_NAME] or "Mail"

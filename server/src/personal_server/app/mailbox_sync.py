@@ -1,0 +1,532 @@
+"""One look at a mailbox: what of it came, changed, moved or went since the look before.
+
+Rule: a body is fetched once, also where the connection is cut within it, and never for a copy of a
+mail that is here; what a server says went is compared with what is there; nothing that was not
+looked at counts as gone.
+Source: docs/contract/feeds.md 10.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pdpp_kernel.uid_ranges import LARGEST_UID, UidSet, packed_ranges
+from pdpp_sources.mailbox_messages import (
+    LARGEST_MAIL_BYTES,
+    AskChanges,
+    AskHeads,
+    AskLabels,
+    AskMark,
+    FetchMails,
+    FolderMark,
+    FolderSeen,
+    LeaveMailbox,
+    ListFolders,
+    ListUids,
+    MailboxReply,
+    MailboxRequest,
+    MailboxSignedIn,
+    MailHead,
+    MailLabels,
+    MailPart,
+    MailRefused,
+    MailSeen,
+    OpenFolder,
+    SignIn,
+    UidRanges,
+)
+from pdpp_sources.mailbox_process import MISBEHAVES, MailboxProcess
+from personal_server.app.mail_batches import MailBatch
+from personal_server.app.mail_parts import MailParts
+from personal_server.app.mailbox_folders import (
+    INBOX,
+    FolderChoice,
+    choose_folders,
+    in_turn,
+    looks_of_a_round,
+)
+from personal_server.app.mailbox_records import MailboxRecords, lonely_keys
+from personal_server.feeds.feed_ledger import ItemState
+from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
+from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow
+from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
+
+HEADS_AT_ONCE = 500
+MAILS_AT_ONCE, BYTES_AT_ONCE = 100, 4 * 1024 * 1024
+ROWS_AT_ONCE = 1_000
+RUN_SECONDS = 1_800.0
+RECENT_MAILS = 500
+"""Whose labels are compared where a server does not tell what changed."""
+MOST_FOLDERS = 5_000
+FEW_GONE = 20
+EMPTIED = "mailbox_emptied"
+FOLLOW = "follow"
+
+
+class _TimeIsOver(Exception):
+    """The look has lasted long enough; the next one goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPorts:
+    """What a look needs of the rest."""
+
+    store: FeedStore
+    mails: FeedMailStore
+    records: MailboxRecords
+    batches: FetchedBatches
+    parts: MailParts
+    staged: Path
+    reader: str
+    clock: Callable[[], int]
+
+
+@dataclass(slots=True)
+class MailboxSync:
+    """A look at the mailbox of a feed, over a process that speaks IMAP.
+
+    Shapes: `is_asked` says that the owner asked for it: then all is compared.
+    """
+
+    feed: FeedRow
+    process: MailboxProcess
+    ports: SyncPorts
+    result: RunResult
+    is_asked: bool
+    turn: int = 0
+    _known: dict[str, FolderMark] = field(default_factory=dict[str, FolderMark], init=False)
+    _touched: set[str] = field(default_factory=set[str], init=False)
+    _missed: bool = field(default=False, init=False)
+    _began: float = field(default_factory=time.monotonic, init=False)
+
+    def run(self, sign_in: SignIn) -> None:
+        """Look, fetch, import, follow.  Raises: FetchTrouble, PutOff; what is stored is kept."""
+        lines = self.ports.store.feed_items(self.feed.feed_id)
+        self._known = {line.item: mark_of(line.mark) for line in lines}
+        can = sign_in_to(self, sign_in)
+        listed, choice = folders_of(self, self.feed.chosen, can)
+        has_marks = all(each.mark is not None for each in choice.fetched)
+        looked = choice.fetched if has_marks else in_turn(choice.fetched, self.turn)
+        try:
+            for each in looked:
+                self._look(each)
+            if len(listed) < MOST_FOLDERS:
+                self._lose_folders({each.name for each in choice.fetched})
+            rounds = 1 if has_marks else looks_of_a_round(len(choice.fetched))
+            if not self._missed:
+                self._settle(self.turn - rounds + 1)
+        except _TimeIsOver:
+            self.result.settling += 1
+        finally:
+            self._tell()
+        for _ in self.ask(LeaveMailbox()):
+            pass
+
+    def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
+        """What is answered.  Raises: FetchTrouble."""
+        yield from self.process.ask(request)
+        if self.process.end is not None and self.process.end.code is not None:
+            raise FetchTrouble(self.process.end.code)
+
+    # One folder ------------------------------------------------------------------------------
+    def _look(self, folder: FolderSeen) -> None:
+        name, mark = folder.name, folder.mark
+        if mark is None:
+            asked = [e for e in self.ask(AskMark(name)) if isinstance(e, FolderSeen)]
+            mark = asked[0].mark if asked else None
+        known = self._known.get(name)
+        if mark is not None:
+            self.result.seen += mark.mails
+        if mark is not None and mark == known and not self.is_asked:
+            return
+        opened = [e.mark for e in self.ask(OpenFolder(name)) if isinstance(e, FolderSeen)]
+        if mark is None or not opened or opened[0] is None:
+            self._missed = True
+            return
+        now = _merged(opened[0], mark)
+        if known is not None and known.uidvalidity != now.uidvalidity:
+            self._set_aside(name, known.uidvalidity)
+            known = None
+        taken = known.uid_next - 1 if known is not None else 0
+        if known is not None and taken:
+            self._changes(name, known, now, taken)
+        self._new(name, now, taken)
+        self._compare(name, now)
+        self._keep_mark(name, now)
+
+    def _changes(self, name: str, known: FolderMark, now: FolderMark, taken: int) -> None:
+        """What became of mails that are known."""
+        if known.modseq and now.modseq >= known.modseq:
+            if now.modseq == known.modseq:
+                return
+            answers = self.ask(AskChanges(known.modseq))
+        elif self.is_asked or now.modseq:
+            answers = self.ask(AskLabels(1, taken))
+        else:
+            answers = self.ask(AskLabels(max(1, taken - RECENT_MAILS + 1), taken))
+        labels: dict[int, tuple[str, ...]] = {}
+        for each in answers:
+            if isinstance(each, UidRanges):
+                self._lose(name, UidSet(each.packed))
+            elif isinstance(each, MailLabels) and each.uid <= taken:
+                labels[each.uid] = tuple(each.labels)
+            if len(labels) >= ROWS_AT_ONCE:
+                self._relabel(name, labels)
+                labels = {}
+        self._relabel(name, labels)
+
+    def _relabel(self, name: str, labels: dict[int, tuple[str, ...]]) -> None:
+        rows = self.ports.mails.mails_at(self.feed.feed_id, name, list(labels))
+        changed = [e for e in rows if e.labels != labels[e.uid]]
+        self._keep([replace(e, labels=labels[e.uid]) for e in changed])
+
+    def _lose(self, name: str, gone: UidSet) -> None:
+        """Note what a server says went."""
+        for first, last in gone.ranges():
+            for rows in self._pages(name, first - 1, last):
+                self._mark_gone([row for row in rows if row.gone_at is None])
+
+    def _mark_gone(self, rows: Sequence[FeedMailRow]) -> None:
+        self.result.gone += len(rows)
+        self._keep([replace(row, gone_at=self.turn) for row in rows])
+
+    def _keep(self, rows: Sequence[FeedMailRow]) -> None:
+        """Write rows, and have their records tell it."""
+        if rows:
+            self.ports.mails.keep_mails(self.feed.feed_id, rows)
+            self._touch(rows)
+
+    def _touch(self, rows: Iterable[FeedMailRow]) -> None:
+        self._touched.update(row.record_key for row in rows if row.record_key)
+        if len(self._touched) >= ROWS_AT_ONCE:
+            self._tell()
+
+    def _tell(self) -> None:
+        accounts = {*self.feed.connection_ids, *self.result.connection_ids}
+        if self._touched and accounts:
+            count = self.ports.records.tell(self.feed.feed_id, self._touched, accounts)
+            self.result.changed += count
+            self.result.records_updated += count
+        self._touched.clear()
+
+    def _new(self, name: str, now: FolderMark, taken: int) -> None:
+        first, below = taken + 1, now.uid_next or LARGEST_UID
+        if first >= below or not now.mails:
+            return
+        if below - first <= HEADS_AT_ONCE:
+            stretches: Iterable[tuple[int, int]] = [(first, below - 1)]
+        else:
+            stretches = self._uids(first).stretches(HEADS_AT_ONCE, below)
+        self._take(name, stretches, now)
+
+    def _uids(self, first: int) -> UidSet:
+        packed = [e.packed for e in self.ask(ListUids(first)) if isinstance(e, UidRanges)]
+        return UidSet(packed[0] if packed else b"")
+
+    def _take(
+        self, name: str, stretches: Iterable[tuple[int, int]], mark: FolderMark | None
+    ) -> None:
+        """Fetch mails; `mark` is given where they come in order, so that a look can go on there."""
+        batch = MailBatch(name, self.ports.staged)
+        batch.clear()
+        for first, last in stretches:
+            heads = {e.uid: e for e in self.ask(AskHeads(first, last)) if isinstance(e, MailHead)}
+            wanted = self._without_copies(batch, [heads[uid] for uid in sorted(heads)])
+            for group in groups(wanted):
+                self._fetch(batch, group, mark)
+            if batch.is_full or self._is_over:
+                self._import(batch, mark, last)
+        self._import(batch, mark, None)
+
+    @property
+    def _is_over(self) -> bool:
+        return time.monotonic() - self._began > RUN_SECONDS
+
+    def _without_copies(self, batch: MailBatch, heads: Sequence[MailHead]) -> list[MailHead]:
+        """Those whose body is to be fetched; of the others the ledger knows the record."""
+        copies = [head.copy for head in heads]
+        known = {e.copy_of: e for e in self.ports.mails.copies(self.feed.feed_id, copies)}
+        rows: list[FeedMailRow] = []
+        wanted: list[MailHead] = []
+        for head in heads:
+            row = _row(self.feed, batch.folder, head)
+            if head.copy and head.copy in known:
+                rows.append(replace(row, record_key=known[head.copy].record_key))
+            elif head.size_bytes > LARGEST_MAIL_BYTES:
+                self._refuse(batch, replace(row, code="too_large"))
+            else:
+                wanted.append(head)
+        self.result.new += len(rows)
+        self._keep(rows)
+        return wanted
+
+    def _refuse(self, batch: MailBatch, row: FeedMailRow) -> None:
+        self.result.rejected += 1
+        batch.rows.append(row)
+
+    def _fetch(self, batch: MailBatch, heads: Sequence[MailHead], mark: FolderMark | None) -> None:
+        """Fetch a few mails whole; what came of one before a cut is kept for the next look."""
+        by_uid = {head.uid: head for head in heads}
+        uids, begun = self.ports.parts.begun(batch.folder, mark, list(by_uid))
+        content, at = bytearray(begun), uids[0]
+        try:
+            for each in self.ask(FetchMails(uids, begun)):
+                if isinstance(each, MailPart):
+                    if each.uid != at:
+                        content, at = bytearray(), each.uid
+                    content += each.content
+                elif isinstance(each, MailSeen) and each.uid in by_uid:
+                    head = by_uid.pop(each.uid)
+                    batch.add(head.uid, bytes(content), head.labels)
+                    self.result.new += 1
+                    row = _row(self.feed, batch.folder, head)
+                    code = None if each.key else "not_a_mail"
+                    batch.rows.append(replace(row, record_key=each.key, code=code))
+                    content = bytearray()
+                elif isinstance(each, MailRefused) and each.uid in by_uid:
+                    head = by_uid.pop(each.uid)
+                    self._refuse(
+                        batch, replace(_row(self.feed, batch.folder, head), code=each.code)
+                    )
+                    content = bytearray()
+        except FetchTrouble:
+            last = min(by_uid, default=uids[-1] + 1) - 1
+            self._import(batch, mark, last)
+            self.ports.parts.keep(batch.folder, mark, at, bytes(content))
+            raise
+
+    def _import(self, batch: MailBatch, mark: FolderMark | None, last: int | None) -> None:
+        """Import what was fetched, and note that all up to `last` is here.
+
+        Raises: FetchTrouble; PutOff; _TimeIsOver where another look is to go on.
+        """
+        if batch.mails:
+            self.ports.batches.take(self.feed, batch.folder, batch.path, self.result)
+        if batch.rows:
+            self.ports.mails.keep_mails(self.feed.feed_id, batch.rows)
+            self._touch(row for row in batch.rows if not row.copy_of)
+        batch.clear()
+        if mark is not None and last is not None:
+            self._keep_mark(batch.folder, FolderMark(mark.uidvalidity, last + 1))
+        if self._is_over:
+            raise _TimeIsOver
+
+    def _compare(self, name: str, now: FolderMark) -> None:
+        """Compare the ledger with all that is there, where their numbers differ."""
+        held = self.ports.mails.mail_count(self.feed.feed_id, name)
+        if held == now.mails and not self.is_asked:
+            return
+        there = self._uids(1) if now.mails else UidSet(b"")
+        if now.mails and not len(there):
+            self._missed = True
+            return
+        known = array("I")
+        for rows in self._pages(name, 0, LARGEST_UID):
+            known.extend(row.uid for row in rows)
+            gone = [row for row in rows if row.gone_at is None and row.uid not in there]
+            back = [row for row in rows if row.gone_at is not None and row.uid in there]
+            self._mark_gone(gone)
+            self._keep([replace(row, gone_at=None) for row in back])
+        missing = UidSet(packed_ranges(_between(there, known, now.uid_next)))
+        self._take(name, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
+
+    def _pages(self, name: str, above: int, upto: int) -> Iterator[list[FeedMailRow]]:
+        while rows := self.ports.mails.mails_of(self.feed.feed_id, name, above, ROWS_AT_ONCE):
+            yield [row for row in rows if row.uid <= upto]
+            above = rows[-1].uid
+            if above >= upto:
+                return
+
+    def _keep_mark(self, name: str, mark: FolderMark) -> None:
+        if self._known.get(name) == mark:
+            return
+        self._known[name] = mark
+        now_ns = self.ports.clock()
+        line = FeedItemRow(
+            feed_id=self.feed.feed_id,
+            item=name,
+            mark=text_of(mark),
+            state=ItemState.STORED,
+            reader=self.ports.reader,
+            at_ns=now_ns,
+            since_ns=now_ns,
+        )
+        self.ports.store.keep_feed_items(self.feed.feed_id, [line])
+
+    # What is gone ----------------------------------------------------------------------------
+    def _lose_folders(self, there: set[str]) -> None:
+        """Note what lay in folders that are not there any more, or are not fetched any more."""
+        for name in [name for name in self._known if name not in there]:
+            self._set_aside(name, self._known.pop(name).uidvalidity)
+            self.ports.store.keep_feed_items(self.feed.feed_id, (), [name])
+
+    def _set_aside(self, name: str, uidvalidity: int) -> None:
+        """Have the UIDs of a folder that is no more stand in nobody's way."""
+        for rows in self._pages(name, 0, LARGEST_UID):
+            gone = [replace(e, folder=f"{name}\n{uidvalidity}", gone_at=self.turn) for e in rows]
+            self.result.gone += sum(row.gone_at is None for row in rows)
+            forgotten = [(name, row.uid) for row in rows]
+            self.ports.mails.keep_mails(self.feed.feed_id, gone, forgotten)
+            self._touch(rows)
+
+    def _settle(self, before: int) -> None:
+        """Forget mails that were gone already in a look before, and no look found since.
+
+        Raises: FetchTrouble where that would be most of the account.
+        """
+        feed_id, mails = self.feed.feed_id, self.ports.mails
+        follows = self.feed.deletions == FOLLOW
+        if follows and not self.is_asked:
+            gone = mails.gone_count(feed_id, before)
+            if gone > FEW_GONE and gone > sum(mails.mail_counts(feed_id).values()):
+                self.result.needs_owner = True
+                raise FetchTrouble(EMPTIED)
+        while rows := mails.gone_mails(feed_id, before, ROWS_AT_ONCE):
+            copies = mails.mails_by_key(feed_id, [row.record_key for row in rows])
+            lonely, told = lonely_keys(rows, copies)
+            accounts = {*self.feed.connection_ids, *self.result.connection_ids}
+            if follows and lonely:
+                self.result.records_deleted += self.ports.records.delete(lonely, accounts)
+            mails.keep_mails(feed_id, (), [(row.folder, row.uid) for row in rows])
+            self._touched |= told
+            self._tell()
+
+
+def sign_in_to(asks: MailboxSync | MailboxReading, sign_in: SignIn) -> frozenset[str]:
+    """Sign in; what the server can do.  Raises: FetchTrouble."""
+    found = [e.capabilities for e in asks.ask(sign_in) if isinstance(e, MailboxSignedIn)]
+    return frozenset(found[0] if found else ())
+
+
+def folders_of(
+    asks: MailboxSync | MailboxReading, chosen: Sequence[str], can: frozenset[str]
+) -> tuple[list[FolderSeen], FolderChoice]:
+    """All folders, and those that are fetched.  Raises: FetchTrouble.
+
+    An account without an inbox is none: what is missing there is not gone.
+    """
+    listed = [each for each in asks.ask(ListFolders()) if isinstance(each, FolderSeen)]
+    if not any(each.name.upper() == INBOX for each in listed):
+        raise FetchTrouble(MISBEHAVES)
+    return listed, choose_folders(listed, chosen, can)
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxReading:
+    """Reads a whole mailbox once more, and knows no ledger."""
+
+    process: MailboxProcess
+    staged: Path
+    result: RunResult
+
+    def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
+        """What is answered.  Raises: FetchTrouble."""
+        yield from self.process.ask(request)
+        if self.process.end is not None and self.process.end.code is not None:
+            raise FetchTrouble(self.process.end.code)
+
+    def batches(self, sign_in: SignIn, chosen: Sequence[str]) -> Iterator[MailBatch]:
+        """All mails; the files of a batch are gone when the next is asked for."""
+        _, choice = folders_of(self, chosen, sign_in_to(self, sign_in))
+        for folder in choice.fetched:
+            for _ in self.ask(OpenFolder(folder.name)):
+                pass
+            packed = [e.packed for e in self.ask(ListUids(1)) if isinstance(e, UidRanges)]
+            batch = MailBatch(folder.name, self.staged)
+            for first, last in UidSet(packed[0] if packed else b"").stretches(
+                MAILS_AT_ONCE, LARGEST_UID
+            ):
+                self._read(batch, first, last)
+                if batch.is_full:
+                    yield batch
+                    batch.clear()
+            yield batch
+            batch.clear()
+
+    def _read(self, batch: MailBatch, first: int, last: int) -> None:
+        heads = [e for e in self.ask(AskHeads(first, last)) if isinstance(e, MailHead)]
+        large = [e for e in heads if e.size_bytes > LARGEST_MAIL_BYTES]
+        self.result.rejected += len(large)
+        for group in groups([e for e in heads if e not in large]):
+            by_uid = {head.uid: head for head in group}
+            content = bytearray()
+            for each in self.ask(FetchMails(list(by_uid))):
+                if isinstance(each, MailPart):
+                    content += each.content
+                elif isinstance(each, MailSeen):
+                    batch.add(each.uid, bytes(content), by_uid[each.uid].labels)
+                    content = bytearray()
+                elif isinstance(each, MailRefused):
+                    self.result.rejected += 1
+                    content = bytearray()
+
+
+def groups(heads: Sequence[MailHead]) -> Iterator[list[MailHead]]:
+    """Mails that are fetched by one command."""
+    group: list[MailHead] = []
+    size = 0
+    for head in heads:
+        if group and (size + head.size_bytes > BYTES_AT_ONCE or len(group) >= MAILS_AT_ONCE):
+            yield group
+            group, size = [], 0
+        group.append(head)
+        size += head.size_bytes
+    if group:
+        yield group
+
+
+def mark_of(text: str) -> FolderMark:
+    """The mark that the ledger keeps; none for one of another form."""
+    members = text.split(".")
+    if len(members) != len(FolderMark.__struct_fields__):
+        return FolderMark(uid_next=1)
+    return FolderMark(*map(int, members))
+
+
+def text_of(mark: FolderMark) -> str:
+    """A mark as the ledger keeps it."""
+    members = (mark.uidvalidity, mark.uid_next, mark.mails, mark.modseq, mark.unseen)
+    return ".".join(map(str, members))
+
+
+def _merged(opened: FolderMark, told: FolderMark) -> FolderMark:
+    """A folder as it was opened; what that did not say, as it was told before."""
+    return FolderMark(
+        opened.uidvalidity or told.uidvalidity,
+        opened.uid_next or told.uid_next,
+        opened.mails,
+        opened.modseq or told.modseq,
+        told.unseen,
+    )
+
+
+def _row(feed: FeedRow, folder: str, head: MailHead) -> FeedMailRow:
+    return FeedMailRow(
+        feed_id=feed.feed_id,
+        folder=folder,
+        uid=head.uid,
+        copy_of=head.copy,
+        record_key="",
+        labels=tuple(head.labels),
+    )
+
+
+def _between(there: UidSet, known: Sequence[int], below: int) -> Iterator[tuple[int, int]]:
+    """Ranges of what is there and not known, below a UID; `known` is ascending."""
+    at = 0
+    for first, last in there.ranges():
+        last = min(last, (below or LARGEST_UID) - 1)
+        while at < len(known) and known[at] < first:
+            at += 1
+        while at < len(known) and known[at] <= last:
+            if known[at] > first:
+                yield first, known[at] - 1
+            first = known[at] + 1
+            at += 1
+        if first <= last:
+            yield first, last

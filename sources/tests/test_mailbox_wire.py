@@ -1,0 +1,90 @@
+"""What mail servers say, as it was seen of real ones, and what nobody says."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from pdpp_kernel.mail_labels import labels_line
+from pdpp_kernel.uid_ranges import UidSet, packed_ranges, ranges_of
+from pdpp_sources.mail.reader import mail_record_id, mail_records
+from pdpp_sources.mailbox_labels import labels_of
+from pdpp_sources.mailbox_wire import CommandRefused, ImapWire, WireBroken, WireCut, quoted
+
+
+def wire(said: bytes) -> ImapWire:
+    return ImapWire(io.BytesIO(said), io.BytesIO())
+
+
+def test_responses_are_words_lists_and_literals() -> None:
+    said = (
+        b"* VANISHED (EARLIER) 41,43:116\r\n* OK [HIGHESTMODSEQ 9] (words\r\n"
+        b'* 2 FETCH (UID 5 FLAGS (\\Seen) X-GM-LABELS ("\\\\Inbox" Work) BODY[] {3}\r\na)b)\r\n'
+        b"P1 OK done\r\n"
+    )
+    conversation = wire(said)
+    found = conversation.run(b"NOOP")
+    assert [each.word for each in found] == [b"VANISHED", b"OK", b"2"]
+    assert found[0].tokens == [[b"EARLIER"], b"41,43:116"]
+    inner = [b"UID", b"5", b"FLAGS", [b"\\Seen"], b"X-GM-LABELS", [b"\\Inbox", b"Work"]]
+    assert found[2].tokens == [b"FETCH", [*inner, b"BODY[]", b"a)b"]]
+    assert conversation.codes == {b"HIGHESTMODSEQ": b"9"}
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (b"", WireCut),
+        (b"* BYE full\r\n", WireCut),
+        (b"P1 NO no\r\n", CommandRefused),
+        (b"P2 OK of another\r\n", WireBroken),
+        (b"* 1 FETCH (UID 1\r\n", WireBroken),
+        (b"* 1 FETCH ))\r\n", WireBroken),
+        (b"* " + b"(" * 40 + b")" * 40 + b"\r\n", WireBroken),
+        (b"* 1 FETCH (X {4294967295}\r\n", WireBroken),
+        (b"* OK " + b"x" * 1_100_000 + b"\r\n", WireBroken),
+        (b'* LIST () "/" "no end\r\n', WireBroken),
+    ],
+)
+def test_what_is_no_answer_ends_the_conversation(said: bytes, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        wire(said).run(b"NOOP")
+
+
+def test_a_string_that_cannot_be_quoted_is_a_literal() -> None:
+    conversation = wire(b"+ go\r\nP1 OK in\r\n")
+    conversation.run(b"LOGIN", quoted(b'a"b\\c'), quoted("p\u00e4ss".encode()))
+    sent = conversation.outgoing
+    assert isinstance(sent, io.BytesIO)
+    assert sent.getvalue() == b'P1 LOGIN "a\\"b\\\\c" {5}\r\np\xc3\xa4ss\r\n'
+
+
+def test_uids_are_ranges() -> None:
+    uids = UidSet(packed_ranges(ranges_of(b"7,1:3,4,9:8")))
+    assert list(uids.ranges()) == [(1, 4), (7, 9)]
+    assert ([uid in uids for uid in (0, 1, 4, 5, 9, 10)], len(uids)) == (
+        [False, True, True, False, True, False],
+        7,
+    )
+    assert list(uids.stretches(3, 9)) == [(1, 3), (4, 8)]
+    with pytest.raises(ValueError, match=r"^$"):
+        ranges_of(b"1:*")
+
+
+def test_labels_are_those_of_gmails_export() -> None:
+    assert labels_of(["\\Flagged", "$Forwarded", "todo"], None) == [
+        *("Unread", "Starred", "Forwarded", "todo")
+    ]
+    assert labels_of(["\\Seen", "x"], ["\\Inbox", "\\Starred", "Work"]) == [
+        *("Inbox", "Starred", "Work")
+    ]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_mail_has_its_key_before_it_is_read(end: bytes) -> None:
+    raw = b"From: a@example.org\nMessage-ID: <1@example.org>\nSubject: hi\n\nwords\n\n"
+    raw = raw.replace(b"\n", end)
+    record = next(iter(mail_records(raw, b"", "INBOX", 0)))
+    assert getattr(record, "data")["id"] == mail_record_id(raw)  # noqa: B009
+    assert labels_line(["Sch\u00f6n, a"]).isascii()

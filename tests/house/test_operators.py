@@ -20,6 +20,7 @@ SPELLING = {"pdpp_kernel/operators.py", "storage/sql/compiler.py"}
 """The rows, and what they mean in SQL."""
 ANOTHER_MEANING: Mapping[str, frozenset[str]] = {
     # the direction of a payment
+    "pdpp_sources/bank/bookings.py": frozenset({"in"}),
     "pdpp_sources/bank/entries.py": frozenset({"in"}),
     "pdpp_sources/bank/csv_layouts.py": frozenset({"in"}),
     "collecting/sample.py": frozenset({"in"}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import cyclopts
 
 from pages.conformance import conformance_page
-from pages.sources import sources_page
+from pages.sources import recipe_schema, sources_page
 from pages.typescript import types_page
 from pdpp_kernel import errors, oauth_errors
 from pdpp_mcp_server.commands.main import command_line
@@ -103,6 +103,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "commands.md": commands_page,
     "source-list.md": sources_page,
+    "recipe.schema.json": recipe_schema,
     "mcp-conformance.md": conformance_page,
     "types.md": types_page,
 }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from pdpp_kernel.source_item import Data
+from pdpp_sources.recipes.recipe_members import json_schema
+from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import SOURCES
 
 HEAD = """# What can be imported
@@ -16,9 +20,15 @@ Made by `make docs` from the sources' declarations. [sources.md](sources.md) say
 
 def sources_page() -> str:
     """A table of all sources, then each with its streams and fields."""
-    rows = "".join(_row(each.connector_key, each.declaration) for each in SOURCES)
-    parts = (_part(each.connector_key, each.declaration, each.how_to_export) for each in SOURCES)
+    sources = (*SOURCES, *shipped_recipes())
+    rows = "".join(_row(each.connector_key, each.declaration) for each in sources)
+    parts = (_part(each.connector_key, each.declaration, each.how_to_export) for each in sources)
     return HEAD + rows + "".join(parts)
+
+
+def recipe_schema() -> str:
+    """The JSON Schema of recipes, for editors."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _row(key: str, declared: Data) -> str:

@@ -12,6 +12,7 @@ from pdpp_sources.common.errors import ExportNotRecognized, ExportTooCostly
 from pdpp_sources.common.export import open_export
 from pdpp_sources.outside_readers import outside_readers
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
+from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import SOURCES, readings, with_outside
 from sources.tests.outside_package import CONFINED, CURIOUS, TEMPLATE, VIEWINGS, install
 
@@ -87,7 +88,7 @@ def test_the_process_lists_it_with_its_package(packages: Path) -> None:
     (outside,) = [each for each in known.sources if each.package]
     assert (outside.connector_key, outside.package) == ("viewings", "viewings_reader 1.0")
     assert {each.connector_key for each in known.sources if not each.package} == {
-        each.connector_key for each in SOURCES
+        each.connector_key for each in (*SOURCES, *shipped_recipes())
     }
 
 

@@ -13,7 +13,7 @@ import orjson
 from pdpp_kernel.texts import message, text_of
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from pdpp_sources.mail.reader import DECLARATION as MAIL
-from personal_server.cli.import_command import with_texts
+from personal_server.cli.report_texts import with_texts
 from personal_server.collecting.import_folders import ImportFolders
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.uploads import Uploads

@@ -55,7 +55,8 @@ class Look(Message):
     `costly` are the places not to be tried again; `copies` the files read in place of others;
     `further_parts` of an export that was cut into archives; `within` the folder to stay in;
     `kinds` what the owner says of the columns of a table, by their names; `known` is what is
-    stored of that table; `beneath` the folder to which reading is restricted instead of the path.
+    stored of that table; `beneath` the folder to which reading is restricted instead of the path;
+    `recipes` are the texts of the owner's recipes by their paths, and `recipe` the one to read by.
     """
 
     path: str
@@ -69,6 +70,8 @@ class Look(Message):
     kinds: dict[str, str] = {}
     known: KnownTable | None = None
     beneath: str | None = None
+    recipes: dict[str, str] = {}
+    recipe: str | None = None
 
 
 class Read(Message):
@@ -87,7 +90,9 @@ class ReadFile(Message):
 
 
 class ListSources(Message):
-    """Say which sources there are, those of other packages among them."""
+    """Say which sources there are, those of other packages and of recipes among them."""
+
+    recipes: dict[str, str] = {}
 
 
 class Ready(Message):
@@ -101,12 +106,24 @@ class Ready(Message):
 
 
 class KnownSource(Message):
-    """A source; `package` is the name and version of the one that it comes from, if not ours."""
+    """A source; `package` is the name and version of the one that it comes from, if not ours.
+
+    Shapes: `recipe` is the path of the owner's recipe that describes it.
+    """
 
     connector_key: str
     declaration: Data
     how_to_export: str
     package: str | None
+    recipe: str | None = None
+
+
+class UnusableRecipe(Message):
+    """A recipe of the owner that is not used, and why."""
+
+    path: str
+    code: str
+    sentence: Text
 
 
 class UnusableReader(Message):
@@ -122,6 +139,7 @@ class KnownSources(Message):
 
     sources: list[KnownSource]
     unusable: list[UnusableReader]
+    unusable_recipes: list[UnusableRecipe] = []
 
 
 class SeenColumn(Message):
@@ -168,6 +186,7 @@ class Seen(Message):
     refused: list[SkippedItem]
     unread: dict[str, list[str]]
     faults: list[str]
+    unusable_recipes: list[UnusableRecipe] = []
 
 
 class Refused(Message):

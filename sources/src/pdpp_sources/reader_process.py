@@ -66,6 +66,7 @@ from pdpp_sources.reader_messages import (
     Seen,
     SeenReading,
     SkippedItem,
+    UnusableRecipe,
 )
 from pdpp_sources.reader_refusals import refusal, too_costly
 
@@ -118,7 +119,7 @@ class Wanted:
         names, each a word of `columns.KINDS`; `known` is what is stored of it; `zone` is the name
         of one;
         `further_parts` of an export whose first part is the path; `within` the folder that all
-        that is read must lie in, wherever links lead.
+        that is read must lie in, wherever links lead; `recipe` is the file of the one to read by.
     """
 
     connector_key: str | None = None
@@ -128,6 +129,7 @@ class Wanted:
     within: Path | None = None
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     known: KnownTable | None = None
+    recipe: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,14 @@ class ReaderProcess:
     """
 
     def __init__(
-        self, costly: CostlyPlaces, limits: Limits = LIMITS, beneath: Path | None = None
+        self,
+        costly: CostlyPlaces,
+        limits: Limits = LIMITS,
+        beneath: Path | None = None,
+        recipes: Path | None = None,
     ) -> None:
         self._costly = costly
+        self._recipes = recipes
         self._limits = limits
         self._beneath = beneath
         self._opened = ExitStack()
@@ -164,6 +171,7 @@ class ReaderProcess:
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
+        self.unusable_recipes: list[UnusableRecipe] = []  # of the owner's, at the last look
         self.used_zone = False  # whether the last reading had times without a zone
 
     def __enter__(self) -> Self:
@@ -194,6 +202,8 @@ class ReaderProcess:
                 dict(instructions.kinds),
                 instructions.known,
                 None if self._beneath is None else str(self._beneath),
+                self._recipe_texts(instructions.recipe),
+                None if instructions.recipe is None else str(instructions.recipe),
             )
             try:
                 reply = self._running_for(request).ask(request)
@@ -203,6 +213,7 @@ class ReaderProcess:
             match reply:
                 case Seen():
                     self.faults += reply.faults
+                    self.unusable_recipes = reply.unusable_recipes
                     return self._contents(path, instructions, reply)
                 case Refused():
                     self.faults += reply.faults
@@ -267,13 +278,22 @@ class ReaderProcess:
         Raises: ExportTooCostly, where a reader of another package ends the process.
         """
         try:
-            reply = self._running().ask(ListSources())
+            reply = self._running().ask(ListSources(self._recipe_texts(None)))
         except _Ended as ended:
             self._learn(ended)
             raise too_costly() from None
         if not isinstance(reply, KnownSources):
             raise too_costly()
         return reply
+
+    def _recipe_texts(self, named: Path | None) -> dict[str, str]:
+        """Raises: RecipeError, where the one that was named cannot be read."""
+        if named is None and (self._recipes is None or not self._recipes.is_dir()):
+            return {}
+        # most have none
+        from pdpp_sources.recipe_texts import recipe_texts  # noqa: PLC0415
+
+        return recipe_texts(self._recipes, named)
 
     def _copies_under(self, path: Path, within: Path | None) -> dict[str, str]:
         """What is to be read in place of the databases that a program has open."""

@@ -13,6 +13,7 @@ from pdpp_sources.common.errors import (
     ExportTruncated,
     ExportUnreadable,
     ExportUnsafe,
+    RecipeError,
 )
 from pdpp_sources.reader_messages import Refused
 
@@ -31,7 +32,10 @@ _REFUSALS: Mapping[str, type[ExportError]] = {
 
 def refusal(reply: Refused) -> ExportError:
     """The error that a reply stands for."""
-    return _REFUSALS[reply.code](parse_text(reply.sentence), parse_text(reply.next_step))
+    sentence, next_step = parse_text(reply.sentence), parse_text(reply.next_step)
+    if reply.code not in _REFUSALS:
+        return RecipeError(reply.code, sentence, next_step)
+    return _REFUSALS[reply.code](sentence, next_step)
 
 
 def too_costly() -> ExportTooCostly:

@@ -54,7 +54,11 @@ from pdpp_sources.reader_messages import (
     SeenReading,
     SkippedItem,
     UnusableReader,
+    UnusableRecipe,
 )
+from pdpp_sources.recipes.recipe_reader import RecipeSource
+from pdpp_sources.recipes.recipe_readings import reading_by_recipe, told_apart
+from pdpp_sources.recipes.recipe_shelf import recipes_with
 from pdpp_sources.registry import (
     SOURCES,
     Reading,
@@ -84,6 +88,7 @@ class ReaderWorker:
         self._faults: list[str] = []
         self._zone = NotedZone("UTC")
         self._places: tuple[Path, ...] | None = None
+        self._recipe_texts: dict[str, str] = {}
 
     @cached_property
     def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
@@ -94,7 +99,17 @@ class ReaderWorker:
 
     @property
     def _sources(self) -> tuple[SourceReader, ...]:
-        return with_outside(self._outside[0])
+        return with_outside(self._outside[0], self._recipes[0])
+
+    @property
+    def _recipes(self) -> tuple[tuple[RecipeSource, ...], list[UnusableRecipe]]:
+        """The recipes, and those that cannot be used."""
+        taken = (source.connector_key for source in (*SOURCES, *self._outside[0]))
+        recipes, unusable = recipes_with(self._recipe_texts, taken)
+        return recipes, [
+            UnusableRecipe(path, fault.code, render_text(fault.sentence))
+            for path, fault in unusable
+        ]
 
     def serve(self) -> None:
         """Until nobody asks any more."""
@@ -109,6 +124,7 @@ class ReaderWorker:
                 case ReadFile():
                     send(self._replies, self._said(request))
                 case ListSources():
+                    self._recipe_texts = request.recipes
                     send(self._replies, self._known_sources())
             self._slate.clear()
             self._replies.flush()
@@ -126,6 +142,7 @@ class ReaderWorker:
         self._read_only(tuple(_places(request)))
         BOOKMARK.watch(self._slate, map(parse_place, request.costly))
         self._opened.close()
+        self._recipe_texts = request.recipes
         try:
             export = self._opened.enter_context(_export(request))
             self._zone = NotedZone.no_cache(request.zone)
@@ -142,19 +159,22 @@ class ReaderWorker:
             [_skipped_item(item) for item in export.refused],
             unread_of(export, [reading.export for reading in self._readings]),
             self._new_faults(),
+            self._recipes[1] if request.recipes else [],
         )
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
         """Who reads what of an export; other packages are not asked where one of ours is named."""
         guidance = Guidance(*request.columns, request.kinds, request.known)
         key = request.connector_key
+        if request.recipe is not None:
+            return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES),)
         own = source_named(key) if key else None
         if own:
             return (reading_as(export, own, guidance),)
         source = source_named(key, self._sources) if key else None
         if source:
             return (reading_as(export, source, guidance, self._sources),)
-        return readings(export, guidance, self._sources)
+        return told_apart(readings(export, guidance, self._sources), self._recipes[0])
 
     def _new_faults(self) -> list[str]:
         """Errors of readers of other packages that were not told yet."""
@@ -173,10 +193,11 @@ class ReaderWorker:
                 source.declaration,
                 str(source.how_to_export),
                 packages.get(source.connector_key),
+                (source.origin or None) if isinstance(source, RecipeSource) else None,
             )
             for source in self._sources
         ]
-        return KnownSources(sources, self._outside[1])
+        return KnownSources(sources, self._outside[1], self._recipes[1])
 
     def _said(self, request: ReadFile) -> Message:
         self._read_only(())

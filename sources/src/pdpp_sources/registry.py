@@ -93,9 +93,11 @@ class Reading:
         return self.source.read(self.export, start)
 
 
-def with_outside(outside: Sequence[SourceReader]) -> tuple[SourceReader, ...]:
-    """All sources in the order in which they are asked, those of other packages among them."""
-    return (*_OF_ONE_FORMAT, *outside, *_OF_ANY_CONTENT)
+def with_outside(
+    outside: Sequence[SourceReader], recipes: Sequence[SourceReader] = ()
+) -> tuple[SourceReader, ...]:
+    """All sources in the order in which they are asked, those of others and recipes among them."""
+    return (*_OF_ONE_FORMAT, *outside, *recipes, *_OF_ANY_CONTENT)
 
 
 def source_named(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -24,7 +24,7 @@ from rich.text import Text
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, TextState
-from pdpp_kernel.texts import CatalogueText, counted, message, render_text, text_of
+from pdpp_kernel.texts import CatalogueText, counted, message, parse_text, text_of
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import (
     CommandError,
@@ -39,15 +39,6 @@ from pdpp_sources.export_files import ARCHIVES, name_of_parts
 from pdpp_sources.reader_messages import KnownTable
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.app.own_export_head import is_own_export
-from personal_server.app.own_exports import (
-    OwnExport,
-    open_own_export,
-)
-from personal_server.app.restored_exports import (
-    RestoredConnection,
-    restore_own_export,
-    survey_own_export,
-)
 from personal_server.cli.import_questions import YES, Belongs, answered, asking, check_replace
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.known_tables import changed_kinds, known_table
@@ -57,7 +48,6 @@ from personal_server.cli.table_columns import columns_json, kinds_said, print_co
 from personal_server.cli.unread_files import (
     UnreadFiles,
     print_beyond,
-    print_not_revived,
     print_unread,
 )
 from personal_server.collecting.accounts_of_source import accounts_of
@@ -112,6 +102,23 @@ class ProgramOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormatOptions:
+    """What the files are.
+
+    Parameters
+    ----------
+    as_
+        Read the file as an export of this source (see `pdpp sources`).
+    recipe
+        Read by this recipe: a file that says what the export holds (docs/recipes.md).
+    """
+
+    as_: Annotated[str | None, Parameter(name="--as")] = None
+    recipe: Path | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
     """Options for tables.
 
@@ -158,7 +165,7 @@ def import_command(
     def import_exports(
         *paths: Path,
         connection: str | None = None,
-        as_: Annotated[str | None, Parameter(name="--as")] = None,
+        form: FormatOptions | None = None,
         table: TableOptions | None = None,
         zone: str | None = None,
         program: ProgramOptions | None = None,
@@ -173,8 +180,6 @@ def import_command(
             What to import. The format is recognized by content.
         connection
             The account to import into, by name; a new name makes a new account.
-        as_
-            Read the file as an export of this source (see `pdpp sources`).
         zone
             The time zone of times without a zone, such as Europe/Rome. The first import saves this
             zone for later imports. Default: your answer in a terminal, else the zone of this
@@ -190,18 +195,22 @@ def import_command(
                 "Name a file or folder to import.",
                 "Run `pdpp import PATH`. `pdpp sources` lists what can be imported.",
             )
+        form = form or FormatOptions()
         options, within = table or TableOptions(), program.within if program else None
         ask, is_fed = (program.ask, program.fed) if program else (None, False)
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
         beneath = None if within is None else within.expanduser().resolve()
-        wanted = Wanted(as_, options.columns, chosen, within=beneath, kinds=options.kinds)
-        is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
+        wanted = Wanted(
+            form.as_, options.columns, chosen, (), beneath, options.kinds, None, form.recipe
+        )
+        is_plain = (connection, zone) == (None,) * 2 and options == TableOptions()
+        is_plain = is_plain and form == FormatOptions()
         is_first = not dry_run and owner_zone.known() is None
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports, is_fed)
         with open_reader() as reader:
-            _check_reader(reader, as_)
+            _check_reader(reader, form.as_)
             at_terminal = sys.stdin.isatty() and not json
             asks = at_terminal if ask is None else ask
             belongs = asking(at_terminal=at_terminal) if asks else None
@@ -211,7 +220,12 @@ def import_command(
             done = run.each(whole_exports(archives_first(paths)))
         if json:
             report = done.as_json()
-            print_json(with_texts(report) if ask else report)
+            if ask:
+                # the pages ask so
+                from personal_server.cli.report_texts import with_texts  # noqa: PLC0415
+
+                report = with_texts(report)
+            print_json(report)
         elif is_first and any(report["connection"] for report in done.reports):
             words().print(FIRST_STEPS)
         return done.exit_code
@@ -293,6 +307,8 @@ class _Import:
             while self.reader.faults:
                 fault = self.reader.faults.pop()
                 words().print(f"  Internal error while reading; please report it: {fault}.")
+        for unusable in self.reader.unusable_recipes:
+            words().print(plain(f"  {parse_text(unusable.sentence)}"), soft_wrap=True)
         return self.done
 
 
@@ -340,40 +356,18 @@ class _Path:
             self._fail(Failure("usage", sentence, "Import the file without options."))
             return
         words().print(plain(f"{self._name}: your own export"))
-        total_bytes = self.path.stat().st_size
+        # few imports are of one
+        from personal_server.cli.own_export_import import import_own_export  # noqa: PLC0415
+
+        command, within = self.command, self.command.wanted.within
         try:
-            with open_own_export(self.path, self.command.wanted.within) as export:
-                with progress(0, total_bytes) as show_place:
-                    results = self._restored(export, show_place)
-                self._tell_restored(export, results)
+            import_own_export(
+                self.path, within, command.open_ports, command.done, as_json=command.as_json
+            )
         except PersonalServerError as error:
             if error.status >= 500:
                 raise
             self._fail(failure_of(error))
-
-    def _restored(self, export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
-        opener = self.command.open_ports
-        if opener is None:
-            return survey_own_export(export, show_place)
-        with opener() as ports:
-            return restore_own_export(ports, export, show_place)
-
-    def _tell_restored(self, export: OwnExport, results: Sequence[RestoredConnection]) -> None:
-        for each in results:
-            held = each.connection
-            target = held and {"connection_id": held.connection_id, "name": held.display_name}
-            stored = target is not None
-            if not self.command.as_json:
-                if target is None:
-                    console().print(plain(f"  from {each.exported.display_name or '–'}"))
-                print_tally(each.tally, (), target, console(), stored=stored)
-            facts = {"path": str(self.path), "connector_key": each.exported.connector_key}
-            report = facts | {"connection": target} | tally_json(each.tally, (), stored=stored)
-            report["unfinished"] = each.is_unfinished
-            self.command.done.reports.append(report)
-        self.command.done.not_revived += export.grants
-        if not self.command.as_json:
-            print_not_revived(export, console())
 
     def _refuse(self, error: ExportError) -> None:
         sentence = self._named(text_of(error.sentence))
@@ -634,18 +628,6 @@ class ImportReport:
         if self.not_revived:
             reports["grants_not_revived"] = self.not_revived
         return reports | ({"errors": errors} if errors else {})
-
-
-def with_texts(report: Any) -> Any:
-    """A report with what each sentence in it was made of, for those who tell it in a language."""
-    if isinstance(report, list):
-        return [with_texts(each) for each in cast("list[Any]", report)]
-    if not isinstance(report, dict):
-        return report
-    members = cast("dict[str, Any]", report)
-    made = {n: render_text(v) for n, v in members.items() if isinstance(v, CatalogueText)}
-    told = {name: with_texts(value) for name, value in members.items()}
-    return told | ({"texts": made} if made else {})
 
 
 def _failure_json(path: Path, failure: Failure) -> Data:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pdpp_kernel.source_item import Data
+from pdpp_kernel.texts import parse_text
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import unknown_source
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
@@ -44,6 +45,8 @@ def sources(
         print_source(chosen[0], console())
     for reader_of_others in all_sources.unusable:
         _print_unusable(reader_of_others)
+    for recipe in all_sources.unusable_recipes:
+        words().print(plain(parse_text(recipe.sentence)), soft_wrap=True)
 
 
 def known_source(key: str, all_sources: KnownSources) -> KnownSource:
@@ -93,6 +96,8 @@ def _print_head(source: KnownSource, out: Console) -> None:
     indented(display["detail"], 2, out)
     if source.package is not None:
         indented(f"Read by the package {source.package}", 2, out)
+    if source.recipe is not None:
+        indented(f"Described by your recipe {source.recipe}", 2, out)
 
 
 def _print_unusable(reader: UnusableReader) -> None:
@@ -120,4 +125,5 @@ def source_json(source: KnownSource, *, fields: bool = False) -> Data:
         "how_to_export": source.how_to_export,
         "streams": streams,
         **from_package,
+        **({} if source.recipe is None else {"recipe": source.recipe}),
     }

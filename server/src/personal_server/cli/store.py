@@ -64,4 +64,5 @@ def open_logs() -> Generator[ChainedLogs, None, None]:
 def open_reader() -> ReaderProcess:
     """The process that reads the owner's exports; it cannot look into this one."""
     forbid_core_dumps()
-    return ReaderProcess(CostlyPlaces(settings_or_exit().data_dir / "costly-places.json"))
+    folder = settings_or_exit().data_dir
+    return ReaderProcess(CostlyPlaces(folder / "costly-places.json"), recipes=folder / "recipes")

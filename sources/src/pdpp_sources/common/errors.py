@@ -56,6 +56,14 @@ class ExportNotRecognized(ExportError):
     code = "export_not_recognized"
 
 
+class RecipeError(ExportError):
+    """A recipe that cannot be used; each fault has a code of its own."""
+
+    def __init__(self, code: str, sentence: str, next_step: str) -> None:
+        super().__init__(sentence, next_step)
+        self.code = code
+
+
 class MemberDamaged(Exception):
     """The bytes of one file inside an export cannot be read to their end."""
 

@@ -105,6 +105,42 @@ def json_objects(member: ExportMember) -> Iterator[Element | Skipped]:
             yield _element(replace(cut, offset=max(0, cut.offset - 1)), member)
 
 
+def json_within(
+    member: ExportMember, begin: int, end: int | None, *, is_list: bool
+) -> Iterator[Element | Skipped]:
+    """The objects of a list that stands between two places of a file, or the object that does.
+
+    Units: in bytes from the start of the file; without an end it was cut off.
+    """
+    size = LARGEST_ELEMENT_BYTES if end is None else end - begin
+    with member.open(begin) as stream:
+        if is_list:
+            cutter = _Cutter(_Bytes(stream, None if end is None else size), frozenset(), deep=False)
+            for cut in cutter.cuts():
+                yield _element(replace(cut, offset=begin + cut.offset), member)
+        elif end is None or size > LARGEST_ELEMENT_BYTES:
+            fault = "truncated" if end is None else "too_large"
+            yield _element(RawElement(begin, b"", None, fault), member)
+        else:
+            yield _parsed(stream.read(size), member, begin)
+
+
+class _Bytes:
+    """The next bytes of a stream, so many at most."""
+
+    def __init__(self, stream: BinaryIO, size_bytes: int | None) -> None:
+        self._stream = stream
+        self._left = size_bytes
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; none at the end."""
+        if self._left is None:
+            return self._stream.read(size)
+        content = self._stream.read(min(size, self._left))
+        self._left -= len(content)
+        return content
+
+
 class _Listed:
     """A stream between the brackets of an array."""
 

@@ -1,0 +1,162 @@
+"""A recipe: what the files of an export are, said in one small file without code.
+
+Source: docs/recipes.md; the words of what it declares are those of docs/contract/resource-server.md
+17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pdpp_kernel.source_item import Data
+from pdpp_sources.common import declaration as declared
+from pdpp_sources.common.declaration import Field, StreamForm
+from pdpp_sources.common.unit_fields import currency, in_unit
+
+Alternatives = tuple[str, ...]
+"""Names of one thing, of which a file has one: a name, or a JSON Pointer (RFC 6901)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeField:
+    """One field of a stream: where it stands in a row, and what it is.
+
+    Shapes: `kind` is a word of `KINDS`; `form` a word of `recipe_values.FORMS` or a `%` pattern;
+        `zone` is the IANA name of the zone of times that name none, None for the owner's;
+        `decimal` is the sign before the decimals of numbers that are text.
+    """
+
+    name: str
+    places: Alternatives
+    kind: str = "text"
+    about: str = ""
+    form: str | None = None
+    zone: str | None = None
+    unit: str | None = None
+    unit_field: str | None = None
+    decimal: str = "."
+    sensitive: bool = False
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it holds days or instants."""
+        return self.kind in ("day", "instant")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeStream:
+    """One stream: which rows of which files are its records.
+
+    Shapes: `rows` is the JSON Pointer of the rows, in which `*` stands for any name or number; in a
+        stream `within` another it begins at a row of that one. `has` are places, of each of which a
+        row has one, and `only` the values that it has at some. `key` names fields;
+        with `repeats` rows of one key are several records, numbered in their order.
+    """
+
+    name: str
+    label: str
+    detail: str
+    fields: tuple[RecipeField, ...]
+    files: tuple[str, ...] = ()
+    rows: str = ""
+    within: str | None = None
+    has: tuple[Alternatives, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    key: tuple[str, ...] = ()
+    repeats: bool = False
+    time: str | None = None
+    end: str | None = None
+    title: str | None = None
+    conversation: str | None = None
+    author: tuple[str, ...] = ()
+    recipient: tuple[str, ...] = ()
+    parents: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def field(self, name: str) -> RecipeField | None:
+        """The field of that name."""
+        return next((each for each in self.fields if each.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What one kind of export is."""
+
+    key: str
+    name: str
+    detail: str
+    how_to_export: str
+    streams: tuple[RecipeStream, ...]
+    source_id: str | None = None
+
+    def inside(self, stream: RecipeStream) -> tuple[RecipeStream, ...]:
+        """The streams whose rows stand in those of another."""
+        return tuple(each for each in self.streams if each.within == stream.name)
+
+    def declaration(self) -> Data:
+        """The source declaration that follows."""
+        streams = [_stream_form(self, stream) for stream in self.streams]
+        made = declared.declaration(self.key, self.name, self.detail, streams)
+        if self.source_id is not None:
+            made["source"] = {"kind": "connector", "id": self.source_id}
+        return made
+
+
+KINDS: Mapping[str, Callable[[str, str], Field]] = {
+    "text": declared.text,
+    "word": declared.word,
+    "string": declared.plain,
+    "reference": declared.reference,
+    "whole": declared.integer,
+    "number": declared.number,
+    "amount": declared.number,
+    "currency": currency,
+    "flag": declared.flag,
+    "day": declared.day,
+    "instant": declared.moment,
+    "names": declared.names,
+    "json": declared.free,
+}
+"""What a field may be, and how it is declared."""
+PARENT = "parent_id"
+"""The field of a stream within another that holds the key of the row it stands in."""
+
+
+def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
+    fields = [declared.key(), *(_field(stream, each) for each in stream.fields)]
+    parents = {name: (of, held_in) for name, (of, held_in) in stream.parents.items()}
+    if stream.within is not None:
+        fields.insert(1, declared.reference(PARENT, "The record that it stands in"))
+        parents[stream.within] = (stream.within, PARENT)
+    return StreamForm(
+        stream.name,
+        stream.label,
+        stream.detail,
+        fields,
+        time_field=stream.time,
+        parents=parents,
+        children={each.name: (each.name, PARENT) for each in recipe.inside(stream)},
+        semantic=[each.name for each in stream.fields if each.kind == "text"],
+    )
+
+
+def _field(stream: RecipeStream, said: RecipeField) -> Field:
+    """A field with what it is for in its stream."""
+    made = KINDS[said.kind](said.name, said.about or f"Column {said.places[0]}")
+    if said.name == stream.time:
+        make_time = declared.day if said.kind == "day" else declared.moment
+        made = make_time(said.name, said.about or f"Column {said.places[0]}", event=True)
+    if said.name == stream.title:
+        made = replace(made, schema=made.schema | {"x_pdpp_role": "primary-title"})
+    if said.kind == "amount":
+        made = replace(made, summed=True)
+    if said.unit or said.unit_field:
+        made = in_unit(made, by=said.unit_field, unit=said.unit)
+    roles = {
+        stream.end: declared.ending,
+        stream.conversation: declared.conversation,
+        **dict.fromkeys(stream.author, declared.written_by),
+        **dict.fromkeys(stream.recipient, declared.sent_to),
+    }
+    made = roles[said.name](made) if said.name in roles else made
+    return declared.sensitive(made) if said.sensitive else made

@@ -1,0 +1,138 @@
+"""What may stand in a recipe: the members of each of its tables, and what they hold.
+
+The check of a recipe (`recipe_file.py`) and the JSON Schema that is published of it are both made
+from these tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pdpp_kernel.source_item import Data
+from pdpp_sources.recipes.recipe import KINDS
+
+VERSION = 1
+KEY = r"[a-z][a-z0-9_]{1,40}"
+NAME = r"[a-z][a-z0-9_]{0,60}"
+EPOCH_WORDS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
+ORDER_WORDS = ("day-first", "month-first", "by-column")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a table.
+
+    Shapes: `holds` is `text`, `texts` (one or a list), `alternatives` (a list whose entries are
+        such), `number`, `flag`, or the name of another table of `TABLES`: `streams` and the like.
+    """
+
+    name: str
+    holds: str
+    about: str
+    required: bool = False
+    pattern: str | None = None
+    words: tuple[str, ...] = ()
+
+
+RECIPE = (
+    Member("recipe", "number", f"The version of this format: {VERSION}.", required=True),
+    Member("key", "text", "The short name of the source.", required=True, pattern=KEY),
+    Member("name", "text", "What people call it.", required=True),
+    Member("detail", "text", "What is in it, for the page of consent.", required=True),
+    Member("how_to_export", "text", "How one gets the export.", required=True),
+    Member("id", "text", "The URI of the source, if it has one of its own."),
+    Member("zone", "text", "The IANA zone of times that name none; else the owner's."),
+    Member("stream", "streams", "The kinds of records.", required=True),
+)
+STREAM = (
+    Member("name", "text", "The name of the stream.", required=True, pattern=NAME),
+    Member("label", "text", "Its name for the page of consent.", required=True),
+    Member("detail", "text", "What its records tell.", required=True),
+    Member("files", "texts", "Names of its files, in which * stands for anything."),
+    Member("rows", "text", "JSON Pointer of its rows in a file of JSON; * is any name.", False),
+    Member("within", "text", "The stream in whose rows these rows stand."),
+    Member("has", "alternatives", "Columns or members that tell its rows from others."),
+    Member("only", "values", "Of which values a column has one in these rows."),
+    Member("key", "texts", "The fields that tell a record from others; else all of them."),
+    Member("repeats", "flag", "Whether rows of one key are several records, in their order."),
+    Member("time", "text", "The field that says when it was."),
+    Member("end", "text", "The field that says until when it lasted."),
+    Member("title", "text", "The field to show first."),
+    Member("conversation", "text", "The field that all messages of one conversation share."),
+    Member("author", "texts", "The fields that say who wrote it."),
+    Member("recipient", "texts", "The fields that say whom it went to."),
+    Member("parents", "relations", "Records of other streams that it belongs to, by a name."),
+    Member("fields", "fields", "Its fields, by their names.", required=True),
+)
+FIELD = (
+    Member("from", "texts", "Its column, member or JSON Pointer; a list names alternatives."),
+    Member("is", "text", "What it is.", words=tuple(KINDS)),
+    Member("about", "text", "What it means, for people and agents."),
+    Member("format", "text", "How a day, an instant or a number of seconds is written."),
+    Member("zone", "text", "The IANA zone of times that name none."),
+    Member("unit", "text", "The unit of all its values: km, EUR."),
+    Member("unit_field", "text", "The field that holds the unit or currency of each value."),
+    Member("decimal", "text", "The sign before decimals.", words=(".", ",")),
+    Member("sensitive", "flag", "Whether it tells more of a person than most do."),
+)
+RELATION = (
+    Member("stream", "text", "The related stream.", required=True),
+    Member("field", "text", "The field that holds the key of the related record.", required=True),
+)
+
+
+def json_schema() -> Data:
+    """The JSON Schema of a recipe, as `docs/recipe.schema.json` publishes it."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Recipe of a source",
+        **_object(RECIPE),
+        "$defs": {
+            "stream": _object(STREAM),
+            "field": {"anyOf": [{"type": "string"}, _object(FIELD)]},
+            "relation": _object(RELATION),
+        },
+    }
+
+
+def _object(members: tuple[Member, ...]) -> Data:
+    return {
+        "type": "object",
+        "properties": {each.name: _schema_of(each) for each in members},
+        "required": [each.name for each in members if each.required],
+        "additionalProperties": False,
+    }
+
+
+_ONE_OR_MORE: Data = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+    ]
+}
+_HELD: dict[str, Any] = {
+    "text": {"type": "string", "minLength": 1},
+    "texts": _ONE_OR_MORE,
+    "alternatives": {"type": "array", "items": _ONE_OR_MORE, "minItems": 1},
+    "number": {"const": VERSION},
+    "flag": {"type": "boolean"},
+    "streams": {"type": "array", "items": {"$ref": "#/$defs/stream"}, "minItems": 1},
+    "values": {"type": "object", "additionalProperties": _ONE_OR_MORE},
+    "relations": {"type": "object", "additionalProperties": {"$ref": "#/$defs/relation"}},
+    "fields": {
+        "type": "object",
+        "propertyNames": {"pattern": f"^{NAME}$"},
+        "additionalProperties": {"$ref": "#/$defs/field"},
+        "minProperties": 1,
+    },
+}
+
+
+def _schema_of(member: Member) -> Data:
+    held: Data = {**_HELD[member.holds], "description": member.about}
+    if member.name == "rows":
+        held.pop("minLength")
+    if member.pattern:
+        held["pattern"] = f"^{member.pattern}$"
+    return held | ({"enum": list(member.words)} if member.words else {})

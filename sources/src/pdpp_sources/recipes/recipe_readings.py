@@ -1,0 +1,60 @@
+"""Which recipe reads an export: the one that was named, or one of several that know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pdpp_kernel.texts import message
+from pdpp_sources.common.errors import ExportNotRecognized
+from pdpp_sources.common.export import Export
+from pdpp_sources.common.source import SourceReader
+from pdpp_sources.recipes.recipe_reader import RecipeSource
+from pdpp_sources.recipes.recipe_shelf import own_recipe
+from pdpp_sources.registry import Reading
+
+
+def reading_by_recipe(
+    export: Export, texts: Mapping[str, str], path: str, sources: Sequence[SourceReader]
+) -> Reading:
+    """What the recipe that was named reads of an export.
+
+    Raises: RecipeError; ExportNotRecognized, where it knows none of the files.
+    """
+    source = own_recipe(path, texts[path], (each.connector_key for each in sources))
+    claim = source.recognize(export)
+    if claim is None:
+        patterns = sorted({name for each in source.recipe.streams for name in each.files})
+        sentence = message(
+            "The recipe %(name)s knows no file of this export.", name=Path(path).name
+        )
+        called = message("Check `has` in the recipe against the first row of the file.")
+        if patterns:
+            called = message(
+                "Check `files` (%(names)s) and `has` in the recipe against the name and the first "
+                "row of the file.",
+                names=", ".join(patterns[:5]),
+            )
+        raise ExportNotRecognized(sentence, called)
+    return Reading(source, export.only(claim.members), f"{claim.why} as {Path(path).name} says")
+
+
+def told_apart(readings: Sequence[Reading], recipes: Sequence[RecipeSource]) -> tuple[Reading, ...]:
+    """The readings; where further recipes know the files of one, its reason says which."""
+    return tuple(
+        _among(reading, recipes) if isinstance(reading.source, RecipeSource) else reading
+        for reading in readings
+    )
+
+
+def _among(reading: Reading, recipes: Sequence[RecipeSource]) -> Reading:
+    others = [
+        each.connector_key
+        for each in recipes
+        if each is not reading.source and each.recognize(reading.export)
+    ]
+    if not others:
+        return reading
+    keys = " or ".join(f"--as {key}" for key in others)
+    return replace(reading, why=f"{reading.why}; another recipe knows them too: {keys}")

@@ -359,11 +359,8 @@ class _Path:
         # few imports are of one
         from personal_server.cli.own_export_import import import_own_export  # noqa: PLC0415
 
-        command, within = self.command, self.command.wanted.within
         try:
-            import_own_export(
-                self.path, within, command.open_ports, command.done, as_json=command.as_json
-            )
+            import_own_export(self.path, self.command, progress, print_tally, tally_json)
         except PersonalServerError as error:
             if error.status >= 500:
                 raise

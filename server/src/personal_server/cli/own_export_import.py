@@ -1,45 +1,87 @@
-"""`pdpp import` of an export of this program, which says itself which accounts it holds."""
+"""`pdpp import` of an export of this program, which says itself which accounts it holds.
+
+Rule: the command loads this where it meets such an export, and gives what it shows imports with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
+from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import console, plain
+from pdpp_sources.reader_process import Wanted
 from personal_server.app.own_exports import OwnExport, open_own_export
 from personal_server.app.restored_exports import (
     RestoredConnection,
+    ShowPlace,
     restore_own_export,
     survey_own_export,
-)
-from personal_server.cli.import_command import (
-    ImportReport,
-    ShowPlace,
-    print_tally,
-    progress,
-    tally_json,
 )
 from personal_server.cli.store import ImportOpener
 from personal_server.cli.unread_files import print_not_revived
 
 
+class RestoreReport(Protocol):
+    """What became of all paths, as far as an own export adds to it."""
+
+    reports: list[Data]
+    not_revived: list[Data]
+
+
+class RestoreCommand(Protocol):
+    """What was asked for; without an opener the export is only checked."""
+
+    @property
+    def open_ports(self) -> ImportOpener | None:
+        """What opens the store."""
+        ...
+
+    @property
+    def wanted(self) -> Wanted:
+        """What was chosen of the path."""
+        ...
+
+    @property
+    def done(self) -> RestoreReport:
+        """What the report is added to."""
+        ...
+
+    @property
+    def as_json(self) -> bool:
+        """Whether programs read the report."""
+        ...
+
+
 def import_own_export(
     path: Path,
-    within: Path | None,
-    opener: ImportOpener | None,
-    done: ImportReport,
-    *,
-    as_json: bool,
+    command: RestoreCommand,
+    progress: Callable[[int, int], AbstractContextManager[ShowPlace]],
+    print_tally: Callable[..., None],
+    tally_json: Callable[..., Data],
 ) -> None:
     """Read it into the accounts that it names; without an opener only check it.
 
     Raises: PersonalServerError.
     """
     total_bytes = path.stat().st_size
-    with open_own_export(path, within) as export:
+    with open_own_export(path, command.wanted.within) as export:
         with progress(0, total_bytes) as show_place:
-            results = _restored(opener, export, show_place)
-        _tell_restored(path, export, results, done, as_json=as_json)
+            results = _restored(command.open_ports, export, show_place)
+        if not command.as_json:
+            _print_restored(results, print_tally)
+        for each in results:
+            facts = {"path": str(path), "connector_key": each.exported.connector_key}
+            target = _target(each)
+            tally = tally_json(each.tally, (), stored=target is not None)
+            report = facts | {"connection": target} | tally
+            report["unfinished"] = each.is_unfinished
+            command.done.reports.append(report)
+        command.done.not_revived += export.grants
+        if not command.as_json:
+            print_not_revived(export, console())
 
 
 def _restored(
@@ -51,26 +93,16 @@ def _restored(
         return restore_own_export(ports, export, show_place)
 
 
-def _tell_restored(
-    path: Path,
-    export: OwnExport,
-    results: Sequence[RestoredConnection],
-    done: ImportReport,
-    *,
-    as_json: bool,
+def _target(restored: RestoredConnection) -> Data | None:
+    held = restored.connection
+    return held and {"connection_id": held.connection_id, "name": held.display_name}
+
+
+def _print_restored(
+    results: Sequence[RestoredConnection], print_tally: Callable[..., None]
 ) -> None:
     for each in results:
-        held = each.connection
-        target = held and {"connection_id": held.connection_id, "name": held.display_name}
-        stored = target is not None
-        if not as_json:
-            if target is None:
-                console().print(plain(f"  from {each.exported.display_name or '–'}"))
-            print_tally(each.tally, (), target, console(), stored=stored)
-        facts = {"path": str(path), "connector_key": each.exported.connector_key}
-        report = facts | {"connection": target} | tally_json(each.tally, (), stored=stored)
-        report["unfinished"] = each.is_unfinished
-        done.reports.append(report)
-    done.not_revived += export.grants
-    if not as_json:
-        print_not_revived(export, console())
+        target = _target(each)
+        if target is None:
+            console().print(plain(f"  from {each.exported.display_name or '–'}"))
+        print_tally(each.tally, (), target, console(), stored=target is not None)

@@ -13,7 +13,7 @@ import ipaddress
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -115,10 +115,12 @@ class AskedServer:
     """One account's server, asked over one connection.
 
     Units: `received` and `sent` are bytes of headers and bodies, `requests` counts those sent.
+    Shapes: `open_client` makes what sends them, once.
     """
 
     place: DavPlace
-    password: str
+    password: str = field(repr=False)
+    open_client: Callable[[], httpx2.Client] = field(default_factory=lambda: _client, repr=False)
     requests: int = 0
     received: int = 0
     sent: int = 0
@@ -220,13 +222,7 @@ class AskedServer:
 
     def _opened(self) -> httpx2.Client:
         if self._client is None:
-            self._client = httpx2.Client(
-                trust_env=False,
-                follow_redirects=False,
-                timeout=SILENCE_SECONDS,
-                verify=ssl.create_default_context(),
-                limits=httpx2.Limits(max_connections=1),
-            )
+            self._client = self.open_client()
         return self._client
 
     def _end_answer(self) -> None:
@@ -268,6 +264,16 @@ class AskedServer:
                 raise DavTrouble(ELSEWHERE)
             self._addresses[host] = found
         return self._addresses[host]
+
+
+def _client() -> httpx2.Client:
+    return httpx2.Client(
+        trust_env=False,
+        follow_redirects=False,
+        timeout=SILENCE_SECONDS,
+        verify=ssl.create_default_context(),
+        limits=httpx2.Limits(max_connections=1),
+    )
 
 
 def _cause(error: BaseException) -> BaseException:

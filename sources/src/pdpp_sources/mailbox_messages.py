@@ -22,18 +22,10 @@ class MailboxMessage(msgspec.Struct, array_like=True, tag=True):
 
 
 class SignIn(MailboxMessage):
-    """Sign in, first of all.
-
-    Shapes: `mechanism` is `login` (a password), `xoauth2` or `oauthbearer` (an access token);
-        `is_greeted` says that the greeting was read before, as it is where TLS began within.
-    """
+    """Sign in, first of all."""
 
     user: str
-    secret: str
-    mechanism: str = "login"
-    host: str = ""
-    port: int = 0
-    is_greeted: bool = False
+    password: str
 
 
 class ListFolders(MailboxMessage):
@@ -85,10 +77,6 @@ class FetchMails(MailboxMessage):
     begun: bytes = b""
 
 
-class WaitForMail(MailboxMessage):
-    """Ask to be told of changes of the open folder, and end."""
-
-
 class LeaveMailbox(MailboxMessage):
     """Sign out, and end."""
 
@@ -103,7 +91,6 @@ MailboxRequest = (
     | AskHeads
     | AskLabels
     | FetchMails
-    | WaitForMail
     | LeaveMailbox
 )
 

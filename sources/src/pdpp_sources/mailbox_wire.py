@@ -76,26 +76,25 @@ class ImapWire:
         if not line.startswith((b"* OK", b"* PREAUTH")):
             raise WireBroken
 
-    def run(self, *parts: bytes, secret: Sequence[bytes] = ()) -> list[Response]:
+    def run(self, *parts: bytes) -> list[Response]:
         """Send a command and hold its responses.  Raises: CommandRefused, WireCut, WireBroken."""
-        return list(self.stream(*parts, secret=secret))
+        return list(self.stream(*parts))
 
-    def stream(self, *parts: bytes, secret: Sequence[bytes] = ()) -> Iterator[Response]:
+    def stream(self, *parts: bytes) -> Iterator[Response]:
         """Send a command, and its responses as they come.
 
-        Shapes: a part that cannot be quoted is sent as a literal; `secret` answers what the server
-            asks for meanwhile, and then nothing does.
+        Shapes: a part that cannot be quoted is sent as a literal; what the server asks for
+            meanwhile is answered with nothing.
         Raises: CommandRefused, WireCut, WireBroken.
         """
         self.commands += 1
         self.codes.clear()
         tag = b"P%d" % self.commands
         yield from self._sent(tag, parts)
-        answers = list(secret)
         while True:
             line, tokens = self._line()
             if line.startswith(b"+"):
-                self._write((answers.pop(0) if answers else b"") + b"\r\n")
+                self._write(b"\r\n")
             elif line.startswith(b"* "):
                 found = self._untagged(tokens)
                 if found is not None:
@@ -107,20 +106,6 @@ class ImapWire:
                 return
             else:
                 raise WireBroken
-
-    def begin_waiting(self) -> None:
-        """Send IDLE and wait until the server waits.  Raises: CommandRefused, WireCut, WireBroken.
-
-        The command does not end: who has the connection sends DONE, or closes it.
-        """
-        self.commands += 1
-        self._write(b"P%d IDLE\r\n" % self.commands)
-        while True:
-            line, _ = self._line()
-            if line.startswith(b"+"):
-                return
-            if not line.startswith(b"* "):
-                raise CommandRefused
 
     def _sent(self, tag: bytes, parts: Sequence[bytes]) -> Iterator[Response]:
         """Send the parts, and yield what the server says before it takes a literal."""

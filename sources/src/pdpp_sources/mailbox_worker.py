@@ -8,7 +8,6 @@ QRESYNC), 2177 (IDLE).
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
@@ -51,7 +50,6 @@ from pdpp_sources.mailbox_messages import (
     OpenFolder,
     SignIn,
     UidRanges,
-    WaitForMail,
     receive_request,
     send_mailbox,
 )
@@ -116,23 +114,14 @@ class _Mailbox:
                 yield from self._labels(request)
             case FetchMails():
                 yield from self._mails(request)
-            case WaitForMail():
-                self.wire.begin_waiting()
             case LeaveMailbox():
                 with suppress(WireCut):  # it says goodbye
                     self.wire.run(b"LOGOUT")
 
     def _signed_in(self, request: SignIn) -> MailboxSignedIn:
-        if not request.is_greeted:
-            self.wire.greeting()
-        if request.mechanism == "login":
-            user, password = (quoted(each.encode()) for each in (request.user, request.secret))
-            self.wire.run(b"LOGIN", user, password)
-        else:
-            answer = base64.b64encode(_token_answer(request))
-            mechanism = request.mechanism.upper().encode()
-            # A refusal comes as a question, which is answered with nothing.
-            self.wire.run(b"AUTHENTICATE", mechanism, secret=(answer, b""))
+        self.wire.greeting()
+        user, password = (quoted(each.encode()) for each in (request.user, request.password))
+        self.wire.run(b"LOGIN", user, password)
         said = self.wire.codes.get(b"CAPABILITY")
         if said is None:
             words = [each.tokens for each in self.wire.run(b"CAPABILITY")]
@@ -324,16 +313,6 @@ class _TakenBodies:
             _send(MailPart(self._uid, piece))
 
 
-def _token_answer(request: SignIn) -> bytes:
-    """What a server is told that takes an access token (RFC 7628, and Google's XOAUTH2)."""
-    user, token = request.user, request.secret
-    if request.mechanism == "xoauth2":
-        return f"user={user}\x01auth=Bearer {token}\x01\x01".encode()
-    name = user.replace("=", "=3D").replace(",", "=2C")
-    where = f"host={request.host}\x01port={request.port}\x01"
-    return f"n,a={name},\x01{where}auth=Bearer {token}\x01\x01".encode()
-
-
 def _called(name: bytes) -> str | None:
     """A folder's name for people; None for one that nobody could write."""
     try:
@@ -423,7 +402,7 @@ def _serve(mailbox: _Mailbox) -> str | None:
             code = REFUSED if isinstance(request, SignIn) else MISBEHAVES
             break
         _send(Answered(mailbox.wire.commands))
-        if isinstance(request, LeaveMailbox | WaitForMail):
+        if isinstance(request, LeaveMailbox):
             break
     return code
 

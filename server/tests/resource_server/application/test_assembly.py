@@ -33,6 +33,8 @@ owner GET,PATCH,DELETE /v1/owner/connections/{id}
 owner POST /v1/owner/connections/{id}/pause /v1/owner/connections/{id}/resume
 owner POST /v1/owner/connections/{id}/revoke /v1/owner/connections/{id}/reactivate
 owner POST /v1/owner/connections/{id}/runs
+owner GET  /v1/feeds
+owner POST /v1/feeds/{id}/run
 owner GET  /v1/owner/connections/{id}/rejections /v1/owner/disclosures /v1/owner/export
 any   GET,POST /v1/event-subscriptions
 any   GET,PATCH,DELETE /v1/event-subscriptions/{id}

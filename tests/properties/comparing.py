@@ -39,6 +39,9 @@ from tests.properties.worlds import (
 
 DECLARATIONS = {key: parse_declaration(raw) for key, raw in SOURCES.items()}
 TITLES = {"notes": "title", "files": "name"}
+DOUBLED = {"id", "record_key", "connector_id", "record_url", "snippet"}
+DOUBLED_IN_EXCERPT = {"object", "end_chars", "truncated", "provenance"}
+"""What a hit says once more for callers that do not count characters (resource server 11.4)."""
 MARKER = re.compile(rb"mk(\d+)marx")
 
 
@@ -318,7 +321,7 @@ class Session:
             kept = len(reply.data)
             pages.ends_where_it_should(ask.scalars, reply.data, len(remaining))
             for hit, found in zip(reply.data, remaining[:kept], strict=True):
-                self._same_hit(hit, found)
+                self._same_hit(hit, found, is_lean="page_chars" in ask.scalars)
             assert _logged(reply) == _told(reply.data)
             remaining = remaining[kept:]
             if not reply.body["has_more"]:
@@ -327,9 +330,9 @@ class Session:
             self.no_leak(reply)
         assert remaining == []
 
-    def _same_hit(self, hit: Json, found: hits.Found) -> None:
+    def _same_hit(self, hit: Json, found: hits.Found, *, is_lean: bool) -> None:
         row = found.row
-        place = (hit["connection_id"], hit["stream"], hit["id"])
+        place = (hit["connection_id"], hit["stream"], hit["record_id"])
         assert place == (row.source.connection, row.source.stream, row.key)
         assert set(hit["matched_fields"]) == found.matched
         assert hit.get("duplicates", 0) == found.duplicates
@@ -346,6 +349,14 @@ class Session:
         _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
         is_told = excerpt["field_path"] == TITLES.get(row.source.stream) and len(title or "") <= 200
         assert not is_told or found.matched == {excerpt["field_path"]}
+        if is_lean:  # 11.4: nothing that the other members say
+            assert not DOUBLED & hit.keys()
+            assert not DOUBLED_IN_EXCERPT & excerpt.keys()
+            return
+        assert hit.keys() >= DOUBLED
+        assert excerpt.keys() >= DOUBLED_IN_EXCERPT
+        assert hit["id"] == hit["record_key"] == row.key
+        assert hit["connector_id"] == hit["connector_key"]
         assert hit["snippet"]["field"] == excerpt["field_path"]
         _marked(hit["snippet"], row.data[hit["snippet"]["field"]])
 
@@ -402,7 +413,7 @@ def _told(data: list[Json]) -> dict[tuple[str, str], set[str]]:
     told: dict[tuple[str, str], set[str]] = {}
     for hit in data:
         beside = hit.get("context", {}).values()
-        keys = {hit["id"], *(each["record_id"] for each in beside)}
+        keys = {hit["record_id"], *(each["record_id"] for each in beside)}
         told.setdefault((hit["connection_id"], hit["stream"]), set()).update(keys)
     return told
 
@@ -450,11 +461,13 @@ def _same_value(expected: Any, found: Any) -> None:
 
 
 def _verbatim(excerpt: Json, value: str, terms: list[Term]) -> None:
-    start, end = excerpt["start_chars"], excerpt["end_chars"]
+    start, end = excerpt["start_chars"], excerpt["start_chars"] + len(excerpt["preview_text"])
     assert excerpt["preview_text"] == value[start:end]
+    assert excerpt.get("end_chars", end) == end
     assert 0 < end - start <= 200
     assert excerpt["total_chars"] == len(value)
-    assert excerpt["truncated"] == (end - start < len(value))
+    is_cut = end - start < len(value)
+    assert excerpt.get("truncated", is_cut) == is_cut
     assert 1 <= len(excerpt["match_ranges"]) <= 8
     for low, high in excerpt["match_ranges"]:
         assert start <= low < high <= end

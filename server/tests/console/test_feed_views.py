@@ -43,9 +43,11 @@ def test_the_owner_has_a_feed_of_the_account_look_now(house: Household, browser:
     assert house.asked == ["fee_1"]
 
 
-@pytest.mark.parametrize("state", ["paused", "running"])
-def test_one_that_is_paused_or_runs_has_no_button(
-    house: Household, browser: Browser, state: str
+@pytest.mark.parametrize(
+    ("state", "code"), [("paused", None), ("running", None), ("needs_you", "sign_in_refused")]
+)
+def test_one_that_is_paused_runs_or_wants_a_password_has_no_button(
+    house: Household, browser: Browser, state: str, code: str | None
 ) -> None:
-    house.feeds.append(a_feed(connection_ids=(HOME,), state=state))
+    house.feeds.append(a_feed(connection_ids=(HOME,), state=state, code=code))
     assert "/check" not in browser.get(f"/owner/sources/{HOME}").text

@@ -144,3 +144,11 @@ def test_every_due_time_comes_whatever_the_clock_does(
     longest = int(1.1 * max(every * NANOSECONDS, LONGEST_REST_NS)) + 1
     # from any time that the clock may show now, it is due after the longest pause at most
     assert is_due(feed, NOW + jump) or is_due(feed, NOW + jump + longest)
+
+
+def test_a_password_that_was_refused_is_not_tried_again_by_asking() -> None:
+    refused = a_feed(state="needs_you", code="sign_in_refused")
+    with pytest.raises(InvalidState):
+        feed_states.ask(refused, NOW)
+    assert feed_states.ask(a_feed(state="needs_you", code="folder_gone"), NOW).due_at_ns == NOW
+    assert feed_states.ask(feed_states.resume(refused, NOW), NOW).state == "waiting"

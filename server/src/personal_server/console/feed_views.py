@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from pdpp_kernel.texts import Text, message
 from personal_server.feeds.feed_sentences import is_in_trouble, what_to_do
-from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_states import FeedState, is_refused
 from personal_server.storage.feed_rows import FeedRow
 
 FeedList = Callable[[], Sequence[FeedRow]]
@@ -59,9 +60,9 @@ def _view(feed: FeedRow) -> FeedView:
     return FeedView(
         feed.feed_id,
         feed.name,
-        feed.place,
+        unquote(feed.place) if "://" in feed.place else feed.place,
         STATES[feed.state],
-        feed.state not in (FeedState.PAUSED, FeedState.RUNNING),
+        feed.state not in (FeedState.PAUSED, FeedState.RUNNING) and not is_refused(feed),
         feed.succeeded_at_ns,
         feed.due_at_ns if runs_again else None,
         what_to_do(feed.code) if feed.code else None,

@@ -18,6 +18,7 @@ from personal_server.storage.feed_rows import FeedRow
 
 LEASE_NS = 120 * NANOSECONDS
 RENEW_SECONDS = 30.0
+SIGN_IN_REFUSED = "sign_in_refused"
 
 
 class FeedState(StrEnum):
@@ -147,8 +148,22 @@ def resume(feed: FeedRow, now_ns: int) -> FeedRow:
 
 
 def ask(feed: FeedRow, now_ns: int) -> FeedRow:
-    """The owner wants a run now.  Raises: InvalidState for one that is paused or runs."""
+    """The owner wants a run now.
+
+    Raises: InvalidState for one that is paused or runs, or whose password was refused: each
+        attempt more brings the account nearer to being locked.
+    """
+    if is_refused(feed):
+        raise InvalidState(
+            "The server of the account refused the password of this feed.",
+            next_step="Give the new one: `pdpp feed password`.",
+        )
     return replace(feed, state=after(feed, FeedEvent.ASKS), due_at_ns=now_ns)
+
+
+def is_refused(feed: FeedRow) -> bool:
+    """Whether it waits for another password."""
+    return feed.state == FeedState.NEEDS_YOU and feed.code == SIGN_IN_REFUSED
 
 
 def _is_held(feed: FeedRow, holder: str) -> bool:

@@ -15,6 +15,7 @@ import pytest
 
 from personal_server.app.signals import FORCED
 from server.tests.app.http_server.served import until
+from tests.processes import started, stop
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,7 +29,7 @@ def lives(folder: Path, seat: int) -> list[int]:
 @contextmanager
 def supervised(folder: Path) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "server.tests.app.http_server.hanging", str(folder)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    process = started(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         until(lambda: lives(folder, 0) and lives(folder, 1))
         yield process
@@ -44,16 +45,14 @@ def test_a_worker_that_hangs_is_ended_and_followed_by_another(tmp_path: Path) ->
         with pytest.raises(ProcessLookupError):
             os.kill(hung, 0)
         assert len(lives(tmp_path, 0)) == 1
-        process.terminate()
-        assert process.wait(20) == 0
+        assert stop(process) == 0
 
 
 def test_a_stop_waits_for_no_worker_for_ever(tmp_path: Path) -> None:
     (tmp_path / "stubborn").write_text("0")
     with supervised(tmp_path) as process:
         [stubborn] = lives(tmp_path, 0)
-        process.terminate()
-        assert process.wait(20) == FORCED
+        assert stop(process) == FORCED
         with pytest.raises(ProcessLookupError):
             os.kill(stubborn, 0)
 

@@ -2,7 +2,7 @@
 
 Rule: read only towards the account; nothing that is known is fetched again; what is gone from the
 account stays in the records.
-Source: docs/contract/feeds.md 11.
+Source: docs/contract/feeds.md 12.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rule: read only (`PROPFIND`, `REPORT`, `GET`); the password goes to the host that its owner named,
 or to one of the same registrable name at a public address, over TLS; without TLS only to an address
 of this machine.  It is tried once.
-Source: docs/contract/feeds.md 11.
+Source: docs/contract/feeds.md 12.
 """
 
 from __future__ import annotations

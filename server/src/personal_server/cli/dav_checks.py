@@ -2,7 +2,7 @@
 
 Rule: it writes nothing; the whole account is fetched again, compared with the ledger by its marks,
 and read by the confined reader.
-Source: docs/contract/feeds.md 7 and 11.
+Source: docs/contract/feeds.md 7 and 12.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`pdpp feed add-calendar` and `add-contacts`: accounts that speak CalDAV or CardDAV.
 
-Source: docs/contract/feeds.md 8 and 11.
+Source: docs/contract/feeds.md 8 and 12.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: a batch is imported whole before more is fetched; a run goes on into the account that it, or
 one before it, filled.
-Source: docs/contract/feeds.md 10 and 11.
+Source: docs/contract/feeds.md 10 and 12.
 """
 
 from __future__ import annotations

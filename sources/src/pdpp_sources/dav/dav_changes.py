@@ -2,7 +2,7 @@
 
 Rule: a token is believed until it passes over a change; what is gone is said only of a list that
 came whole.
-Source: docs/contract/feeds.md 11; RFC 6578.
+Source: docs/contract/feeds.md 12; RFC 6578.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: read only towards the account (`PROPFIND`, `REPORT`, `GET`); it names a request, and the
 process that holds the connection and the password sends it.
-Source: docs/contract/feeds.md 11.
+Source: docs/contract/feeds.md 12.
 """
 
 from __future__ import annotations

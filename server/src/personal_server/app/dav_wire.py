@@ -9,12 +9,10 @@ Source: docs/contract/feeds.md 12.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -28,7 +26,7 @@ from pdpp_sources.dav.dav_messages import (
     DavTrouble,
 )
 from personal_server.web.guarded_fetch import pinned
-from personal_server.web.public_addresses import is_public
+from personal_server.web.public_addresses import is_loopback, is_public
 
 SILENCE_SECONDS = 60.0
 ANSWER_SECONDS = 600.0
@@ -87,13 +85,6 @@ class DavPlace:
     def is_plain(self) -> bool:
         """Whether it is asked without TLS."""
         return self.url.startswith("http:")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is an address of this very machine."""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return False
 
 
 def is_related(host: str, own: str) -> bool:

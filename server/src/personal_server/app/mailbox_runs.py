@@ -7,7 +7,6 @@ Source: docs/contract/feeds.md 10.
 
 from __future__ import annotations
 
-import ipaddress
 import shutil
 import socket
 import ssl
@@ -28,6 +27,7 @@ from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
+from personal_server.web.public_addresses import is_loopback
 
 KIND = "mailbox"
 CONNECT_SECONDS = 20.0
@@ -49,7 +49,7 @@ class MailPlace:
         is_plain = parts.scheme == "imap"
         if parts.scheme not in ("imap", "imaps") or not parts.hostname or not parts.username:
             raise FetchTrouble("mailbox_place")
-        if is_plain and not _is_loopback(parts.hostname):
+        if is_plain and not is_loopback(parts.hostname):
             raise FetchTrouble("mailbox_place")
         port = parts.port or (143 if is_plain else 993)
         return cls(parts.hostname, port, unquote(parts.username), is_plain)
@@ -67,13 +67,6 @@ class MailPlace:
             raise FetchTrouble("certificate_refused") from None
         except OSError:
             raise FetchTrouble("mailbox_unreachable") from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pdpp_kernel.errors import MisdirectedRequest
 from personal_server.settings import FORWARDED, Network, Settings
+from personal_server.web.public_addresses import is_loopback
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -65,7 +66,7 @@ class OriginPolicy:
         hops = [_address_of(hop) for hop in forwarded.split(",")]
         if self._trusts(peer):
             return next((hop for hop in reversed(hops) if hop and not self._trusts(hop)), peer)
-        if self.behind_loopback and _is_loopback(peer):
+        if self.behind_loopback and is_loopback(peer):
             return hops[-1] or peer
         return peer
 
@@ -127,18 +128,11 @@ def origin_policy(settings: Settings) -> OriginPolicy:
         return OriginPolicy(_hosts(named), forwarded, settings.trusted_proxies)
     parts = urlsplit(settings.public_url)
     origins = [settings.public_url]
-    behind_loopback = parts.scheme == "https" and _is_loopback(settings.bind_host)
+    behind_loopback = parts.scheme == "https" and is_loopback(settings.bind_host)
     if parts.hostname in ("127.0.0.1", "localhost", "::1"):
         port = "" if parts.port is None else f":{parts.port}"
         origins += [f"{parts.scheme}://{name}{port}" for name in _LOOPBACK_HOSTS]
     return OriginPolicy(_hosts(origins), forwarded, settings.trusted_proxies, behind_loopback)
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _address_of(hop: str) -> str:

@@ -29,6 +29,14 @@ def is_public(address: str) -> bool:
     return _is_global(parsed)
 
 
+def is_loopback(address: str) -> bool:
+    """Whether the address is one of this very machine; a name is none."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def _is_global(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv6Address):
         if address.scope_id is not None or any(address in network for network in _NOT_GLOBAL):

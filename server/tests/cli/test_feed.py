@@ -118,3 +118,46 @@ def test_the_password_of_a_mailbox_is_read_and_shown_nowhere(
     assert kept.read_bytes() != sealed
     assert commands.run("remove", "ada@example.org") == 0
     assert kept.read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("add-mailbox", "ada@example.org", "--host", "imap.example.org", "--port", "99999"),
+        ("add-mailbox", "ada@example.org", "--host", "imap.example.org/inbox"),
+        ("add-mailbox", "ada@example.org", "--host", "imap://[x"),
+        ("add-calendar", "http://dav.example.org/", "--user", "ada"),
+        ("add-calendar", "https://[x/", "--user", "ada"),
+        ("add-calendar", "dav.example.org/?work", "--user", "ada"),
+        ("add-contacts", "ftp://dav.example.org/", "--user", "ada"),
+        ("add-contacts", "dav.example.org", "--user", "ada", "--every", "1s"),
+    ],
+)
+def test_an_address_that_cannot_be_asked_is_refused_before_a_password_is_read(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert commands.run(*typed) == 64
+
+
+@pytest.mark.parametrize(
+    ("once", "again"),
+    [
+        (
+            ("add-mailbox", "ada@example.org", "--host", "imap.example.org"),
+            ("add-mailbox", "ada@example.org", "--host", "IMAP.example.org", "--port", "993"),
+        ),
+        (
+            ("add-calendar", "dav.example.org", "--user", "ada"),
+            ("add-calendar", "https://DAV.example.org:443/", "--user", "ada"),
+        ),
+    ],
+)
+def test_an_account_has_one_feed_however_its_address_is_spelled(
+    commands: Commands, once: tuple[str, ...], again: tuple[str, ...]
+) -> None:
+    commands.types("open sesame\n")
+    assert commands.run(*once) == 0
+    commands.types("open sesame\n")
+    assert commands.run(*again, "--name", "other") != 0
+    assert len(states(commands)) == 1

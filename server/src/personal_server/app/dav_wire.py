@@ -34,6 +34,7 @@ MOST_REQUESTS = 50_000
 MOST_REDIRECTS = 5
 METHODS = frozenset({"PROPFIND", "REPORT", "GET"})
 UNREACHABLE, NO_PLACE, ELSEWHERE = "dav_unreachable", "dav_place", "redirect_refused"
+_PORTS = {"http": 80, "https": 443}
 _WORDS_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _UNAUTHORIZED, _TOO_MANY, _OF_SERVER = 401, 429, 500
@@ -71,15 +72,28 @@ class DavPlace:
 
     @classmethod
     def spelled(cls, kind: str, url: str, user: str) -> str:
-        """A URL that an owner typed, as the place of a feed.  Raises: DavTrouble."""
-        parts = urlsplit(url if "://" in url else f"https://{url}")
-        if parts.scheme not in ("http", "https"):
+        """A URL that an owner typed, as the place of a feed: of an account always the same.
+
+        Raises: DavTrouble, also for one with a query, which would not be sent.
+        """
+        try:
+            parts = urlsplit(url if "://" in url else f"https://{url}")
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            raise DavTrouble(NO_PLACE) from None
+        if parts.scheme not in _PORTS or parts.query:
             raise DavTrouble(NO_PLACE)
         scheme = kind if parts.scheme == "http" else f"{kind}s"
-        netloc = parts.netloc.rpartition("@")[2]
-        place = f"{scheme}://{quote(user, safe='')}@{netloc}{parts.path or '/'}"
+        at = f"[{host}]" if ":" in host else host
+        shown = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
+        place = f"{scheme}://{quote(user, safe='')}@{at}{shown}{parts.path or '/'}"
         cls.of(place)
         return place
+
+    @property
+    def host(self) -> str:
+        """The name of the server."""
+        return urlsplit(self.url).hostname or ""
 
     @property
     def is_plain(self) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_process
@@ -31,6 +31,8 @@ from personal_server.web.public_addresses import is_loopback
 
 KIND = "mailbox"
 CONNECT_SECONDS = 20.0
+TLS_PORT, PLAIN_PORT = 993, 143
+NO_PLACE = "mailbox_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,31 @@ class MailPlace:
     @classmethod
     def of(cls, place: str) -> MailPlace:
         """The place of a feed.  Raises: FetchTrouble."""
-        parts = urlsplit(place)
+        try:
+            parts = urlsplit(place)
+            host, port, user = parts.hostname, parts.port, parts.username
+        except ValueError:
+            raise FetchTrouble(NO_PLACE) from None
         is_plain = parts.scheme == "imap"
-        if parts.scheme not in ("imap", "imaps") or not parts.hostname or not parts.username:
-            raise FetchTrouble("mailbox_place")
-        if is_plain and not is_loopback(parts.hostname):
-            raise FetchTrouble("mailbox_place")
-        port = parts.port or (143 if is_plain else 993)
-        return cls(parts.hostname, port, unquote(parts.username), is_plain)
+        if parts.scheme not in ("imap", "imaps") or not host or not user or parts.path:
+            raise FetchTrouble(NO_PLACE)
+        if is_plain and not is_loopback(host):
+            raise FetchTrouble(NO_PLACE)
+        return cls(host, port or (PLAIN_PORT if is_plain else TLS_PORT), unquote(user), is_plain)
+
+    @classmethod
+    def spelled(cls, host: str, user: str, port: int | None) -> str:
+        """What an owner typed, as the place of a feed: of a mailbox always the same.
+
+        Raises: FetchTrouble.
+        """
+        is_plain = is_loopback(host)
+        scheme, usual = ("imap", PLAIN_PORT) if is_plain else ("imaps", TLS_PORT)
+        at = f"[{host}]" if ":" in host else host.lower()
+        shown = "" if port in (None, usual) else f":{port}"
+        place = f"{scheme}://{quote(user, safe='')}@{at}{shown}"
+        cls.of(place)
+        return place
 
     def connected(self) -> socket.socket:
         """A connection whose certificate was checked.  Raises: FetchTrouble."""

@@ -52,7 +52,7 @@ from personal_server.app.mailbox_folders import (
 from personal_server.app.mailbox_records import MailboxRecords, lonely_keys
 from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import RunResult
-from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
+from personal_server.feeds.fetched_batches import FOLLOW, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 
@@ -65,7 +65,6 @@ RECENT_MAILS = 500
 MOST_FOLDERS = 5_000
 FEW_GONE = 20
 EMPTIED = "mailbox_emptied"
-FOLLOW = "follow"
 
 
 class _TimeIsOver(Exception):

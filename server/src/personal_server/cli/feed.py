@@ -6,14 +6,11 @@ Source: docs/contract/feeds.md 7 and 8.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from getpass import getpass
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import cyclopts
 from cyclopts import Parameter
@@ -33,7 +30,6 @@ from personal_server.app.feeding import (
     mailbox_runs,
 )
 from personal_server.app.mailbox_runs import KIND as MAILBOX
-from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
 from personal_server.cli.server_settings import settings_or_exit
@@ -48,13 +44,12 @@ from personal_server.feeds.feed_schedule import (
 )
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import DAV_KINDS, FetchTrouble
+from personal_server.feeds.fetched_batches import DAV_KINDS, FOLLOW, KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
 UNFINISHED = 65
-KEEP, FOLLOW = "keep", "follow"
 _EVERY = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
@@ -63,8 +58,33 @@ feed = cyclopts.App(
     name="feed",
     help="Watch folders, mailboxes, calendars and contacts, so that accounts stay current.",
 )
-feed.command("personal_server.cli.dav_feeds:add_calendar", name="add-calendar")
-feed.command("personal_server.cli.dav_feeds:add_contacts", name="add-contacts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFeed:
+    """A feed as its owner typed it."""
+
+    name: str
+    kind: str
+    place: str
+    layout: str
+    account: str | None
+    every_seconds: int
+    deletions: str = KEEP
+    chosen: tuple[str, ...] = ()
+
+    def added(self, stores: Stores) -> FeedRow:
+        """Keep it, due now.  Raises: InvalidState where there is one of its name or place."""
+        now_ns = stores.clock()
+        row = FeedRow(
+            **asdict(self),
+            feed_id=f"fee_{stores.random_bytes(12).hex()}",
+            state=FeedState.WAITING,
+            created_at_ns=now_ns,
+            due_at_ns=now_ns,
+        )
+        feed_store(stores).add_feed(row)
+        return row
 
 
 @feed.command
@@ -105,21 +125,16 @@ def add(
         raise CommandError("usage", "There is no such layout.", f"Choose of {kinds}.") from None
     except FolderTrouble as trouble:
         raise CommandError("usage", what_to_do(trouble.code)) from None
+    new = NewFeed(
+        name=name or place.name or str(place),
+        kind=KIND,
+        place=str(place),
+        layout=chosen,
+        account=connection,
+        every_seconds=seconds_of(every),
+    )
     with open_stores(settings, serving=False) as stores:
-        now_ns = stores.clock()
-        row = FeedRow(
-            feed_id=f"fee_{stores.random_bytes(12).hex()}",
-            name=name or place.name or str(place),
-            kind=KIND,
-            place=str(place),
-            layout=chosen,
-            account=connection,
-            every_seconds=seconds_of(every),
-            state=FeedState.WAITING,
-            created_at_ns=now_ns,
-            due_at_ns=now_ns,
-        )
-        feed_store(stores).add_feed(row)
+        row = new.added(stores)
     if json:
         print_json(feed_json(row))
         return
@@ -131,120 +146,11 @@ def add(
     )
 
 
-@dataclass(frozen=True)
-class MailboxChoices:
-    """What of a mailbox is fetched, and into which account.
-
-    Parameters
-    ----------
-    connection
-        The account to import into, by name. Default: found as `pdpp import` finds it.
-    folder
-        A folder to fetch; give it several times for several. Default: all but junk and trash.
-    deletions
-        keep (records of mails that are deleted there stay here) or follow (they are deleted here
-        too). Default: asked at a terminal, else keep.
-    """
-
-    connection: str | None = None
-    folder: list[str] | None = None
-    deletions: str | None = None
-
-
-@feed.command(name="add-mailbox")
-def add_mailbox(
-    address: str,
-    /,
-    *,
-    host: str,
-    user: str | None = None,
-    port: int | None = None,
-    name: str | None = None,
-    choices: Annotated[MailboxChoices | None, Parameter(name="*")] = None,
-    every: str | None = None,
-    json: Flag = False,
-) -> None:
-    """Keep a mailbox current over IMAP; nothing there is ever changed.
-
-    The password is asked for, or read from standard input. Most providers want an app password.
-
-    Parameters
-    ----------
-    address
-        The address of the mailbox.
-    host
-        The IMAP server of the provider, such as imap.example.org.
-    user
-        The name to sign in with. Default: the address.
-    port
-        The port. Default: 993, with TLS. Without TLS only a server on this machine is asked.
-    name
-        What the feed is called. Default: the address.
-    every
-        How often to look, such as 30s, 5m, 1h. Default: 60s.
-    json
-        Print JSON.
-    """
-    scheme = "imap" if host in ("127.0.0.1", "::1") else "imaps"
-    at = f"[{host}]" if ":" in host else host
-    place = f"{scheme}://{quote(user or address, safe='')}@{at}" + (f":{port}" if port else "")
-    try:
-        MailPlace.of(place)
-    except FetchTrouble:
-        raise CommandError(
-            "usage",
-            "This is not the address of a mail server.",
-            "Name the server alone: --host imap.example.org.",
-        ) from None
-    password = typed_password()
-    choices = choices or MailboxChoices()
-    follows = _deletions(choices.deletions)
-    with open_stores(settings_or_exit(), serving=False) as stores:
-        now_ns = stores.clock()
-        row = FeedRow(
-            feed_id=f"fee_{stores.random_bytes(12).hex()}",
-            name=name or address,
-            kind=MAILBOX,
-            place=place,
-            layout=MAILBOX,
-            account=choices.connection,
-            deletions=follows,
-            chosen=tuple(choices.folder or ()),
-            every_seconds=seconds_of(every),
-            state=FeedState.WAITING,
-            created_at_ns=now_ns,
-            due_at_ns=now_ns,
-        )
-        feed_store(stores).add_feed(row)
-        FeedSecrets.of(stores).keep(row.feed_id, password)
-    if json:
-        print_json(feed_json(row))
-        return
-    words().print(plain(f"{row.name}: the server fetches new mail from {host}."))
-    words().print(
-        "Folders: " + (", ".join(row.chosen) or "all but junk and trash") + ". Deleted there:"
-        f" {'deleted here too' if follows == 'follow' else 'kept here'}.",
-        markup=False,
-    )
-    words().print(f"Now: pdpp feed run {spelled(row.name)}", markup=False)
-
-
-@feed.command
-def password(feed: str, /) -> None:
-    """Give a new password for an account, and let its feed go on.
-
-    Parameters
-    ----------
-    feed
-        The name or id of the feed.
-    """
-    with open_stores(kept_settings(), serving=False) as stores:
-        row = _found(stores, feed)
-        FeedSecrets.of(stores).keep(row.feed_id, typed_password())
-        if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
-            now_ns = stores.clock()
-            feed_store(stores).change_feed(row.feed_id, lambda e: feed_states.resume(e, now_ns))
-    words().print("The password was saved, sealed, on this machine.")
+_ACCOUNTS = "personal_server.cli.account_feeds"
+feed.command(f"{_ACCOUNTS}:add_mailbox", name="add-mailbox")
+feed.command(f"{_ACCOUNTS}:add_calendar", name="add-calendar")
+feed.command(f"{_ACCOUNTS}:add_contacts", name="add-contacts")
+feed.command(f"{_ACCOUNTS}:password", name="password")
 
 
 @feed.command(name="list")
@@ -283,7 +189,7 @@ def run(feed: str, /, *, json: Flag = False) -> int:
     """
     settings = kept_settings()
     with open_stores(settings, serving=False) as stores:
-        row = _found(stores, feed)
+        row = feed_named(stores, feed)
         if row.state == FeedState.PAUSED:
             raise InvalidState(
                 "This feed is paused.", next_step=f"pdpp feed resume {spelled(row.name)}"
@@ -319,7 +225,7 @@ def pause(feed: str, /) -> None:
         The name or id of the feed.
     """
     with open_stores(kept_settings(), serving=False) as stores:
-        row = _found(stores, feed)
+        row = feed_named(stores, feed)
         feed_store(stores).change_feed(row.feed_id, feed_states.pause)
     words().print(f"Paused. Resume with: pdpp feed resume {spelled(row.name)}", markup=False)
 
@@ -335,7 +241,7 @@ def resume(feed: str, /) -> None:
     """
     settings = kept_settings()
     with open_stores(settings, serving=False) as stores:
-        row = _found(stores, feed)
+        row = feed_named(stores, feed)
         feed_engine(settings, stores, ImportCommand.of(settings)).resume(row.feed_id)
     words().print("Resumed.")
 
@@ -353,7 +259,7 @@ def check(feed: str, /, *, json: Flag = False) -> int:
     """
     settings = kept_settings()
     with open_stores(settings, serving=False) as stores, open_reader() as reader:
-        row = _found(stores, feed)
+        row = feed_named(stores, feed)
         zone = settings.time_zone or "UTC"
         if row.kind == MAILBOX:
             runs = mailbox_runs(settings, stores, ImportCommand.of(settings))
@@ -381,28 +287,10 @@ def remove(feed: str, /) -> None:
         The name or id of the feed.
     """
     with open_stores(kept_settings(), serving=False) as stores:
-        row = _found(stores, feed)
+        row = feed_named(stores, feed)
         feed_store(stores).remove_feed(row.feed_id)
         FeedSecrets.of(stores).forget(row.feed_id)
     words().print("The feed was removed. All records stay.")
-
-
-def _deletions(given: str | None) -> str:
-    """What becomes of records of what is deleted in the account.  Raises: CommandError."""
-    if given is None and sys.stdin.isatty():
-        words().print("When you delete a mail there, should it be deleted here too? [y/N]")
-        given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
-    if given not in (None, KEEP, FOLLOW):
-        raise CommandError("usage", "Deletions are kept or followed.", "--deletions keep|follow")
-    return given or KEEP
-
-
-def typed_password() -> str:
-    """Asked for at a terminal, else the first line of standard input.  Raises: CommandError."""
-    typed = getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
-    if not typed:
-        raise CommandError("usage", "No password was given.", "Give it on standard input.")
-    return typed
 
 
 def _place(folder: Path, data_dir: Path) -> Path:
@@ -431,8 +319,8 @@ def seconds_of(every: str | None, usual: int = USUAL_EVERY_SECONDS) -> int:
     return seconds
 
 
-def _found(stores: Stores, name: str) -> FeedRow:
-    """Raises: CommandError."""
+def feed_named(stores: Stores, name: str) -> FeedRow:
+    """The feed of a name or id.  Raises: CommandError."""
     for row in feed_store(stores).feeds():
         if name in (row.feed_id, row.name):
             return row
@@ -452,13 +340,23 @@ def spelled(name: str) -> str:
     return f"'{name}'" if " " in name else name
 
 
+def folders_of(mailbox: NewFeed | FeedRow) -> str:
+    """Which folders of a mailbox are fetched, in words."""
+    return ", ".join(mailbox.chosen) or "all but junk and trash"
+
+
+def deleted_there(mailbox: NewFeed | FeedRow) -> str:
+    """What becomes of records of mails that are deleted in their account, in words."""
+    return "deleted here too" if mailbox.deletions == FOLLOW else "kept here"
+
+
 def _facts(
     row: FeedRow, last: Sequence[FeedRunRow], refused: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, object]]:
     yield "place", f"{row.place} ({row.layout})"
     if row.kind == MAILBOX:
-        yield "folders", ", ".join(row.chosen) or "all but junk and trash"
-        yield "deleted there", "deleted here too" if row.deletions == FOLLOW else "kept here"
+        yield "folders", folders_of(row)
+        yield "deleted there", deleted_there(row)
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""

@@ -14,6 +14,8 @@ from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResu
 from personal_server.feeds.import_reports import imported_items
 from personal_server.storage.feed_rows import FeedRow
 
+KEEP, FOLLOW = "keep", "follow"
+"""What becomes of records of what was deleted in the account."""
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
 NEEDS_OWNER = frozenset(
     {

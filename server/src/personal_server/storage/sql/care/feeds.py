@@ -57,10 +57,15 @@ class SqlFeeds:
         with self._database.write() as session:
             for line in session.rows(_FEEDS, (self._subject_id,)):
                 known = row_from(FeedRow, line)
-                if known.name == feed.name or known.place == feed.place:
+                if known.place == feed.place:
                     raise InvalidState(
-                        "There is a feed of this name or of this folder already.",
-                        next_step="`pdpp feed list` shows all feeds. Choose another with --name.",
+                        "A feed has this folder or account already.",
+                        next_step="`pdpp feed list` shows all feeds.",
+                    )
+                if known.name == feed.name:
+                    raise InvalidState(
+                        "There is a feed of this name already.",
+                        next_step="Choose another with --name. `pdpp feed list` shows all feeds.",
                     )
             session.run(insert(FeedRow), (self._subject_id, *values_of(feed)))
 

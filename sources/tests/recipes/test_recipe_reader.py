@@ -247,6 +247,18 @@ def test_rows_of_other_kinds_are_named(tmp_path: Path) -> None:
     assert codes(read) == ["unknown_record_type", "no_value"]
 
 
+@pytest.mark.parametrize("kind", ["whole", "number"])
+@pytest.mark.parametrize("written", ['"' + "1" * 400 + '"', "1e400", "1" * 400])
+def test_a_number_beyond_every_number_costs_its_field(
+    written: str, kind: str, tmp_path: Path
+) -> None:
+    lines = f'{{"_type": "location", "tst": 1, "lat": {written}}}'
+    stream = ONLY.replace('is = "number"', f'is = "{kind}"')
+    read = items(source(stream), {"a.jsonl": lines.encode()}, tmp_path)
+    assert codes(read) == ["no_value"]
+    assert records(read)[0]["latitude"] is None
+
+
 def test_reading_from_a_place_on_goes_on_there(tmp_path: Path) -> None:
     body = "\n".join(json.dumps({"_type": "location", "tst": n}) for n in range(1, 5)).encode()
     recipe = source(ONLY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
@@ -129,11 +130,18 @@ def _number(text: str, said: RecipeField, *_: object) -> float:
     if re.fullmatch(r"-?\d{1,18}", text):
         return int(text)
     if re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d{1,2})?", text) and said.decimal == ".":
-        return float(text)
+        return _finite(float(text))
     forms = [form for form in sorted(amount_forms(text)) if POINTS[form] == said.decimal]
     if not forms:
         raise _unlike()
-    return amount_value(text, forms[0])
+    return _finite(amount_value(text, forms[0]))
+
+
+def _finite(number: float) -> float:
+    """A number of so many digits that it is infinite to this machine is none. Raises: BadRecord."""
+    if not math.isfinite(number):
+        raise _unlike()
+    return number
 
 
 def _flag(text: str, *_: object) -> bool:

@@ -68,6 +68,17 @@ FURTHER = {
     "a zone that is none": ('is = "instant"', 'is = "instant", zone = "Rome"'),
     "a zone that leads out": ('is = "instant"', 'is = "instant", zone = "../../etc/passwd"'),
     "a form that is none": ('is = "instant"', 'is = "instant", format = "iso"'),
+    "a directive that is none": ('is = "instant"', 'is = "instant", format = "%Y-%q"'),
+    "a directive twice": ('is = "instant"', 'is = "instant", format = "%Y %Y"'),
+    "a form of what is no time": ('unit = "EUR"', 'unit = "EUR", format = "seconds"'),
+    "an id that is no URI": ('name = "Rides"', 'name = "Rides"\nid = "my rides"'),
+    "a name beyond its length": ('name = "Rides"', f'name = "{"R" * 201}"'),
+    "streams within each other": (
+        'has = ["Start"]',
+        'within = "stops"\nrows = "/rides"\nhas = ["Start"]',
+    ),
+    "a relation of another name": ('time = "at"', 'parents = { "My Stop" = RELATION }'),
+    "a relation called as a stream within": ('time = "at"', "parents = { stops = RELATION }"),
     "an amount without a currency": (', unit = "EUR"', ""),
     "a time that is none": ('is = "instant"', 'is = "word"'),
     "no word on which rows are meant": ('has = ["Start"]\n', ""),
@@ -80,8 +91,26 @@ FURTHER = {
 
 @pytest.mark.parametrize("change", FURTHER.values(), ids=FURTHER)
 def test_what_does_not_fit_together_is_refused(change: tuple[str, str]) -> None:
+    relation = '{ stream = "rides", field = "at" }'
     with pytest.raises(RecipeError):
-        parse_recipe(GOOD.replace(*change, 1), "rides.toml")
+        parse_recipe(GOOD.replace(*change, 1).replace("RELATION", relation), "rides.toml")
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%b %d, %Y %I:%M %p", "%Y-%m-%dT%H:%M:%S.%f%z"])
+def test_patterns_of_strptime_are_taken(form: str) -> None:
+    text = GOOD.replace('is = "instant"', f'is = "instant", format = "{form}"', 1)
+    assert parse_recipe(text, "rides.toml").streams[0].fields[0].form == form
+
+
+def test_a_line_of_text_or_of_a_list_is_not_taken_for_a_table() -> None:
+    texts = 'detail = """\n[…]\n"""\nfiles = [\n  ["Stop", "Halt"]\n]\n'
+    text = GOOD.replace('detail = "Each stop."\n', texts)
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(text.replace('files = [\n  ["Stop", "Halt"]\n]\n', "tmie = 1\n"), "r.toml")
+    assert "line 24" in str(caught.value.sentence)
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(text.replace('rows = "/stops"', 'rwos = "/stops"'), "r.toml")
+    assert "line 28" in str(caught.value.sentence)
 
 
 def test_the_published_schema_takes_the_same_members() -> None:

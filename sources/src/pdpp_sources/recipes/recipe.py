@@ -22,7 +22,8 @@ Alternatives = tuple[str, ...]
 class RecipeField:
     """One field of a stream: where it stands in a row, and what it is.
 
-    Shapes: `kind` is a word of `KINDS`; `form` a word of `recipe_values.FORMS` or a `%` pattern;
+    Shapes: `kind` is a word of `KINDS`; `form` a word of `EPOCH_WORDS` or `ORDER_WORDS`, or a
+        pattern of `strptime`;
         `zone` is the IANA name of the zone of times that name none, None for the owner's;
         `decimal` is the sign before the decimals of numbers that are text.
     """

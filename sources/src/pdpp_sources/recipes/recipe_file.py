@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from operator import eq
@@ -18,16 +19,17 @@ from pdpp_sources.recipes.recipe import Alternatives, Recipe, RecipeField, Recip
 from pdpp_sources.recipes.recipe_members import (
     EPOCH_WORDS,
     FIELD,
+    KEY,
     NAME,
     ORDER_WORDS,
     RECIPE,
     RELATION,
     STREAM,
+    URI,
     VERSION,
     Member,
 )
 
-MOST_CHARS = 256 * 1024
 MOST_STREAMS, MOST_FIELDS = 60, 120
 _LINE = re.compile(r"at line (\d+)")
 _SEE = message("docs/recipes.md lists what may stand in a recipe.")
@@ -71,8 +73,6 @@ class _RecipeText:
 
     def _read(self) -> Data:
         try:
-            if len(self._text) > MOST_CHARS:
-                raise ValueError("too long")
             return tomllib.loads(self._text)
         except (ValueError, RecursionError) as error:
             found = _LINE.search(str(error))
@@ -86,7 +86,7 @@ class _RecipeText:
             if name not in by_name:
                 near = get_close_matches(name, by_name, 1)
                 what = (
-                    message("there is no such key; do you mean `%(near)s`?", near=near[0])
+                    message("there is no such key; the nearest is `%(near)s`", near=near[0])
                     if near
                     else message("there is no such key")
                 )
@@ -102,9 +102,11 @@ class _RecipeText:
         if not _HOLDS[member.holds](value) and not (member.name == "rows" and value == ""):
             what = message("it must be %(kind)s", kind=_SAID[member.holds])
             raise self._fault("recipe_wrong_type", at, what)
+        if member.limit_chars and len(value) > member.limit_chars:
+            what = message("it must be at most %(limit)s characters", limit=member.limit_chars)
+            raise self._fault("recipe_wrong_type", at, what)
         if member.pattern and not re.fullmatch(member.pattern, value):
-            what = message("it must be lower-case letters, digits and _, a letter first")
-            raise self._fault("recipe_unknown_value", at, what)
+            raise self._fault("recipe_unknown_value", at, _PATTERNS_SAID[member.pattern])
         if member.words and value not in member.words:
             what = message("it must be one of %(words)s", words=", ".join(member.words))
             raise self._fault("recipe_unknown_value", at, what)
@@ -115,6 +117,9 @@ class _RecipeText:
         relations: dict[str, tuple[str, str]] = {}
         for name, relation in said.get("parents", {}).items():
             self._check_table(relation, RELATION, (*at, "parents", name))
+            if not re.fullmatch(NAME, name):
+                fault_at = (*at, "parents", name)
+                raise self._fault("recipe_unknown_value", fault_at, _PATTERNS_SAID[NAME])
             relations[name] = (relation["stream"], relation["field"])
         return RecipeStream(
             said["name"],
@@ -151,11 +156,8 @@ class _RecipeText:
         facts: Data = {"from": said} if isinstance(said, str) else said
         self._check_table(facts, FIELD, at)
         kind, form = facts.get("is", "text"), facts.get("format")
-        is_time = kind in ("day", "instant")
-        words = (*EPOCH_WORDS, *ORDER_WORDS)
-        if form is not None and (not is_time or ("%" not in form and form not in words)):
-            what = message("it must be one of %(words)s", words=", ".join((*words, "%Y-%m-%d …")))
-            raise self._fault("recipe_unknown_value", (*at, "format"), what)
+        if form is not None:
+            self._check_format(form, kind, (*at, "format"))
         if kind == "amount" and not ({"unit", "unit_field"} & facts.keys()):
             what = message("the key `%(name)s` is missing", name="unit_field")
             raise self._fault("recipe_missing_key", at, what)
@@ -171,6 +173,17 @@ class _RecipeText:
             facts.get("decimal", "."),
             facts.get("sensitive", False),
         )
+
+    def _check_format(self, form: str, kind: str, at: Path) -> None:
+        """Only a day or an instant has one, a word or a pattern that can be read."""
+        words = (*EPOCH_WORDS, *ORDER_WORDS)
+        if kind not in ("day", "instant"):
+            what = message("only a day or an instant has a format")
+        elif form not in words and not _is_pattern(form):
+            what = message("it must be one of %(words)s", words=", ".join((*words, "%Y-%m-%d …")))
+        else:
+            return
+        raise self._fault("recipe_unknown_value", at, what)
 
     def _zone(self, said: Mapping[str, Any], at: Path) -> str | None:
         name = said.get("zone")
@@ -202,10 +215,17 @@ class _RecipeText:
             related = [(("within",), stream.within)] if stream.within is not None else []
             related += [(("parents", n), of) for n, (of, _) in stream.parents.items()]
             for member, of in related:
-                if of not in streams or of == stream.name == stream.within:
+                if of not in streams:
                     what = message("there is no stream of this name")
                     raise self._fault("recipe_unknown_field", (*at, *member), what)
+            for name in stream.parents.keys() & {s.name for s in recipe.inside(stream)}:
+                what = message("a stream within this one has this name")
+                raise self._fault("recipe_unknown_value", (*at, "parents", name), what)
             self._check_found(stream, at)
+        for number, stream in enumerate(recipe.streams):
+            if not _has_outermost(stream, streams):
+                what = message("these streams stand within each other, and none in a file")
+                raise self._fault("recipe_unknown_value", ("stream", number, "within"), what)
 
     def _check_found(self, stream: RecipeStream, at: Path) -> None:
         """A stream says how its rows are told from others."""
@@ -248,6 +268,28 @@ def _fields_named(stream: RecipeStream) -> Iterator[tuple[Path, str]]:
     for each in stream.fields:
         if each.unit_field is not None:
             yield ("fields", each.name, "unit_field"), each.unit_field
+
+
+def _has_outermost(stream: RecipeStream, streams: Mapping[str, RecipeStream]) -> bool:
+    """Whether a stream stands in a file, or within one that does."""
+    for _ in streams:
+        if stream.within is None:
+            return True
+        stream = streams[stream.within]
+    return False
+
+
+def _is_pattern(form: str) -> bool:
+    """Whether `strptime` reads what `strftime` writes by a pattern.
+
+    In: `%d.%m.%Y`, `%q`, `%Y %Y`. Out: true; false, as there is no such directive; false, as none
+    may come twice.
+    """
+    try:
+        datetime.strptime(datetime(2024, 1, 31, tzinfo=UTC).strftime(form), form)  # noqa: DTZ007
+    except (ValueError, re.error):
+        return False
+    return "%" in form
 
 
 def _texts(value: Any) -> Alternatives:
@@ -303,6 +345,14 @@ _SAID: Mapping[str, str] = {
 }
 
 
+_PATTERNS_SAID: Mapping[str, str] = {
+    **dict.fromkeys(
+        (KEY, NAME), message("it must be lower-case letters, digits and _, a letter first")
+    ),
+    URI: message("it must be a URI, such as https://example.org/rides"),
+}
+
+
 def _spelled(at: Path) -> str:
     """A place as people write it: `stream[2].fields.title.is`, the streams counted from 1."""
     spelled = ""
@@ -311,9 +361,11 @@ def _spelled(at: Path) -> str:
     return spelled.lstrip(".")
 
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_PAIR = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
-_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
+_PAIR = re.compile(rf"\s*({_DOTTED})\s*=")
+_PART = re.compile(_KEY)
 
 
 def _line_of(text: str, at: Path) -> int:

@@ -15,6 +15,9 @@ from pdpp_sources.recipes.recipe import KINDS
 VERSION = 1
 KEY = r"[a-z][a-z0-9_]{1,40}"
 NAME = r"[a-z][a-z0-9_]{0,60}"
+URI = r"[A-Za-z][A-Za-z0-9+.-]{0,60}:[^\s\x00-\x1f<>\"{}|\\^`]{1,1900}"
+# What a source declaration takes of a name and of a text (docs/contract/resource-server.md).
+_NAME_CHARS, _DETAIL_CHARS = 200, 4_096
 EPOCH_WORDS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
 ORDER_WORDS = ("day-first", "month-first", "by-column")
 
@@ -33,24 +36,37 @@ class Member:
     required: bool = False
     pattern: str | None = None
     words: tuple[str, ...] = ()
+    limit_chars: int | None = None
 
 
 RECIPE = (
     Member("recipe", "number", f"The version of this format: {VERSION}.", required=True),
     Member("key", "text", "The short name of the source.", required=True, pattern=KEY),
-    Member("name", "text", "What people call it.", required=True),
-    Member("detail", "text", "What is in it, for the page of consent.", required=True),
+    Member("name", "text", "What people call it.", required=True, limit_chars=_NAME_CHARS),
+    Member(
+        "detail",
+        "text",
+        "What is in it, for the page of consent.",
+        required=True,
+        limit_chars=_DETAIL_CHARS,
+    ),
     Member("how_to_export", "text", "How one gets the export.", required=True),
-    Member("id", "text", "The URI of the source, if it has one of its own."),
+    Member("id", "text", "The URI of the source, if it has one of its own.", pattern=URI),
     Member("zone", "text", "The IANA zone of times that name none; else the owner's."),
     Member("stream", "streams", "The kinds of records.", required=True),
 )
 STREAM = (
     Member("name", "text", "The name of the stream.", required=True, pattern=NAME),
-    Member("label", "text", "Its name for the page of consent.", required=True),
-    Member("detail", "text", "What its records tell.", required=True),
+    Member(
+        "label",
+        "text",
+        "Its name for the page of consent.",
+        required=True,
+        limit_chars=_DETAIL_CHARS,
+    ),
+    Member("detail", "text", "What its records tell.", required=True, limit_chars=_DETAIL_CHARS),
     Member("files", "texts", "Names of its files, in which * stands for anything."),
-    Member("rows", "text", "JSON Pointer of its rows in a file of JSON; * is any name.", False),
+    Member("rows", "text", "JSON Pointer of its rows in a file of JSON; * is any name."),
     Member("within", "text", "The stream in whose rows these rows stand."),
     Member("has", "alternatives", "Columns or members that tell its rows from others."),
     Member("only", "values", "Of which values a column has one in these rows."),
@@ -69,7 +85,7 @@ FIELD = (
     Member("from", "texts", "Its column, member or JSON Pointer; a list names alternatives."),
     Member("is", "text", "What it is.", words=tuple(KINDS)),
     Member("about", "text", "What it means, for people and agents."),
-    Member("format", "text", "How a day, an instant or a number of seconds is written."),
+    Member("format", "text", "How a day or an instant is written."),
     Member("zone", "text", "The IANA zone of times that name none."),
     Member("unit", "text", "The unit of all its values: km, EUR."),
     Member("unit_field", "text", "The field that holds the unit or currency of each value."),
@@ -135,4 +151,6 @@ def _schema_of(member: Member) -> Data:
         held.pop("minLength")
     if member.pattern:
         held["pattern"] = f"^{member.pattern}$"
+    if member.limit_chars:
+        held["maxLength"] = member.limit_chars
     return held | ({"enum": list(member.words)} if member.words else {})

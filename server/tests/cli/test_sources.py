@@ -1,8 +1,14 @@
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
 from pdpp_sources.registry import SOURCES
 from server.tests.cli.import_machine import Machine
+
+PAGE = Path(__file__).resolve().parents[3] / "docs/recipes.md"
 
 
 def test_one_source_is_shown_with_every_field(
@@ -27,3 +33,22 @@ def test_programs_get_the_same(machine: Machine) -> None:
 def test_a_source_of_no_such_name(machine: Machine) -> None:
     code, printed = machine.run("sources", "gazette")
     assert (code, printed["error"]["code"]) == (64, "usage")
+
+
+def test_the_owners_recipes_are_listed_and_those_that_cannot_be_used_named(
+    machine: Machine,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (page,) = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    (recipes / "rides.toml").write_text(page)
+    (recipes / "broken.toml").write_text(page.replace("time =", "tmie ="))
+    monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path))
+    assert run_app(machine.app, ["sources", "--json"]) == 0
+    printed = capsys.readouterr()
+    by_key = {each["connector_key"]: each for each in json.loads(printed.out)}
+    assert by_key["rides"]["recipe"] == str(recipes / "rides.toml")
+    assert "broken.toml" in printed.err

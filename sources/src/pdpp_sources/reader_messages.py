@@ -56,7 +56,8 @@ class Look(Message):
     `further_parts` of an export that was cut into archives; `within` the folder to stay in;
     `kinds` what the owner says of the columns of a table, by their names; `known` is what is
     stored of that table; `beneath` the folder to which reading is restricted instead of the path;
-    `recipes` are the texts of the owner's recipes by their paths, and `recipe` the one to read by.
+    `recipes` are the texts of the owner's recipes by their paths, None where one cannot be read;
+    `recipe` is the one to read by.
     """
 
     path: str
@@ -70,7 +71,7 @@ class Look(Message):
     kinds: dict[str, str] = {}
     known: KnownTable | None = None
     beneath: str | None = None
-    recipes: dict[str, str] = {}
+    recipes: dict[str, str | None] = {}
     recipe: str | None = None
 
 
@@ -92,7 +93,7 @@ class ReadFile(Message):
 class ListSources(Message):
     """Say which sources there are, those of other packages and of recipes among them."""
 
-    recipes: dict[str, str] = {}
+    recipes: dict[str, str | None] = {}
 
 
 class Ready(Message):

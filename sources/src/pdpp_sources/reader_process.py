@@ -286,7 +286,7 @@ class ReaderProcess:
             raise too_costly()
         return reply
 
-    def _recipe_texts(self, named: Path | None) -> dict[str, str]:
+    def _recipe_texts(self, named: Path | None) -> dict[str, str | None]:
         """Raises: RecipeError, where the one that was named cannot be read."""
         if named is None and (self._recipes is None or not self._recipes.is_dir()):
             return {}

@@ -88,7 +88,7 @@ class ReaderWorker:
         self._faults: list[str] = []
         self._zone = NotedZone("UTC")
         self._places: tuple[Path, ...] | None = None
-        self._recipe_texts: dict[str, str] = {}
+        self._recipe_texts: dict[str, str | None] = {}
 
     @cached_property
     def _outside(self) -> tuple[tuple[OutsideReader, ...], list[UnusableReader]]:
@@ -101,15 +101,20 @@ class ReaderWorker:
     def _sources(self) -> tuple[SourceReader, ...]:
         return with_outside(self._outside[0], self._recipes[0])
 
-    @property
+    @cached_property
     def _recipes(self) -> tuple[tuple[RecipeSource, ...], list[UnusableRecipe]]:
-        """The recipes, and those that cannot be used."""
+        """The recipes of the last texts, and those that cannot be used."""
         taken = (source.connector_key for source in (*SOURCES, *self._outside[0]))
         recipes, unusable = recipes_with(self._recipe_texts, taken)
         return recipes, [
             UnusableRecipe(path, fault.code, render_text(fault.sentence))
             for path, fault in unusable
         ]
+
+    def _take_recipes(self, texts: dict[str, str | None]) -> None:
+        if texts != self._recipe_texts:
+            self._recipe_texts = texts
+            self.__dict__.pop("_recipes", None)
 
     def serve(self) -> None:
         """Until nobody asks any more."""
@@ -124,7 +129,7 @@ class ReaderWorker:
                 case ReadFile():
                     send(self._replies, self._said(request))
                 case ListSources():
-                    self._recipe_texts = request.recipes
+                    self._take_recipes(request.recipes)
                     send(self._replies, self._known_sources())
             self._slate.clear()
             self._replies.flush()
@@ -142,7 +147,8 @@ class ReaderWorker:
         self._read_only(tuple(_places(request)))
         BOOKMARK.watch(self._slate, map(parse_place, request.costly))
         self._opened.close()
-        self._recipe_texts = request.recipes
+        # one that was named is read by alone
+        self._take_recipes(request.recipes if request.recipe is None else {})
         try:
             export = self._opened.enter_context(_export(request))
             self._zone = NotedZone.no_cache(request.zone)
@@ -159,7 +165,7 @@ class ReaderWorker:
             [_skipped_item(item) for item in export.refused],
             unread_of(export, [reading.export for reading in self._readings]),
             self._new_faults(),
-            self._recipes[1] if request.recipes else [],
+            self._recipes[1] if self._recipe_texts else [],
         )
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
@@ -167,7 +173,7 @@ class ReaderWorker:
         guidance = Guidance(*request.columns, request.kinds, request.known)
         key = request.connector_key
         if request.recipe is not None:
-            return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES),)
+            return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES, key),)
         own = source_named(key) if key else None
         if own:
             return (reading_as(export, own, guidance),)

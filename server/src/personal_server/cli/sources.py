@@ -18,6 +18,7 @@ from pdpp_mcp_server.commands.tables import console, indented, plain, table, wor
 from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableReader
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.cli.known_sources import known_sources
+from personal_server.cli.server_settings import settings_or_exit
 
 FROM_COLUMNS = "made from your columns"
 
@@ -34,7 +35,8 @@ def sources(
     json
         Print JSON.
     """
-    with ReaderProcess(CostlyPlaces()) as reader:
+    recipes = settings_or_exit().data_dir / "recipes"
+    with ReaderProcess(CostlyPlaces(), recipes=recipes) as reader:
         all_sources = known_sources(reader)
     chosen = all_sources.sources if key is None else [known_source(key, all_sources)]
     if json:

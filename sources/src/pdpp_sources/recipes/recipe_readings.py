@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pdpp_kernel.texts import message
-from pdpp_sources.common.errors import ExportNotRecognized
+from pdpp_sources.common.errors import ExportNotRecognized, RecipeError
 from pdpp_sources.common.export import Export
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.recipes.recipe_reader import RecipeSource
@@ -16,12 +16,19 @@ from pdpp_sources.registry import Reading
 
 
 def reading_by_recipe(
-    export: Export, texts: Mapping[str, str], path: str, sources: Sequence[SourceReader]
+    export: Export,
+    texts: Mapping[str, str | None],
+    path: str,
+    sources: Sequence[SourceReader],
+    key: str | None = None,
 ) -> Reading:
-    """What the recipe that was named reads of an export.
+    """What the recipe that was named reads of an export; `key` is of a source that was named too.
 
     Raises: RecipeError; ExportNotRecognized, where it knows none of the files.
     """
+    if key is not None:
+        sentence = message("A source and a recipe were named; only one of them can read.")
+        raise RecipeError("recipe_not_alone", sentence, message("Leave out --as or --recipe."))
     source = own_recipe(path, texts[path], (each.connector_key for each in sources))
     claim = source.recognize(export)
     if claim is None:
@@ -52,7 +59,7 @@ def _among(reading: Reading, recipes: Sequence[RecipeSource]) -> Reading:
     others = [
         each.connector_key
         for each in recipes
-        if each is not reading.source and each.recognize(reading.export)
+        if each.connector_key != reading.source.connector_key and each.recognize(reading.export)
     ]
     if not others:
         return reading

@@ -29,9 +29,16 @@ def shipped_recipes() -> tuple[RecipeSource, ...]:
     return tuple(RecipeSource(parse_recipe(text, name)) for name, text in found)
 
 
-def own_recipe(path: str, text: str, taken: Iterable[str]) -> RecipeSource:
-    """One of the owner's, from its text. Raises: RecipeError."""
+def own_recipe(path: str, text: str | None, taken: Iterable[str]) -> RecipeSource:
+    """One of the owner's, from its text; without one it cannot be read. Raises: RecipeError."""
     name = Path(path).name
+    if text is None:
+        sentence = message(
+            "The recipe %(name)s cannot be used: it is unreadable, too long, or one too many.",
+            name=name,
+        )
+        limits = message("docs/recipes.md says how long a recipe may be, and how many are read.")
+        raise RecipeError("recipe_unreadable", sentence, limits)
     source = RecipeSource(parse_recipe(text, name), path)
     key = source.connector_key
     if key in set(taken) or key.startswith(OWN_FILE_PREFIX):
@@ -45,7 +52,7 @@ def own_recipe(path: str, text: str, taken: Iterable[str]) -> RecipeSource:
 
 
 def recipes_with(
-    texts: Mapping[str, str], taken: Iterable[str]
+    texts: Mapping[str, str | None], taken: Iterable[str]
 ) -> tuple[tuple[RecipeSource, ...], list[tuple[str, RecipeError]]]:
     """The owner's recipes before the shipped ones, and those that cannot be used with why.
 

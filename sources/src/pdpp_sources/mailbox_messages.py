@@ -7,14 +7,14 @@ or by `MailboxEnd`, after which there is nothing more.
 
 from __future__ import annotations
 
-import struct
 from typing import IO
 
 import msgspec
 
+from pdpp_sources.message_frames import receive_frame, send_frame
+
 LARGEST_MAIL_BYTES = 32 * 1024 * 1024
 _LARGEST_BYTES = LARGEST_MAIL_BYTES + 64 * 1024
-_LENGTH = struct.Struct("<I")
 
 
 class MailboxMessage(msgspec.Struct, array_like=True, tag=True):
@@ -198,29 +198,17 @@ _encoder = msgspec.msgpack.Encoder()
 def send_mailbox(stream: IO[bytes], message: MailboxMessage) -> None:
     """Write one message."""
     body = _encoder.encode(message)
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
+    send_frame(stream, body)
     stream.flush()
 
 
 def receive_request(stream: IO[bytes]) -> MailboxRequest | None:
     """The next request, or None at the end."""
-    body = _body(stream)
+    body = receive_frame(stream, _LARGEST_BYTES)
     return None if body is None else _requests.decode(body)
 
 
 def receive_reply(stream: IO[bytes]) -> MailboxReply | None:
     """The next reply, or None if the other side has ended.  Raises: msgspec.DecodeError."""
-    body = _body(stream)
+    body = receive_frame(stream, _LARGEST_BYTES)
     return None if body is None else _replies.decode(body)
-
-
-def _body(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    if length > _LARGEST_BYTES:
-        return None
-    body = stream.read(length)
-    return body if len(body) == length else None

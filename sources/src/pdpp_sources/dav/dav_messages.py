@@ -6,16 +6,16 @@ what a server says names a request, and the other one signs and sends it.
 
 from __future__ import annotations
 
-import struct
 from typing import IO
 
 import msgspec
+
+from pdpp_sources.message_frames import receive_frame, send_frame
 
 LARGEST_ITEM_BYTES = 8 * 1024 * 1024
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 _LARGEST_BYTES = 64 * 1024 * 1024
 MISBEHAVES = "dav_misbehaves"
-_LENGTH = struct.Struct("<I")
 
 
 class DavTrouble(Exception):
@@ -166,29 +166,17 @@ _encoder = msgspec.msgpack.Encoder()
 def send_dav(stream: IO[bytes], message: DavMessage) -> None:
     """Write one message."""
     body = _encoder.encode(message)
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
+    send_frame(stream, body)
     stream.flush()
 
 
 def receive_from_reader(stream: IO[bytes]) -> FromReader | None:
     """The next message, or None at the end.  Raises: msgspec.DecodeError."""
-    body = _body(stream)
+    body = receive_frame(stream, _LARGEST_BYTES)
     return None if body is None else _from_reader.decode(body)
 
 
 def receive_to_reader(stream: IO[bytes]) -> ToReader | None:
     """The next message, or None at the end.  Raises: msgspec.DecodeError."""
-    body = _body(stream)
+    body = receive_frame(stream, _LARGEST_BYTES)
     return None if body is None else _to_reader.decode(body)
-
-
-def _body(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    if length > _LARGEST_BYTES:
-        return None
-    body = stream.read(length)
-    return body if len(body) == length else None

@@ -157,7 +157,7 @@ def test_a_connection_that_is_cut_at_any_point_goes_on_where_it_was(
     server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No body is fetched twice but those of the batch that was cut."""
-    monkeypatch.setattr(mail_batches, "BATCH_MAILS", 10)
+    monkeypatch.setattr(mail_batches, "BATCH_ITEMS", 10)
     with signed_in(server) as client:
         put(client, "INBOX", range(40))
     fed, chance, fetched = feed_of(server.place, PASSWORD), random.Random(3), 0

@@ -37,21 +37,22 @@ from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
     ADDRESS_BOOKS,
+    BATCH_BYTES,
+    BATCH_ITEMS,
     CALENDARS,
     NEEDS_OWNER,
     FetchedBatches,
     FetchTrouble,
+    file_name,
 )
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 USUAL_EVERY_SECONDS = 300
-BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
 LISTED_EVERY_NS = 24 * 3600 * NANOSECONDS
 # repeating events are spelled out for 400 days: each is read again long before those end
 READ_EVERY_NS = 30 * 24 * 3600 * NANOSECONDS
 HOMES = "homes"
-LONGEST_NAME = 100
 _SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
 
 
@@ -136,7 +137,7 @@ def dav_batches(
 
     def begun(name: str) -> DavBatch:
         shutil.rmtree(folder, ignore_errors=True)
-        return DavBatch(folder / _file_name(name), _SUFFIXES[kind], name)
+        return DavBatch(folder / (file_name(name) or "Collection"), _SUFFIXES[kind], name)
 
     batch = begun(kind)
     for each in seen:
@@ -161,12 +162,6 @@ def dav_batches(
                 result.code = each.code
     yield batch
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _file_name(name: str) -> str:
-    """A collection's name as one of a folder."""
-    plain = "".join(c if c.isprintable() and c not in "/\\" else "." for c in name)
-    return plain.strip(". ")[:LONGEST_NAME] or "Collection"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pdpp_kernel.mail_labels import labels_line
+from personal_server.feeds.fetched_batches import BATCH_BYTES, BATCH_ITEMS, file_name
 from personal_server.storage.feed_rows import FeedMailRow
-
-BATCH_MAILS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
-LONGEST_NAME = 100
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class MailBatch:
     @property
     def is_full(self) -> bool:
         """Whether it is to be imported before more is fetched."""
-        return self.mails >= BATCH_MAILS or self.size_bytes >= BATCH_BYTES
+        return self.mails >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
 
     def clear(self) -> None:
         """Forget what was imported."""
@@ -48,5 +46,4 @@ class MailBatch:
 
 def folder_file_name(folder: str) -> str:
     """A folder's name as one of a file; the reader calls the mailbox so."""
-    name = "".join(c if c.isprintable() and c not in "/\\" else "." for c in folder)
-    return name.strip(". ")[:LONGEST_NAME] or "Mail"
+    return file_name(folder) or "Mail"

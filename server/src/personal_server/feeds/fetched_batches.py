@@ -14,6 +14,9 @@ from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResu
 from personal_server.feeds.import_reports import imported_items
 from personal_server.storage.feed_rows import FeedRow
 
+BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
+"""A batch is imported once it has so many."""
+LONGEST_NAME = 100
 KEEP, FOLLOW = "keep", "follow"
 """What becomes of records of what was deleted in the account."""
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
@@ -27,6 +30,14 @@ NEEDS_OWNER = frozenset(
         "dav_not_found",
     }
 )
+
+
+def file_name(name: str) -> str:
+    """What an account calls a folder or collection, as the name of a file; empty where no sign of
+    it can be in one.
+    """
+    plain = "".join(c if c.isprintable() and c not in "/\\" else "." for c in name)
+    return plain.strip(". ")[:LONGEST_NAME]
 
 
 class FetchTrouble(Exception):

@@ -14,6 +14,8 @@ import msgspec
 from pdpp_sources.message_frames import receive_frame, send_frame
 
 LARGEST_MAIL_BYTES = 32 * 1024 * 1024
+MOST_FOLDERS = 5_000
+"""Of a server that lists more, the others are not known."""
 _LARGEST_BYTES = LARGEST_MAIL_BYTES + 64 * 1024
 
 
@@ -138,10 +140,9 @@ class MailLabels(MailboxMessage):
 
 
 class UidRanges(MailboxMessage):
-    """UIDs, or with `is_gone` those that went: pairs of first and last, ascending."""
+    """UIDs that are there, or among changes those that went: pairs of first and last, ascending."""
 
     packed: bytes
-    is_gone: bool = False
 
 
 class MailPart(MailboxMessage):

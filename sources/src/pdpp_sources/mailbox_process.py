@@ -66,7 +66,6 @@ class WireCount:
 class MailboxProcess:
     """A process that speaks IMAP; after the end of a block there is none."""
 
-    count: WireCount
     _requests: IO[bytes]
     _replies: IO[bytes]
     commands: int = 0
@@ -130,9 +129,7 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
     for each in carriers:
         each.start()
     try:
-        yield MailboxProcess(
-            count, cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-        )
+        yield MailboxProcess(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout))
     finally:
         process.kill()
         process.wait()

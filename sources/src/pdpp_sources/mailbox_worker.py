@@ -2,8 +2,8 @@
 
 Rule: read only towards the account (`EXAMINE`, `BODY.PEEK`); what a server says is parsed in here,
 confined as the readers are, and a mail is at most one at a time in memory.
-Source: docs/contract/feeds.md 10; RFC 3501, 4731 (ESEARCH), 5819 (LIST-STATUS), 7162 (CONDSTORE and
-QRESYNC), 2177 (IDLE).
+Source: docs/contract/feeds.md 10; RFC 3501, 4731 (ESEARCH), 5819 (LIST-STATUS), 6154 (special
+uses), 7162 (CONDSTORE and QRESYNC).
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from imapclient import imap_utf7
 
 from pdpp_kernel.confinement import Limits, confine
 from pdpp_kernel.landlock import read_only
-from pdpp_kernel.uid_ranges import packed_ranges, ranges_of
+from pdpp_kernel.uid_ranges import LARGEST_UID, packed_ranges, ranges_of
 from pdpp_sources.mail.reader import mail_record_id
 from pdpp_sources.mailbox_labels import labels_of
 from pdpp_sources.mailbox_messages import (
     LARGEST_MAIL_BYTES,
+    MOST_FOLDERS,
     Answered,
     AskChanges,
     AskHeads,
@@ -67,8 +68,6 @@ from pdpp_sources.mailbox_wire import (
 )
 
 REFUSED, MISBEHAVES, UNREACHABLE = "sign_in_refused", "mailbox_misbehaves", "mailbox_unreachable"
-MOST_FOLDERS = 5_000
-LARGEST_UID = 2**32 - 1
 STEP_SECONDS = 30.0
 _BUFFER_BYTES = 64 * 1024
 _LONGEST_NAME = 1_000
@@ -197,7 +196,7 @@ class _Mailbox:
                 gone = each.tokens[-1] if each.tokens else None
                 with suppress(ValueError):  # what is gone is compared with what is there, too
                     if isinstance(gone, bytes):
-                        yield UidRanges(packed_ranges(ranges_of(gone)), is_gone=True)
+                        yield UidRanges(packed_ranges(ranges_of(gone)))
             elif (found := _fetched(each)) is not None and b"FLAGS" in found:
                 yield MailLabels(_number(found[b"UID"]), _labels(found))
 

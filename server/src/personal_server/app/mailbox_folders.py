@@ -7,7 +7,6 @@ Source: docs/contract/feeds.md 10; RFC 6154 (special uses).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from pdpp_sources.mailbox_messages import FolderSeen
 
@@ -24,24 +23,15 @@ _NAMES_LEFT_OUT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FolderChoice:
-    """The folders that are fetched, the inbox first, and the names of those that are not."""
-
-    fetched: list[FolderSeen]
-    left_out: list[str]
-
-
 def choose_folders(
     listed: Sequence[FolderSeen], chosen: Collection[str], can: Collection[str]
-) -> FolderChoice:
-    """Those that the owner chose; else of Gmail's the one that holds all, and of others all but
-    junk, trash and those that show what lies elsewhere.
+) -> list[FolderSeen]:
+    """The folders to fetch, the inbox first: those that the owner chose; else of Gmail's the one
+    that holds all, and of others all but junk, trash and those that show what lies elsewhere.
     """
     whole = [each.name for each in listed if "all" in each.uses] if GMAIL in can else []
     tells_uses = any(set(each.uses) & (_LEFT_OUT | _VIEWS | {"sent"}) for each in listed)
     fetched: list[FolderSeen] = []
-    left_out: list[str] = []
     for each in listed:
         if chosen:
             is_fetched = each.name in chosen
@@ -54,9 +44,7 @@ def choose_folders(
             is_fetched = last.lower() not in _NAMES_LEFT_OUT
         if is_fetched:
             fetched.append(each)
-        else:
-            left_out.append(each.name)
-    return FolderChoice(sorted(fetched, key=lambda each: order_of(each.name)), left_out)
+    return sorted(fetched, key=lambda each: order_of(each.name))
 
 
 def order_of(folder: str) -> tuple[bool, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from pdpp_kernel.uid_ranges import LARGEST_UID, UidSet, packed_ranges
 from pdpp_sources.mailbox_messages import (
     LARGEST_MAIL_BYTES,
+    MOST_FOLDERS,
     AskChanges,
     AskHeads,
     AskLabels,
@@ -44,7 +45,6 @@ from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_parts import MailParts
 from personal_server.app.mailbox_folders import (
     INBOX,
-    FolderChoice,
     choose_folders,
     in_turn,
     looks_of_a_round,
@@ -62,7 +62,6 @@ ROWS_AT_ONCE = 1_000
 RUN_SECONDS = 1_800.0
 RECENT_MAILS = 500
 """Whose labels are compared where a server does not tell what changed."""
-MOST_FOLDERS = 5_000
 FEW_GONE = 20
 EMPTIED = "mailbox_emptied"
 
@@ -107,43 +106,37 @@ class MailboxSync:
         """Look, fetch, import, follow.  Raises: FetchTrouble, PutOff; what is stored is kept."""
         lines = self.ports.store.feed_items(self.feed.feed_id)
         self._known = {line.item: mark_of(line.mark) for line in lines}
-        can = sign_in_to(self, sign_in)
-        listed, choice = folders_of(self, self.feed.chosen, can)
-        has_marks = all(each.mark is not None for each in choice.fetched)
-        looked = choice.fetched if has_marks else in_turn(choice.fetched, self.turn)
+        can = sign_in_to(self.process, sign_in)
+        listed, fetched = folders_of(self.process, self.feed.chosen, can)
+        has_marks = all(each.mark is not None for each in fetched)
+        looked = fetched if has_marks else in_turn(fetched, self.turn)
         try:
             for each in looked:
                 self._look(each)
             if len(listed) < MOST_FOLDERS:
-                self._lose_folders({each.name for each in choice.fetched})
-            rounds = 1 if has_marks else looks_of_a_round(len(choice.fetched))
+                self._lose_folders({each.name for each in fetched})
+            rounds = 1 if has_marks else looks_of_a_round(len(fetched))
             if not self._missed:
                 self._settle(self.turn - rounds + 1)
         except _TimeIsOver:
             self.result.settling += 1
         finally:
             self._tell()
-        for _ in self.ask(LeaveMailbox()):
+        for _ in ask(self.process, LeaveMailbox()):
             pass
-
-    def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
-        """What is answered.  Raises: FetchTrouble."""
-        yield from self.process.ask(request)
-        if self.process.end is not None and self.process.end.code is not None:
-            raise FetchTrouble(self.process.end.code)
 
     # One folder ------------------------------------------------------------------------------
     def _look(self, folder: FolderSeen) -> None:
         name, mark = folder.name, folder.mark
         if mark is None:
-            asked = [e for e in self.ask(AskMark(name)) if isinstance(e, FolderSeen)]
+            asked = [e for e in ask(self.process, AskMark(name)) if isinstance(e, FolderSeen)]
             mark = asked[0].mark if asked else None
         known = self._known.get(name)
         if mark is not None:
             self.result.seen += mark.mails
         if mark is not None and mark == known and not self.is_asked:
             return
-        opened = [e.mark for e in self.ask(OpenFolder(name)) if isinstance(e, FolderSeen)]
+        opened = [e.mark for e in ask(self.process, OpenFolder(name)) if isinstance(e, FolderSeen)]
         if mark is None or not opened or opened[0] is None:
             self._missed = True
             return
@@ -163,11 +156,11 @@ class MailboxSync:
         if known.modseq and now.modseq >= known.modseq:
             if now.modseq == known.modseq:
                 return
-            answers = self.ask(AskChanges(known.modseq))
+            answers = ask(self.process, AskChanges(known.modseq))
         elif self.is_asked or now.modseq:
-            answers = self.ask(AskLabels(1, taken))
+            answers = ask(self.process, AskLabels(1, taken))
         else:
-            answers = self.ask(AskLabels(max(1, taken - RECENT_MAILS + 1), taken))
+            answers = ask(self.process, AskLabels(max(1, taken - RECENT_MAILS + 1), taken))
         labels: dict[int, tuple[str, ...]] = {}
         for each in answers:
             if isinstance(each, UidRanges):
@@ -224,7 +217,7 @@ class MailboxSync:
         self._take(name, stretches, now)
 
     def _uids(self, first: int) -> UidSet:
-        packed = [e.packed for e in self.ask(ListUids(first)) if isinstance(e, UidRanges)]
+        packed = [e.packed for e in ask(self.process, ListUids(first)) if isinstance(e, UidRanges)]
         return UidSet(packed[0] if packed else b"")
 
     def _take(
@@ -234,7 +227,11 @@ class MailboxSync:
         batch = MailBatch(name, self.ports.staged)
         batch.clear()
         for first, last in stretches:
-            heads = {e.uid: e for e in self.ask(AskHeads(first, last)) if isinstance(e, MailHead)}
+            heads = {
+                e.uid: e
+                for e in ask(self.process, AskHeads(first, last))
+                if isinstance(e, MailHead)
+            }
             wanted = self._without_copies(batch, [heads[uid] for uid in sorted(heads)])
             for group in groups(wanted):
                 self._fetch(batch, group, mark)
@@ -274,7 +271,7 @@ class MailboxSync:
         uids, begun = self.ports.parts.begun(batch.folder, mark, list(by_uid))
         content, at = bytearray(begun), uids[0]
         try:
-            for each in self.ask(FetchMails(uids, begun)):
+            for each in ask(self.process, FetchMails(uids, begun)):
                 if isinstance(each, MailPart):
                     if each.uid != at:
                         content, at = bytearray(), each.uid
@@ -396,20 +393,27 @@ class MailboxSync:
             self._tell()
 
 
-def sign_in_to(asks: MailboxSync | MailboxReading, sign_in: SignIn) -> frozenset[str]:
+def ask(process: MailboxProcess, request: MailboxRequest) -> Iterator[MailboxReply]:
+    """What is answered.  Raises: FetchTrouble once the conversation ended badly."""
+    yield from process.ask(request)
+    if process.end is not None and process.end.code is not None:
+        raise FetchTrouble(process.end.code)
+
+
+def sign_in_to(process: MailboxProcess, sign_in: SignIn) -> frozenset[str]:
     """Sign in; what the server can do.  Raises: FetchTrouble."""
-    found = [e.capabilities for e in asks.ask(sign_in) if isinstance(e, MailboxSignedIn)]
+    found = [e.capabilities for e in ask(process, sign_in) if isinstance(e, MailboxSignedIn)]
     return frozenset(found[0] if found else ())
 
 
 def folders_of(
-    asks: MailboxSync | MailboxReading, chosen: Sequence[str], can: frozenset[str]
-) -> tuple[list[FolderSeen], FolderChoice]:
+    process: MailboxProcess, chosen: Sequence[str], can: frozenset[str]
+) -> tuple[list[FolderSeen], list[FolderSeen]]:
     """All folders, and those that are fetched.  Raises: FetchTrouble.
 
     An account without an inbox is none: what is missing there is not gone.
     """
-    listed = [each for each in asks.ask(ListFolders()) if isinstance(each, FolderSeen)]
+    listed = [each for each in ask(process, ListFolders()) if isinstance(each, FolderSeen)]
     if not any(each.name.upper() == INBOX for each in listed):
         raise FetchTrouble(MISBEHAVES)
     return listed, choose_folders(listed, chosen, can)
@@ -423,19 +427,13 @@ class MailboxReading:
     staged: Path
     result: RunResult
 
-    def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
-        """What is answered.  Raises: FetchTrouble."""
-        yield from self.process.ask(request)
-        if self.process.end is not None and self.process.end.code is not None:
-            raise FetchTrouble(self.process.end.code)
-
     def batches(self, sign_in: SignIn, chosen: Sequence[str]) -> Iterator[MailBatch]:
         """All mails; the files of a batch are gone when the next is asked for."""
-        _, choice = folders_of(self, chosen, sign_in_to(self, sign_in))
-        for folder in choice.fetched:
-            for _ in self.ask(OpenFolder(folder.name)):
+        _, fetched = folders_of(self.process, chosen, sign_in_to(self.process, sign_in))
+        for folder in fetched:
+            for _ in ask(self.process, OpenFolder(folder.name)):
                 pass
-            packed = [e.packed for e in self.ask(ListUids(1)) if isinstance(e, UidRanges)]
+            packed = [e.packed for e in ask(self.process, ListUids(1)) if isinstance(e, UidRanges)]
             batch = MailBatch(folder.name, self.staged)
             for first, last in UidSet(packed[0] if packed else b"").stretches(
                 MAILS_AT_ONCE, LARGEST_UID
@@ -448,13 +446,13 @@ class MailboxReading:
             batch.clear()
 
     def _read(self, batch: MailBatch, first: int, last: int) -> None:
-        heads = [e for e in self.ask(AskHeads(first, last)) if isinstance(e, MailHead)]
+        heads = [e for e in ask(self.process, AskHeads(first, last)) if isinstance(e, MailHead)]
         large = [e for e in heads if e.size_bytes > LARGEST_MAIL_BYTES]
         self.result.rejected += len(large)
         for group in groups([e for e in heads if e not in large]):
             by_uid = {head.uid: head for head in group}
             content = bytearray()
-            for each in self.ask(FetchMails(list(by_uid))):
+            for each in ask(self.process, FetchMails(list(by_uid))):
                 if isinstance(each, MailPart):
                     content += each.content
                 elif isinstance(each, MailSeen):

@@ -178,7 +178,7 @@ def list_(*, json: Flag = False) -> None:
 
 @feed.command
 def run(feed: str, /, *, json: Flag = False) -> int:
-    """Look at a folder and import what is new, now and in this process.
+    """Look at the place of a feed and import what is new, now and in this process.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def run(feed: str, /, *, json: Flag = False) -> int:
         shown = None if result is None else _result_json(result)
         print_json({"feed": row.name, "result": shown, "rejected": dict(rejected)})
     else:
-        _print_result(result, rejected)
+        _print_result(row, result, rejected)
     return UNFINISHED if result is not None and (result.code or result.rejected) else 0
 
 
@@ -408,7 +408,9 @@ def _result_json(result: RunResult) -> dict[str, object]:
     return members | {"connection_ids": sorted(result.connection_ids)}
 
 
-def _print_result(result: RunResult | None, rejected: Sequence[tuple[str, str]]) -> None:
+def _print_result(
+    feed: FeedRow, result: RunResult | None, rejected: Sequence[tuple[str, str]]
+) -> None:
     out = console()
     if result is None:
         out.print("An earlier import of this feed is still under way; the feed runs after it.")
@@ -427,18 +429,19 @@ def _print_result(result: RunResult | None, rejected: Sequence[tuple[str, str]])
     if result.settling:
         out.print(f"{counted(result.settling, 'item')} still changing; the next run takes them.")
     if result.gone:
-        out.print(f"{counted(result.gone, 'item')} gone from the folder; their records stay.")
+        fate = "; their records stay" if feed.deletions == KEEP else ""
+        out.print(f"{counted(result.gone, 'item')} gone there{fate}.")
+    if result.records_deleted:
+        out.print(f"{counted(result.records_deleted, 'record')} deleted here too.")
     for item, code in rejected[:SHOWN]:
         out.print(plain(f"  not read: {item} ({code}). {what_to_do(code)}"), soft_wrap=True)
 
 
 def _print_check(found: FeedComparison) -> None:
     out = console()
-    out.print(
-        f"{counted(found.items, 'item')} in the folder, {counted(found.records, 'record')} in them."
-    )
+    out.print(f"{counted(found.items, 'item')} there, {counted(found.records, 'record')} in them.")
     if not found.differences:
-        out.print("No differences: everything in the folder is in your records.")
+        out.print("No differences: everything there is in your records.")
     for each in found.differences[:SHOWN]:
         code = f" ({each.code}). {what_to_do(each.code)}" if each.code else ""
         out.print(plain(f"  {each.reason}: {each.item}{code}"), soft_wrap=True)

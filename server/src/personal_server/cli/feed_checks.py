@@ -1,4 +1,4 @@
-"""Whether the records hold everything that a watched folder holds.
+"""Whether the records hold everything that the place of a feed holds.
 
 Rule: it writes nothing; every imported item is read again by the confined reader, and memory holds
 one batch of it.
@@ -41,7 +41,7 @@ class FeedComparison:
 
     @property
     def is_short(self) -> bool:
-        """Whether the records lack anything that the folder holds."""
+        """Whether the records lack anything that the place holds."""
         return any(each.reason != ItemState.GONE for each in self.differences)
 
 

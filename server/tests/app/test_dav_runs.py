@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pdpp_sources.dav.dav_messages import (
+    CollectionEnd,
+    CollectionSeen,
+    DavEnd,
+    DavTask,
+    ItemRefused,
+    KnownCollection,
+    SeenInAccount,
+)
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.app import dav_runs
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
 from personal_server.app.stores import open_stores
@@ -167,3 +178,27 @@ def test_a_check_of_a_calendar_names_what_the_feed_has_not_seen(
     feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, state="waiting"))
     assert fed.run().code is None
     assert compared(fed, settings).differences == []
+
+
+def test_a_calendar_that_its_server_does_not_show_for_once_keeps_its_name_and_is_listed_next(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, tasks = "/ada/work/", list[DavTask]()
+    shown = CollectionEnd(path, "Work", "c-1", "t-1", True, True, True)
+    runs: list[list[SeenInAccount]] = [
+        [CollectionSeen(path, "Work"), shown, DavEnd(None)],
+        [CollectionSeen(path, "Work"), ItemRefused(path, "", "item_not_given"), DavEnd(None)],
+        [DavEnd(None)],
+    ]
+
+    @contextmanager
+    def read(_server: object, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
+        tasks.append(task)
+        yield iter(runs[len(tasks) - 1])
+
+    monkeypatch.setattr(dav_runs, "read_dav", read)
+    fed = feed_of("caldav://ada@127.0.0.1:9/", PASSWORD)
+    assert [fed.run().rejected for _ in runs] == [0, 1, 0]
+    first, second, third = (task.collections.get(path) for task in tasks)
+    assert (first, second) == (None, KnownCollection("Work", "c-1", "t-1"))
+    assert third == KnownCollection("Work", "c-1", "t-1", lists=True)

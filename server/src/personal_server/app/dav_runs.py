@@ -71,7 +71,7 @@ class KnownAccount:
         for line in lines:
             if line.item == HOMES:
                 known.homes = line
-            elif line.item.endswith("/") and line.state == ItemState.STORED:
+            elif line.item.endswith("/") and line.mark:
                 known.collections[line.item] = line
             else:
                 known.items[line.item] = line
@@ -97,7 +97,7 @@ class KnownAccount:
 
 def _known(line: FeedItemRow, kind: str, now_ns: int) -> KnownCollection:
     name, ctag, token, is_honest = orjson.loads(line.mark)
-    lists = not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
+    lists = line.state == ItemState.REJECTED or not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
     reads = kind == CALENDARS and not 0 <= now_ns - line.since_ns < READ_EVERY_NS
     return KnownCollection(name, ctag, token, is_honest, lists, reads)
 
@@ -225,8 +225,7 @@ class DavRuns:
             lines[path] = self._line(feed, path, mark, ItemState.STORED)
         for refused in batch.refused:
             result.rejected += 1
-            path = refused.path
-            lines[path] = self._line(feed, path, refused.mark, ItemState.REJECTED, refused.code)
+            lines[refused.path] = self._refused(feed, refused, known)
         for path in batch.gone:
             if path in known.items:
                 result.gone += 1
@@ -238,6 +237,14 @@ class DavRuns:
         if batch.end is not None:
             lines[batch.end.path] = self._end(feed, batch.end, known)
         self.store.keep_feed_items(feed.feed_id, lines.values())
+
+    def _refused(self, feed: FeedRow, refused: ItemRefused, known: KnownAccount) -> FeedItemRow:
+        """The line of what was not given; a collection that was known keeps its name by its mark,
+        and is listed by the next run.
+        """
+        line = self._line(feed, refused.path, refused.mark, ItemState.REJECTED, refused.code)
+        before = known.collections.get(refused.path)
+        return line if before is None else replace(line, mark=before.mark, since_ns=before.since_ns)
 
     def _end(self, feed: FeedRow, end: CollectionEnd, known: KnownAccount) -> FeedItemRow:
         """The line of a collection: `at_ns` is its last list, `since_ns` its last whole reading."""

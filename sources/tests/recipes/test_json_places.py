@@ -46,9 +46,9 @@ def test_it_finds_what_a_parser_finds(
     assert [json.loads(body[p.begin : p.end]) for p in places] == at(value, segments_of(pointer))
 
 
-def test_names_that_stand_for_a_star_are_told(tmp_path: Path) -> None:
+def test_a_place_says_which_pointer_named_it_and_whether_it_is_a_list(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    path.write_text('{"a": {"l": [1]}, "b": {"l": {}}, "c": 1}')
+    path.write_text('{"a": {"l": [1]}, "b": {"m": {}}, "c": 1}')
     with open_export(path) as export:
-        found = list(json_places(export.members[0], [("*", "l")]))
-    assert [(place.names, place.is_list) for place in found] == [(("a",), True), (("b",), False)]
+        found = list(json_places(export.members[0], [("*", "m"), ("*", "l")]))
+    assert [(place.number, place.is_list) for place in found] == [(1, True), (0, False)]

@@ -22,13 +22,12 @@ Segments = tuple[str, ...]
 class JsonPlace:
     """A list or an object that one of the pointers names.
 
-    Shapes: `number` is which of the pointers it was; `names` are those that stand for its `*`.
+    Shapes: `number` is which of the pointers it was.
     Units: `begin` and `end` in bytes from the start of the file; `end` is behind the last bracket,
         or None where the file ends before that.
     """
 
     number: int
-    names: Segments
     is_list: bool
     begin: int
     end: int | None
@@ -44,7 +43,7 @@ def json_places(member: ExportMember, pointers: Sequence[Segments]) -> Iterator[
     """The lists and objects that the pointers name, in the order of the file.
 
     In: `{"a": {"list": [{}, {}]}, "b": {"list": [{}]}}` and `("*", "list")`.
-    Out: the place of each list, with the names `a` and `b`.
+    Out: the place of each of the two lists.
     """
     scan = _Scan(pointers)
     with member.open() as stream:
@@ -108,8 +107,7 @@ class _Scan:
             if len(pointer) == len(path) and all(
                 p in ("*", name) for p, name in zip(pointer, path, strict=True)
             ):
-                stars = tuple(n for p, n in zip(pointer, path, strict=True) if p == "*")
-                self.open_place = JsonPlace(number, stars, bracket == b"[", at, None)
+                self.open_place = JsonPlace(number, bracket == b"[", at, None)
                 self._deep = 1
                 return
         self._kinds += bracket
@@ -125,4 +123,4 @@ class _Scan:
         if self._deep or place is None:
             return None
         self.open_place = None
-        return JsonPlace(place.number, place.names, place.is_list, place.begin, at + 1)
+        return JsonPlace(place.number, place.is_list, place.begin, at + 1)

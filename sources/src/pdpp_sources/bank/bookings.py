@@ -8,13 +8,12 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from pdpp_kernel.source_item import Data, stable_id
-from pdpp_sources.bank.entries import digits, money, number_of
+from pdpp_sources.bank.entries import digits, in_range, money, number_of
 from pdpp_sources.bank.ofx import line_or_none
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
 
 IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
-_NO_AMOUNT = "the amount of the payment is missing or not a number"
 _NO_DATE = "the date of the payment is missing or does not exist"
 
 
@@ -119,15 +118,6 @@ def balance(
         "kind": kind,
         **money("amount", amount, currency),
     }
-
-
-def in_range(amount: Decimal | None) -> Decimal:
-    """An amount that a bank can mean. Raises: BadRecord."""
-    if amount is None or not amount.is_finite():
-        raise BadRecord("bad_amount", _NO_AMOUNT)
-    if abs(amount.adjusted()) > 15:
-        raise BadRecord("bad_amount", "the amount of the payment is out of range")
-    return amount
 
 
 def no_date() -> BadRecord:

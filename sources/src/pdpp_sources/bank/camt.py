@@ -19,7 +19,8 @@ from functools import partial
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
-from pdpp_sources.bank.bookings import Booking, balance, in_range, no_date, statement_account
+from pdpp_sources.bank.bookings import Booking, balance, no_date, statement_account
+from pdpp_sources.bank.entries import currency_code, in_range, no_amount
 from pdpp_sources.bank.ofx import parse_amount
 from pdpp_sources.bank.repeated_ids import Occurrences
 from pdpp_sources.common.errors import BadRecord
@@ -53,7 +54,6 @@ _SUBFAMILIES = {
     **dict.fromkeys(("DIVI", "DVCA"), "div"),
 }
 _NOTHING = frozenset({"NONREF", "NOTPROVIDED", "NOT PROVIDED", "NOREF"})
-_CODE = re.compile(r"[A-Z]{3}")
 _BOOKED = frozenset({"BOOK"})
 _NO_ACCOUNT = message("the payment belongs to no account")
 
@@ -101,12 +101,14 @@ class _CamtReader:
         self._position = element.position
         if element.name == "Acct":
             self.account_part = part
-            self._currency = _code(part.said("Ccy"))
+            self._currency = currency_code(part.said("Ccy"))
             return []
         if self.account_part is None:
             raise BadRecord("bad_record", _NO_ACCOUNT)
         amount = part.first("Amt")
-        self._currency = self._currency or _code(amount.attributes.get("Ccy") if amount else None)
+        self._currency = self._currency or currency_code(
+            amount.attributes.get("Ccy") if amount else None
+        )
         account = _account(self.account_part, self._currency)
         own: str = account["id"]
         build: Callable[[], list[SourceItem]] = (
@@ -210,7 +212,7 @@ class _CamtEntry:
         """What a detail changed the account by, in the currency of the entry."""
         for path in ("Amt", "AmtDtls/TxAmt/Amt", "AmtDtls/InstdAmt/Amt"):
             amount = detail.first(path)
-            if amount is not None and _code(amount.attributes.get("Ccy")) == self.currency:
+            if amount is not None and currency_code(amount.attributes.get("Ccy")) == self.currency:
                 number = parse_amount(amount.text)
                 way = detail.said("CdtDbtInd")
                 is_debit = way == "DBIT" if way else self.amount < 0
@@ -289,7 +291,9 @@ class _CamtEntry:
         for scope in (detail, self.part):
             for name in ("InstdAmt", "TxAmt"):
                 amount = scope.first(f"AmtDtls/{name}/Amt")
-                original = _code(amount.attributes.get("Ccy")) if amount is not None else None
+                original = (
+                    currency_code(amount.attributes.get("Ccy")) if amount is not None else None
+                )
                 if original and original != self.currency:
                     paths = [f"AmtDtls/{each}/CcyXchg" for each in (name, "TxAmt", "CntrValAmt")]
                     return original, _rate(scope.first(*paths), original, self.currency)
@@ -305,7 +309,7 @@ class _CamtEntry:
                 if (each.said("ChrgInclInd") or "").lower() in ("true", "1")
             )
             total = next((amount for each in included if (amount := each.first("Amt"))), None)
-        if total is None or _code(total.attributes.get("Ccy")) != self.currency:
+        if total is None or currency_code(total.attributes.get("Ccy")) != self.currency:
             return None
         return parse_amount(total.text)
 
@@ -313,15 +317,10 @@ class _CamtEntry:
 def _amount(part: XmlPart) -> tuple[Decimal, str | None]:
     """The amount of an entry or a balance, negative for a debit. Raises: BadRecord."""
     amount, way = part.first("Amt"), (part.said("CdtDbtInd") or "").upper()
-    number = parse_amount(amount.text) if amount is not None else None
-    if amount is None or number is None or way not in ("CRDT", "DBIT"):
-        raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
-    return in_range(-number if way == "DBIT" else number), _code(amount.attributes.get("Ccy"))
-
-
-def _code(text: str | None) -> str | None:
-    code = (text or "").upper()
-    return code if _CODE.fullmatch(code) else None
+    if amount is None or way not in ("CRDT", "DBIT"):
+        raise no_amount()
+    number = in_range(parse_amount(amount.text))
+    return -number if way == "DBIT" else number, currency_code(amount.attributes.get("Ccy"))
 
 
 def _day(part: XmlPart | None) -> date | datetime | None:
@@ -374,7 +373,7 @@ def _number_of(account: XmlPart | None) -> str | None:
 def _rate(exchange: XmlPart | None, original: str, own: str | None) -> Decimal | None:
     """The account's currency for one unit of the other, where the rate says what it counts."""
     rate = parse_amount(exchange.said("XchgRate") or "") if exchange is not None else None
-    unit = _code(exchange.said("UnitCcy")) if exchange is not None else None
+    unit = currency_code(exchange.said("UnitCcy")) if exchange is not None else None
     if not rate or abs(rate.adjusted()) > 12 or unit is None:
         return None
     return rate if unit == original else 1 / rate if unit == own else None

@@ -7,16 +7,17 @@ what of it was a fee stands beside it. What is not booked, and what is no paymen
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from pdpp_kernel.source_item import Data, stable_id
+from pdpp_kernel.source_item import Data, Skipped, stable_id
 from pdpp_kernel.texts import message
-from pdpp_sources.bank.entries import digits, money, number_of
+from pdpp_sources.bank.entries import digits, money, no_amount, number_of
 from pdpp_sources.bank.ofx import line_or_none, parse_amount
 from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import ExportMember
 from pdpp_sources.tables.csv_file import CsvForm, form_with_header
 
 Row = Mapping[str, str]
@@ -264,10 +265,14 @@ class DateOrder:
             self.month_beyond_12 |= int(match.group(1)) > 12
             self.day_beyond_12 |= int(match.group(3)) > 12
 
-    @property
-    def is_ambiguous(self) -> bool:
-        """Whether no date with slashes shows which of the two it is."""
-        return self.seen and not (self.month_beyond_12 or self.day_beyond_12 or self.day_first)
+    def ambiguous(self, member: ExportMember) -> Iterator[Skipped]:
+        """A report, where no date with slashes of a file shows which of the two stands first."""
+        if self.seen and not (self.month_beyond_12 or self.day_beyond_12 or self.day_first):
+            reason = message(
+                "dates such as 06/04 may be day/month or month/day; "
+                "this import read them as month/day"
+            )
+            yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
 
     def parse(self, text: str) -> date | None:
         """A day. Raises: BadRecord, where it does not exist."""
@@ -370,13 +375,11 @@ class CsvPayments:
         if layout.spent:
             spent, received = _amount(row, layout.spent), _amount(row, layout.received)
             if spent is None and received is None:
-                raise BadRecord(
-                    "bad_amount", "the amount of the payment is missing or not a number"
-                )
+                raise no_amount()
             return (received or Decimal(0)) - abs(spent or Decimal(0))
         amount = _amount(row, layout.amount)
         if amount is None and layout.kind != "brokerage":  # shares that come in cost nothing
-            raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
+            raise no_amount()
         if amount is not None and layout.is_debit(row):
             return -abs(amount)
         return (
@@ -413,7 +416,7 @@ def _amount(row: Row, columns: tuple[str, ...]) -> Decimal | None:
         plain = f"-{plain[1:-1]}"
     amount = _with_thousands(plain) if len(plain) <= 60 else None
     if amount is None or abs(amount.adjusted()) > 15:
-        raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
+        raise no_amount()
     return amount
 
 

@@ -41,7 +41,7 @@ def account_data(account: OfxEntry | None, institution: str | None, currency: st
         "name": " ".join(filter(None, [institution, kind.replace("_", " "), name])),
         "institution": institution,
         "kind": kind,
-        "currency": _code(currency),
+        "currency": currency_code(currency),
         "number_ending": ending,
         "number": number,
         "bank_code": bank_code,
@@ -195,15 +195,19 @@ def _money_abroad(
     rate = foreign.amount("currate") if foreign else None
     return money(name, amount, currency) | {
         "original_currency": _code_in(original),
-        "exchange_rate": number_of(_in_range(rate)) if rate else None,
+        "exchange_rate": number_of(in_range(rate)) if rate else None,
     }
 
 
 def _code_in(currency: OfxEntry | None) -> str | None:
-    return (_code(currency.text("cursym")) or _code(currency.own)) if currency else None
+    return (
+        (currency_code(currency.text("cursym")) or currency_code(currency.own))
+        if currency
+        else None
+    )
 
 
-def _code(text: str | None) -> str | None:
+def currency_code(text: str | None) -> str | None:
     """An ISO 4217 code, if it is one."""
     code = (text or "").upper()
     return code if _CODE.fullmatch(code) else None
@@ -211,17 +215,22 @@ def _code(text: str | None) -> str | None:
 
 def _amount(entry: OfxEntry, name: str) -> Decimal | None:
     amount = entry.amount(name)
-    return None if amount is None else _in_range(amount)
+    return None if amount is None else in_range(amount)
 
 
 def _required_amount(entry: OfxEntry, name: str) -> Decimal:
-    amount = _amount(entry, name)
+    return in_range(entry.amount(name))
+
+
+def no_amount() -> BadRecord:
+    """The fault of a payment without an amount."""
+    return BadRecord("bad_amount", "the amount of the payment is missing or not a number")
+
+
+def in_range(amount: Decimal | None) -> Decimal:
+    """An amount that a bank can mean. Raises: BadRecord."""
     if amount is None:
-        raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
-    return amount
-
-
-def _in_range(amount: Decimal) -> Decimal:
+        raise no_amount()
     if not amount.is_finite() or abs(amount.adjusted()) > 15:
         raise BadRecord("bad_amount", "the amount of the payment is out of range")
     return amount

@@ -23,10 +23,10 @@ from pdpp_sources.bank.bookings import (
     IBAN,
     Booking,
     balance,
-    in_range,
     no_date,
     statement_account,
 )
+from pdpp_sources.bank.entries import in_range, no_amount
 from pdpp_sources.bank.ofx import parse_amount
 from pdpp_sources.bank.repeated_ids import Occurrences
 from pdpp_sources.common.errors import BadRecord
@@ -52,6 +52,8 @@ _BALANCES = {
 }
 _BALANCE = re.compile(r"([CD])\s*([0-9]{6})\s*([A-Z]{3})?\s*([0-9.,]{1,24})")
 _FLOOR = re.compile(r"([A-Z]{3})")
+# `2401021231DR20,50NDDTNONREF//2024A`: value on 2 January, booked on 31 December, 20.50
+# went out, R of EUR, kind DDT; no reference of the customer's, 2024A the bank's.
 _LINE = re.compile(
     r"(?P<value>[0-9]{6})\s{0,4}(?P<entry>[0-9]{4})?\s{0,4}(?P<way>R[CD]|E?[CD])\s?[A-Z]?\s{0,4}"
     r"(?P<amount>[0-9]{1,15}(?:[.,][0-9]{0,5})?)\s?(?P<type>[NFS][A-Z0-9]{3})?(?P<rest>.*)",
@@ -219,10 +221,10 @@ class _SwiftReader:
         if tagged.tag == "60M":  # says the interim balance of the page before again
             return None
         match = _BALANCE.match(tagged.text)
-        amount = parse_amount(match.group(4)) if match else None
-        if match is None or amount is None:
-            raise BadRecord("bad_amount", "the amount of the payment is missing or not a number")
-        amount = in_range(-amount if match.group(1) == "D" else amount)
+        if match is None:
+            raise no_amount()
+        held = in_range(parse_amount(match.group(4)))
+        amount = -held if match.group(1) == "D" else held
         held_on, own = _day(match.group(2)), self._account()["id"]
         return "balances", balance(own, _BALANCES[tagged.tag], held_on, amount, self._currency)
 
@@ -306,7 +308,11 @@ class _Details:
 
 
 def _numbered(text: str, mark: str, code: str) -> _Details:
-    """Germany's parts: `00` kind, `20` to `29`, `60` to `63` purpose, `30` to `33` other party."""
+    """Germany's parts: `00` kind, `20` to `29`, `60` to `63` purpose, `30` to `33` other party.
+
+    In: `00SALARY?20EREF+E-77?21SVWZ+May?32Acme?33 Ltd`, the mark `?` and the code `153`.
+    Out: payee `Acme Ltd`, memo `May`, reference `E-77`, kind `directdep`.
+    """
     parts: dict[str, str] = {}
     pieces: list[str] = []
     pattern = re.compile(re.escape(mark) + r"([0-9]{2})")
@@ -341,7 +347,11 @@ def _joined(pieces: list[str]) -> str:
 
 
 def _slashed(text: str) -> _Details:
-    """The words between slashes of Dutch banks, the first of each name."""
+    """The words between slashes of Dutch banks, the first of each name.
+
+    In: `/TRTP/SEPA/IBAN/NL02ABNA0123456789/NAME/J. Jansen/REMI/Rent/EREF/NOTPROVIDED`.
+    Out: payee `J. Jansen`, memo `Rent`, that account, and no reference.
+    """
     said = _SLASHED.split(text)
     named: dict[str, str] = {}
     for name, words in zip(said[1::2], said[2::2], strict=True):

@@ -57,11 +57,7 @@ def read_qif(member: ExportMember) -> Iterator[SourceItem]:
     order = DateOrder(day_first=False)
     for entry in _entries(member, charset):
         order.learn(_with_mark(entry.said("D")))
-    if order.is_ambiguous:
-        reason = message(
-            "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
-        )
-        yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
+    yield from order.ambiguous(member)
     reader = _QuickenReader(member, order)
     for entry in _entries(member, charset):
         yield from reader.items(entry)

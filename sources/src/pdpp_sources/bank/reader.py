@@ -146,11 +146,7 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
     dates = DateOrder(layout.day_first)
     for row in rows_of_csv(member, form):
         dates.learn(_cells(form, row).get(layout.posted, ""))
-    if dates.is_ambiguous:
-        reason = message(
-            "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
-        )
-        yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
+    yield from dates.ambiguous(member)
     payments, occurrences = CsvPayments(layout, dates), Occurrences()
     accounts: set[str] = set()
     for row in rows_of_csv(member, form):

@@ -201,9 +201,9 @@ def import_command(
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
-        beneath = None if within is None else within.expanduser().resolve()
+        root = None if within is None else within.expanduser().resolve()
         wanted = Wanted(
-            form.as_, options.columns, chosen, (), beneath, options.kinds, None, form.recipe
+            form.as_, options.columns, chosen, within=root, kinds=options.kinds, recipe=form.recipe
         )
         is_plain = (connection, zone) == (None,) * 2 and options == TableOptions()
         is_plain = is_plain and form == FormatOptions()
@@ -234,10 +234,7 @@ def import_command(
 
 
 def _keeping(
-    zone: str,
-    owner_zone: OwnerZone,
-    open_ports: ImportOpener,
-    is_fed: bool,
+    zone: str, owner_zone: OwnerZone, open_ports: ImportOpener, is_fed: bool
 ) -> ImportOpener:
     """Opens the store, and keeps the zone that its records are the first to be read in."""
 

@@ -71,6 +71,7 @@ from pdpp_sources.reader_messages import (
 from pdpp_sources.reader_refusals import refusal, too_costly
 
 WORKER = "pdpp_sources.reader_worker"
+RECIPES = "recipes"  # the folder of the owner's, in the data directory
 MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024

@@ -318,9 +318,9 @@ def _console_parts(
         space,
         UploadParts(
             uploads_of(settings, stores),
-            importable_exports,
+            partial(importable_exports, settings),
             import_folders_of(settings),
-            RecognizedFiles(),
+            RecognizedFiles(settings),
         ),
         stores.locale,
         sample_declarations=sample_declarations,

@@ -18,7 +18,7 @@ import orjson
 
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import BESIDE
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
+from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess, Wanted
 from personal_server.app.own_export_head import is_own_export
 from personal_server.app.stores import Stores
 from personal_server.collecting.import_folders import FolderListing, ImportFolders
@@ -58,10 +58,14 @@ def import_folders_of(settings: Settings) -> ImportFolders:
 
 
 @cache
-def importable_exports() -> Sequence[dict[str, Any]]:
+def importable_exports(settings: Settings) -> Sequence[dict[str, Any]]:
     """What can be imported, as `pdpp sources` lists it; its modules are not loaded here."""
     done = subprocess.run(  # noqa: S603 - our own command
-        [*PDPP, "sources", "--json"], capture_output=True, timeout=CATALOGUE_SECONDS, check=True
+        [*PDPP, "sources", "--json"],
+        capture_output=True,
+        timeout=CATALOGUE_SECONDS,
+        check=True,
+        env=command_environment(settings),
     )
     return orjson.loads(done.stdout)
 
@@ -81,7 +85,8 @@ class RecognizedFiles:
     not looked at by then is when the list is asked for again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self._recipes = settings.data_dir / RECIPES
         self._known: dict[_File, str] = {}
         self._lock = Lock()
 
@@ -99,7 +104,7 @@ class RecognizedFiles:
             unknown = [file for file in files.values() if file not in self._known]
             ends_at = time.monotonic() + LOOK_SECONDS
             if unknown:
-                with ReaderProcess(CostlyPlaces(), beneath=within) as reader:
+                with ReaderProcess(CostlyPlaces(), beneath=within, recipes=self._recipes) as reader:
                     for file in unknown:
                         if time.monotonic() > ends_at:
                             break

@@ -16,7 +16,7 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import unknown_source
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableReader
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.server_settings import settings_or_exit
 
@@ -35,7 +35,7 @@ def sources(
     json
         Print JSON.
     """
-    recipes = settings_or_exit().data_dir / "recipes"
+    recipes = settings_or_exit().data_dir / RECIPES
     with ReaderProcess(CostlyPlaces(), recipes=recipes) as reader:
         all_sources = known_sources(reader)
     chosen = all_sources.sources if key is None else [known_source(key, all_sources)]

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from pdpp_kernel.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands.tables import tell_nothing_kept
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
@@ -65,4 +65,4 @@ def open_reader() -> ReaderProcess:
     """The process that reads the owner's exports; it cannot look into this one."""
     forbid_core_dumps()
     folder = settings_or_exit().data_dir
-    return ReaderProcess(CostlyPlaces(folder / "costly-places.json"), recipes=folder / "recipes")
+    return ReaderProcess(CostlyPlaces(folder / "costly-places.json"), recipes=folder / RECIPES)

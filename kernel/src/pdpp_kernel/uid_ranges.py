@@ -27,7 +27,10 @@ def ranges_of(text: bytes) -> list[tuple[int, int]]:
 
 
 def packed_ranges(pairs: Iterable[tuple[int, int]]) -> bytes:
-    """Pairs in order, those that touch as one; what is no UID is left out."""
+    """Pairs in order, those that touch as one; what is no UID is left out.
+
+    In: 5 to 9, 1 to 4, 0 to 3.  Out: 1 to 9.
+    """
     packed = array("I")
     for first, last in sorted(pairs):
         if not 1 <= first <= last <= LARGEST_UID:
@@ -60,7 +63,10 @@ class UidSet:
         return zip(self._firsts, self._lasts, strict=True)
 
     def stretches(self, most: int, below: int) -> Iterator[tuple[int, int]]:
-        """Stretches of UIDs below one, each of which holds at most so many that are there."""
+        """Stretches of UIDs below one, each of which holds at most so many that are there.
+
+        In: 1 to 3 and 8 to 9, at most 4, below 9.  Out: 1 to 8.  At most 2: 1 to 2, 3 to 8.
+        """
         begin, end, count = 0, 0, 0
         for first, last in self.ranges():
             while first <= min(last, below - 1):

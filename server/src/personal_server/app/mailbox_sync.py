@@ -514,7 +514,10 @@ def _row(feed: FeedRow, folder: str, head: MailHead) -> FeedMailRow:
 
 
 def _between(there: UidSet, known: Sequence[int], below: int) -> Iterator[tuple[int, int]]:
-    """Ranges of what is there and not known, below a UID; `known` is ascending."""
+    """Ranges of what is there and not known, below a UID; `known` is ascending.
+
+    In: 1 to 9 are there, 2 and 5 known, below 8.  Out: 1 to 1, 3 to 4, 6 to 7.
+    """
     at = 0
     for first, last in there.ranges():
         last = min(last, (below or LARGEST_UID) - 1)

@@ -46,7 +46,7 @@ from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import DAV_KINDS, FOLLOW, KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
-from personal_server.storage.feed_rows import FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FEED_ID, FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
 UNFINISHED = 65
@@ -78,7 +78,7 @@ class NewFeed:
         now_ns = stores.clock()
         row = FeedRow(
             **asdict(self),
-            feed_id=f"fee_{stores.random_bytes(12).hex()}",
+            feed_id=f"{FEED_ID}{stores.random_bytes(12).hex()}",
             state=FeedState.WAITING,
             created_at_ns=now_ns,
             due_at_ns=now_ns,

@@ -14,8 +14,8 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import Collection, CollectionRun, StoredStream
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
+from personal_server.storage.feed_rows import FEED_ID
 
-FEED_ID = "fee_"
 STATUS_WORDS = {
     ConnectionStatus.DRAFT: ("", message("no records yet")),
     ConnectionStatus.ACTIVE: ("good", message("active")),

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from personal_server.storage.tables import Cell, StoredRow, column
 
+FEED_ID = "fee_"
+"""What the id of a feed begins with, and so that of a run that a feed records."""
+
 
 class FeedRow(StoredRow, table="feeds"):
     """A feed.

@@ -102,6 +102,7 @@ def test_what_was_slow_or_deadly_is_read_in_a_moment(
 
 
 SLOW, LARGE = "mail 100,000 parts.mbox", "mail broken base64.mbox"
+PART = b"--b\nContent-Type: text/plain\n\nx\n"
 BRIEF, NARROW = Limits(seconds=0.4), Limits(memory_bytes=80 * MB)
 
 
@@ -150,7 +151,8 @@ def test_another_file_of_that_name_is_tried(folder: Path) -> None:
     path, places = written(HOSTILE[SLOW], folder), CountedPlaces()
     with ReaderProcess(places, BRIEF) as process:
         items_of(process, path)
-        path.write_bytes(path.read_bytes().replace(b"--b", b"-"))
+        few = path.read_bytes().replace(PART * 99_990, b"")  # far within the limit, on any Python
+        path.write_bytes(few.replace(b"--b", b"-"))
         items = items_of(process, path)
     assert (len(records(items)), skips(items)) == (4, [])
 

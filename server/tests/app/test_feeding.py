@@ -29,6 +29,7 @@ from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
+from personal_server.storage.authorization import AuditRow
 from personal_server.storage.feed_rows import FeedRow
 from server.tests.feeds.test_feed_states import a_feed
 
@@ -341,3 +342,22 @@ def test_a_stop_ends_an_import_and_gives_the_feed_back(
         time.sleep(0.01)
     stop_feeding(engine, importer)
     assert (fed.feed.state, fed.feed.holder) == ("waiting", None)
+
+
+def test_the_owner_s_log_says_when_a_feed_is_stale_and_when_it_is_well(
+    watch: Watch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "Downloads"
+    folder.mkdir()
+    fed = watch(folder)
+    folder.rmdir()
+    for _ in range(4):
+        fed.run()
+    folder.mkdir()
+    fed.run()
+    with fed.stores.authorization.read() as reader:
+        events = [(row.event, dict(row.detail)) for row in reader.rows(AuditRow)]
+    assert events == [
+        ("feed.stale", {"feed": fed.feed_id, "rule": "failing", "code": "folder_gone"}),
+        ("feed.recovered", {"feed": fed.feed_id}),
+    ]

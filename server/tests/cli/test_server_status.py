@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pdpp_kernel.values import NANOSECONDS
+from pdpp_mcp_server.commands.tables import minute
 from pdpp_mcp_server.rs_client.credentials import ProviderUnavailable
 from pdpp_mcp_server.rs_client.discovery import JsonResponse
 from personal_server.app.feeding import feed_store
@@ -59,9 +61,24 @@ def test_it_names_the_feeds_that_need_their_owner(settings: Settings) -> None:
     out = Console(width=200, record=True, file=io.StringIO())
     print_server(Answering(runs=True), settings, out)  # type: ignore[arg-type]
     shown = out.export_text()
-    assert "2 feeds" in shown
     assert "Downloads: " + what_to_do("account_gone") in shown
-    assert "Notes:" not in shown
+    assert shown.count("stale feed") == 1
+    assert "Downloads: needs_you, no success yet" in shown
+
+
+def test_it_tells_how_current_each_feed_is(settings: Settings) -> None:
+    with open_stores(settings, serving=False) as stores:
+        now = stores.clock()
+        at = {"succeeded_at_ns": now - 7_200 * NANOSECONDS, "due_at_ns": now}
+        row = a_feed(state="resting", failures=1, failing_since_ns=now, **at)
+        feed_store(stores).add_feed(row)
+    out = Console(width=200, record=True, file=io.StringIO())
+    print_server(Answering(runs=True), settings, out)  # type: ignore[arg-type]
+    shown = out.export_text()
+    when = minute(now)
+    assert f"Downloads: resting, last success {minute(at['succeeded_at_ns'])} (2 h ago)" in shown
+    assert f"next run {when}, failing since {when}" in shown
+    assert "stale feed" not in shown
 
 
 def test_without_a_data_directory_there_is_no_server_to_show(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pdpp_kernel.values import DAY_NANOSECONDS
 from server.tests.console.browsing import Browser, marked
 from server.tests.console.household import HOME, WORK, Household
 from server.tests.feeds.test_feed_states import NOW, a_feed
@@ -28,6 +29,13 @@ def test_the_overview_names_what_is_stale(
         a_feed(state=state, failures=failures, code="folder_gone", failing_since_ns=NOW)
     )
     assert len(marked(browser.get("/owner/"), "stale-feed")) == told
+
+
+def test_the_overview_names_what_is_silent(house: Household, browser: Browser) -> None:
+    arrived = NOW - 30 * DAY_NANOSECONDS
+    house.feeds.append(a_feed(arrivals=9, brought_at_ns=arrived, succeeded_at_ns=NOW))
+    (shown,) = marked(browser.get("/owner/"), "stale-feed")
+    assert "Nothing new came" in shown
 
 
 def test_the_owner_has_a_feed_of_the_account_look_now(house: Household, browser: Browser) -> None:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import InvalidState, StorageUnavailable
+from pdpp_kernel.values import DAY_NANOSECONDS as DAY
 from personal_server.feeds import feed_engine, feed_states
 from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import LEAST_ARRIVALS
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
 from server.tests.console.browsing import SECOND, Clock
@@ -34,6 +36,7 @@ class Bench:
     succeeded: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
     noted: list[int] = field(default_factory=list[int])
+    troubles: list[str | None] = field(default_factory=list[str | None])
     ran: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     ends: Ends = lambda _: RunResult(seen=1)
 
@@ -57,6 +60,9 @@ class Bench:
     ) -> None:
         (self.succeeded if succeeded else self.failed).extend(connection_ids)
         self.noted.append(at_ns)
+
+    def note_trouble(self, feed: FeedRow) -> None:
+        self.troubles.append(feed.trouble)
 
     def feed(self, feed_id: str = "fee_1") -> FeedRow:
         return next(each for each in self.store.feeds() if each.feed_id == feed_id)
@@ -258,3 +264,26 @@ def test_a_run_between_two_that_are_due_shows_no_other_time(bench: Bench, every:
         bench.engine.run("fee_1")
         shown = set(bench.noted)
     assert shown == {begun}
+
+
+def test_a_stale_feed_is_told_once_for_each_reason_and_again_when_it_is_well(bench: Bench) -> None:
+    def run(ends: Ends) -> None:
+        bench.ends, bench.clock.now_ns = ends, bench.feed().due_at_ns
+        bench.work()
+
+    for _ in range(5):
+        run(failing("mailbox_unreachable"))
+    assert bench.troubles == ["failing"]
+    run(failing("sign_in_refused", needs_owner=True))
+    assert bench.troubles == ["failing", "needs_you"]
+    bench.engine.resume("fee_1")
+    for _ in range(LEAST_ARRIVALS):
+        run(lambda _: RunResult(records_new=1))
+    assert bench.troubles == ["failing", "needs_you", None]
+    for _ in range(2):
+        bench.store.change_feed("fee_1", lambda e: replace(e, due_at_ns=e.due_at_ns + 4 * DAY))
+        run(lambda _: RunResult(seen=1))
+    assert bench.troubles == ["failing", "needs_you", None, "silent"]
+    run(lambda _: RunResult(records_new=1))
+    assert bench.troubles[-1] is None
+    assert bench.feed().longest_silence_ns > 8 * DAY

@@ -32,10 +32,10 @@ from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
 from personal_server.feeds.fetched_batches import DAV_KINDS
+from personal_server.granting.audit import SERVER, audit
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
-from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from personal_server.storage.sql.care.feeds import SqlFeeds
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
+FEED_STALE, FEED_RECOVERED = "feed.stale", "feed.recovered"
+"""Events of the owner's log: a feed is stale for another reason than before, or well again."""
 PDPP = (sys.executable, "-m", "personal_server.cli")
 
 
@@ -61,7 +63,7 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     mailboxes = mailbox_runs(settings, stores, importer)
-    accounts = _Accounts(stores.records)
+    accounts = _Accounts(stores)
     later = _DavLater(settings, stores, importer)
     by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
         DAV_KINDS, later
@@ -112,11 +114,11 @@ def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:
 class _Accounts:
     """The accounts of a store, as feeds ask for them."""
 
-    store: RecordStore
+    stores: Stores
 
     def usable(self) -> frozenset[str]:
         """Those that are there and take records."""
-        with self.store.snapshot() as snapshot:
+        with self.stores.records.snapshot() as snapshot:
             there = snapshot.connections()
         return frozenset(
             each.connection_id for each in there if each.status is not ConnectionStatus.REVOKED
@@ -128,7 +130,21 @@ class _Accounts:
         """By the newest word about their runs."""
         status = RunStatus.SUCCEEDED if succeeded else RunStatus.FAILED
         for each in connection_ids:
-            self.store.record_run(each, CollectionRun(feed_id, status, at_ns))
+            self.stores.records.record_run(each, CollectionRun(feed_id, status, at_ns))
+
+    def note_trouble(self, feed: FeedRow) -> None:
+        """By an event of the owner's log, from which notifications are made."""
+        event = FEED_RECOVERED if feed.trouble is None else FEED_STALE
+        with self.stores.authorization.write() as writer:
+            audit(
+                writer,
+                event,
+                SERVER,
+                self.stores.clock(),
+                feed=feed.feed_id,
+                rule=feed.trouble,
+                code=feed.code,
+            )
 
 
 @dataclass(slots=True)

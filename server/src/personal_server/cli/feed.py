@@ -42,8 +42,9 @@ from personal_server.feeds.feed_schedule import (
     MOST_EVERY_SECONDS,
     USUAL_EVERY_SECONDS,
 )
-from personal_server.feeds.feed_sentences import what_to_do
+from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.feeds.fetched_batches import DAV_KINDS, FOLLOW, KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FEED_ID, FeedRow, FeedRunRow
@@ -361,7 +362,11 @@ def _facts(
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
         yield "attention", f"{what_to_do(row.code)} ({row.code}{since})"
+    elif advice(row):
+        yield "attention", f"{advice(row)} (silent)"
     yield "success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"
+    if row.brought_at_ns:
+        yield "newest data", minute(row.brought_at_ns)
     if row.state in (FeedState.WAITING, FeedState.RESTING):
         yield "next run", minute(row.due_at_ns)
     if last:
@@ -387,7 +392,9 @@ def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object
         "code": row.code,
         "failures": row.failures,
         "failing_since": row.failing_since_ns and instant_text(row.failing_since_ns),
+        "stale": trouble_of(row),
         "last_success": None if succeeded is None else instant_text(succeeded),
+        "newest_data": row.brought_at_ns and instant_text(row.brought_at_ns),
         "next_run": instant_text(row.due_at_ns),
         "connection_ids": list(row.connection_ids),
         "last_run": _run_json(last[0]) if last else None,

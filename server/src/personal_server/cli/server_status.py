@@ -5,11 +5,12 @@ Source: docs/contract/authorization-server.md 14.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 
 from pdpp_kernel.texts import counted
+from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from pdpp_mcp_server.commands.connect import CacheRoot, CommandContext
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.status import show_access
@@ -21,9 +22,12 @@ from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.cli.findings import GOOD, WRONG
 from personal_server.cli.health_findings import REACHABLE, server_findings
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.feeds.feed_sentences import is_in_trouble, what_to_do
+from personal_server.feeds.feed_sentences import advice
+from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.settings import Settings
 from personal_server.storage.authorization import HeldQuery
+from personal_server.storage.feed_rows import FeedRow
 
 
 def status_command(around: CommandContext) -> Callable[..., int]:
@@ -85,18 +89,41 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "access", f"{counted(lasting, 'app')} may read some of them: pdpp grant list"
     else:
         yield "access", "no app may read any of them: pdpp serve says how to connect one"
-    feeds = feed_store(stores).feeds()
-    if feeds:
-        last = max((each.succeeded_at_ns or 0 for each in feeds), default=0)
-        when = f", the last success was {minute(last)}" if last else ", none ran yet"
-        yield "feeds", f"{counted(len(feeds), 'feed')}{when}: pdpp feed list"
-    for each in filter(is_in_trouble, feeds):
-        yield "stale feed", f"{each.name}: {what_to_do(each.code or '')}"
+    yield from _feed_facts(feed_store(stores).feeds(), stores.clock())
     made = [row.made_at for row in stores.upkeep.backups()]
     if made:
         yield "backup", f"the newest is of {minute(made[0])}"
     elif schedule_of(stores, settings) is None:
         yield "backup", "none, and none is scheduled: pdpp backup FOLDER --every 1d"
+
+
+def _feed_facts(feeds: Sequence[FeedRow], now_ns: int) -> Iterator[tuple[str, str]]:
+    """How current each feed is, and what to do about those that are stale."""
+    for each in feeds:
+        parts = [f"{each.state}, no success yet"]
+        if each.succeeded_at_ns is not None:
+            lag = lag_text(now_ns - each.succeeded_at_ns)
+            parts = [f"{each.state}, last success {minute(each.succeeded_at_ns)} ({lag} ago)"]
+        if each.state in (FeedState.WAITING, FeedState.RESTING):
+            parts.append(f"next run {minute(each.due_at_ns)}")
+        if each.failing_since_ns is not None:
+            parts.append(f"failing since {minute(each.failing_since_ns)}")
+        yield "feed", f"{each.name}: {', '.join(parts)}"
+        if trouble_of(each):
+            yield "stale feed", f"{each.name}: {advice(each)}"
+
+
+def lag_text(lag_ns: int) -> str:
+    """A time that passed, in the largest unit that fits.
+
+    >>> lag_text(90 * 10**9), lag_text(7_300 * 10**9), lag_text(3 * 86_400 * 10**9)
+    ('1 min', '2 h', '3 d')
+    """
+    seconds = max(0, lag_ns // NANOSECONDS)
+    for unit, length in (("d", DAY_NANOSECONDS // NANOSECONDS), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
 
 
 status = status_command(CommandContext())

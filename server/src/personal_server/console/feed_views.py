@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pdpp_kernel.texts import Text, message
-from personal_server.feeds.feed_sentences import is_in_trouble, what_to_do
+from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_states import FeedState, is_refused
+from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.storage.feed_rows import FeedRow
 
 FeedList = Callable[[], Sequence[FeedRow]]
@@ -30,8 +31,8 @@ STATES: dict[str, Text] = {
 class FeedView:
     """A feed as a page shows it.
 
-    Shapes: `trouble` says what to do, where the last run failed; `next_ns` is there where it runs
-        again by itself.
+    Shapes: `trouble` says what to do, where the last run failed or all is silent; `next_ns` is
+        there where it runs again by itself.
     """
 
     feed_id: str
@@ -43,6 +44,7 @@ class FeedView:
     next_ns: int | None
     trouble: Text | None
     failing_since_ns: int | None
+    brought_at_ns: int | None
 
 
 def feeds_of_account(feeds: Iterable[FeedRow], connection_id: str) -> Iterator[FeedView]:
@@ -51,8 +53,8 @@ def feeds_of_account(feeds: Iterable[FeedRow], connection_id: str) -> Iterator[F
 
 
 def feeds_in_trouble(feeds: Iterable[FeedRow]) -> Iterator[FeedView]:
-    """Those that need their owner or failed several times in a row."""
-    return (_view(each) for each in feeds if is_in_trouble(each))
+    """Those that need their owner, failed several times in a row or are silent too long."""
+    return (_view(each) for each in feeds if trouble_of(each))
 
 
 def _view(feed: FeedRow) -> FeedView:
@@ -65,6 +67,7 @@ def _view(feed: FeedRow) -> FeedView:
         feed.state not in (FeedState.PAUSED, FeedState.RUNNING) and not is_refused(feed),
         feed.succeeded_at_ns,
         feed.due_at_ns if runs_again else None,
-        what_to_do(feed.code) if feed.code else None,
+        advice(feed),
         feed.failing_since_ns,
+        feed.brought_at_ns,
     )

@@ -21,6 +21,7 @@ from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
+from personal_server.feeds.feed_trouble import trouble_of, with_arrival
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
@@ -51,6 +52,10 @@ class FedAccounts(Protocol):
         self, feed_id: str, connection_ids: Iterable[str], at_ns: int, *, succeeded: bool
     ) -> None:
         """They are as current as their place, or were not to be brought up to date."""
+        ...
+
+    def note_trouble(self, feed: FeedRow) -> None:
+        """The feed became stale for another reason than before, or is well again."""
         ...
 
 
@@ -155,12 +160,13 @@ class FeedEngine:
         chance = self.random_bytes(1)[0] / _BYTE
         took_ns = max(0, now_ns - begun_ns)
 
-        def ended(each: FeedRow) -> FeedRow:
+        def released(each: FeedRow) -> FeedRow:
             if result is None:
                 return feed_states.put_off(each, self.holder, now_ns + PUT_OFF_NS)
             if each.holder == self.holder:
                 ids = sorted({*each.connection_ids, *result.connection_ids})
                 each = replace(each, connection_ids=tuple(ids), reached=result.reached_ns)
+                each = with_arrival(each, now_ns) if result.records_new else each
             if result.code is not None:
                 due_ns = due_after_failure(each, now_ns, chance)
                 return feed_states.fail(
@@ -172,10 +178,21 @@ class FeedEngine:
                 due_ns = min(due_ns, now_ns + SETTLED_AFTER_NS)
             return feed_states.succeed(each, self.holder, now_ns, due_ns)
 
+        troubles: list[str | None] = []
+
+        def ended(each: FeedRow) -> FeedRow:
+            after = released(each)
+            if after is not each:
+                after = replace(after, trouble=trouble_of(after))
+            troubles[:] = each.trouble, after.trouble
+            return after
+
         try:
             after = self.store.change_feed(feed.feed_id, ended)
         except NotFound:  # removed meanwhile
             return
+        if troubles[0] != troubles[1]:
+            self.accounts.note_trouble(after)
         self.store.keep_feed_run(_receipt(feed.feed_id, result, begun_ns, now_ns))
         if result is not None:
             ids = self.accounts.usable().intersection(after.connection_ids)

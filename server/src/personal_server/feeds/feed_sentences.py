@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pdpp_kernel.texts import message
-from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import FeedTrouble, trouble_of
 from personal_server.storage.feed_rows import FeedRow
-
-FAILURES_TOLD = 3
 
 _BY_CODE: Mapping[str, str] = MappingProxyType(
     {
@@ -75,6 +73,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
     }
 )
 _OTHERWISE = message("Run `pdpp import` with this file to see why.")
+_SILENT = message(
+    "Nothing new came for longer than ever before, though every run succeeded. Check that the"
+    " account or folder still gets new data."
+)
 
 
 def what_to_do(code: str) -> str:
@@ -82,7 +84,8 @@ def what_to_do(code: str) -> str:
     return _BY_CODE.get(code, _OTHERWISE)
 
 
-def is_in_trouble(feed: FeedRow) -> bool:
-    """Whether its owner has to be told: it waits for them, or failed several times in a row."""
-    failed = feed.state == FeedState.RESTING and feed.failures >= FAILURES_TOLD
-    return failed or feed.state == FeedState.NEEDS_YOU
+def advice(feed: FeedRow) -> str | None:
+    """What to do about a feed that failed or is silent; nothing where all is well."""
+    if feed.code:
+        return what_to_do(feed.code)
+    return _SILENT if trouble_of(feed) is FeedTrouble.SILENT else None

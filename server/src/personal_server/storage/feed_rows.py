@@ -20,6 +20,9 @@ class FeedRow(StoredRow, table="feeds"):
     the newest change lay that was imported (in nanoseconds of the place's own clock; of a mailbox
     how many looks there were).  `deletions` says what becomes of records whose item was deleted
     there (`keep`, `follow`), and `chosen` which parts of an account are fetched (none: all).
+    `brought_at_ns` is the end of the last run that stored new records, `arrivals` how many did, and
+    `longest_silence_ns` the longest time between two of them; `trouble` is what its owner was told
+    last (a word of `FeedTrouble`).
     """
 
     by_subject = True
@@ -44,6 +47,10 @@ class FeedRow(StoredRow, table="feeds"):
     connection_ids: Cell[tuple[str, ...]] = column(default=())
     deletions: Cell[str] = column(default="keep")
     chosen: Cell[tuple[str, ...]] = column(default=())
+    brought_at_ns: Cell[int | None] = column(default=None)
+    arrivals: Cell[int] = column(default=0)
+    longest_silence_ns: Cell[int] = column(default=0)
+    trouble: Cell[str | None] = column(default=None)
 
 
 class FeedItemRow(StoredRow, table="feed_items"):

@@ -1,0 +1,57 @@
+"""When the owner of a feed is told of it: it waits for them, keeps failing, or is silent too long.
+
+Rule: pure, and of the stored row alone, so that overview, status and events say the same.
+Source: docs/contract/feeds.md 6.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from pdpp_kernel.values import DAY_NANOSECONDS
+from personal_server.feeds.feed_states import FeedState
+from personal_server.storage.feed_rows import FeedRow
+
+FAILURES_TOLD = 3
+# Fewer runs that brought something tell nothing of how long an account is usually silent.
+LEAST_ARRIVALS = 5
+LEAST_SILENCE_NS = 3 * DAY_NANOSECONDS
+
+
+class FeedTrouble(StrEnum):
+    """Why a feed is stale."""
+
+    NEEDS_YOU = "needs_you"
+    FAILING = "failing"
+    SILENT = "silent"
+
+
+def trouble_of(feed: FeedRow) -> FeedTrouble | None:
+    """Why a feed is stale; nothing, where its account is as current as it can be."""
+    if feed.state == FeedState.NEEDS_YOU:
+        return FeedTrouble.NEEDS_YOU
+    if feed.state == FeedState.PAUSED:
+        return None
+    if feed.failures >= FAILURES_TOLD:
+        return FeedTrouble.FAILING
+    longest_ns = max(feed.longest_silence_ns, LEAST_SILENCE_NS)
+    is_silent = feed.arrivals >= LEAST_ARRIVALS and silence_ns(feed) > longest_ns
+    return FeedTrouble.SILENT if is_silent else None
+
+
+def silence_ns(feed: FeedRow) -> int:
+    """For how long runs that succeeded found nothing new; no run, no silence."""
+    if feed.brought_at_ns is None or feed.succeeded_at_ns is None:
+        return 0
+    return max(0, feed.succeeded_at_ns - feed.brought_at_ns)
+
+
+def with_arrival(feed: FeedRow, now_ns: int) -> FeedRow:
+    """The feed after a run that stored new records; how long none came before is remembered."""
+    longest_ns = feed.longest_silence_ns
+    if feed.brought_at_ns is not None:
+        longest_ns = max(longest_ns, now_ns - feed.brought_at_ns)
+    return replace(
+        feed, brought_at_ns=now_ns, arrivals=feed.arrivals + 1, longest_silence_ns=longest_ns
+    )

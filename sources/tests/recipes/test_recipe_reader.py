@@ -274,3 +274,58 @@ def test_a_file_that_was_cut_keeps_what_is_whole(kept: float, tmp_path: Path) ->
     read = items(source(NESTED), {"orders.json": body[: int(len(body) * kept)]}, tmp_path)
     assert len(records(read)) >= int(20 * kept) - 1
     assert "truncated" in codes(read)
+
+
+AROUND = """
+[[stream]]
+name = "notes"
+label = "Notes"
+detail = "Each note."
+files = ["*.json"]
+rows = "/by/*/list"
+has = ["n"]
+key = ["list", "n"]
+empty = "none"
+
+[stream.fields]
+n = { is = "whole", unit = "notes" }
+file = { of = "file", is = "word" }
+folder = { of = "folder", is = "word" }
+list = { of = "member", is = "word" }
+tags = { is = "names", split = "|", empty = "-" }
+people = { from = "/with/*/name", is = "names" }
+length = { is = "duration" }
+"""
+
+
+def test_what_a_row_stands_in_and_what_stands_for_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"n": 1, "tags": "a b|c", "with": [{"name": "Ada"}, {}], "length": "1:02:03.5"},
+        {"n": 2, "tags": ["d"], "with": [], "length": "PT1H3S"},
+        {"n": 3, "tags": '["e", "f"]', "with": None, "length": "02:03"},
+        {"n": 4, "tags": "-", "with": "none", "length": 7},
+        {"n": 5, "tags": "[g", "length": "none"},
+        {"n": 6, "tags": "h", "length": "1h"},
+    ]
+    body = json.dumps({"by": {"Ada": {"list": rows}, "Bo": {"list": [{"n": 1}]}}}).encode()
+    read = items(source(AROUND), {"deep/down/day.json": body}, tmp_path)
+    found = records(read)
+    assert {(r["file"], r["folder"], r["list"]) for r in found} == {
+        ("day", "down", "Ada"),
+        ("day", "down", "Bo"),
+    }
+    assert [r.get("tags") for r in found] == [
+        ["a b", "c"],
+        ["d"],
+        ["e", "f"],
+        None,
+        ["[g"],
+        ["h"],
+        None,
+    ]
+    assert [r.get("people") for r in found] == [["Ada"], *[None] * 6]
+    assert [r["length"] for r in found] == [3723.5, 3603, 123, 7, None, None, None]
+    assert codes(read) == ["no_value"]
+    (stream,) = source(AROUND).declaration["streams"]
+    assert stream["schema"]["properties"]["length"]["x_pdpp_unit"] == "s"
+    assert stream["query"]["aggregations"]["sum"] == ["n", "length"]

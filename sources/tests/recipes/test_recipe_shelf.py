@@ -8,14 +8,14 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pdpp_kernel.source_item import SourceRecord
+from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export
 from pdpp_sources.recipes.recipe_members import json_schema
 from pdpp_sources.recipes.recipe_reader import RecipeSource
 from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import SOURCES, readings, with_outside
 from sources.tests.reading import checked
-from sources.tests.specimens.files import as_folder
+from sources.tests.specimens.files import Files, as_folder, as_zip
 from sources.tests.specimens.recipes import RECIPE_SPECIMENS
 
 every_recipe = pytest.mark.parametrize(
@@ -60,3 +60,43 @@ def test_each_field_is_filled_somewhere(recipe: RecipeSource, tmp_path: Path) ->
     filled = {(i.stream, n) for i in found for n, v in i.data.items() if v is not None}
     declared = {(s.name, f.name) for s in recipe.recipe.streams for f in s.fields}
     assert declared <= filled, sorted(declared - filled)
+
+
+def read(recipe: RecipeSource, path: Path, start: int = 0) -> list[SourceItem]:
+    with open_export(path) as export:
+        claimed = recipe.recognize(export)
+        mine = export.only(claimed.members) if claimed else export.only([])
+        return list(checked(recipe, recipe.read(mine, start)))
+
+
+@every_recipe
+def test_a_zip_a_second_reading_and_one_from_a_place_say_the_same(
+    recipe: RecipeSource, tmp_path: Path
+) -> None:
+    files = RECIPE_SPECIMENS[recipe.connector_key]
+    path = as_zip(files, tmp_path / "export.zip")
+    whole = read(recipe, path)
+    assert whole == read(recipe, path)
+    positions = [item.position for item in whole]
+    assert positions == sorted(positions)
+    for start in {positions[0], positions[len(positions) // 2], positions[-1]}:
+        assert read(recipe, path, start) == [item for item in whole if item.position >= start]
+    folder = read(recipe, as_folder(files, tmp_path / "folder"))
+    assert [i for i in folder if isinstance(i, SourceRecord)] == [
+        i for i in whole if isinstance(i, SourceRecord)
+    ]
+
+
+@every_recipe
+@pytest.mark.parametrize("kept", [0.9, 0.5])
+def test_a_file_that_is_cut_short_or_comes_twice_makes_no_other_values(
+    recipe: RecipeSource, kept: float, tmp_path: Path
+) -> None:
+    files = RECIPE_SPECIMENS[recipe.connector_key]
+    cut: Files = {name: body[: int(len(body) * kept)] for name, body in files.items()}
+    read(recipe, as_folder(cut, tmp_path / "cut"))
+    twice = {f"{copy}/{name}": body for copy in "ab" for name, body in files.items()}
+    known: dict[tuple[str, str], object] = {}
+    for item in read(recipe, as_folder(twice, tmp_path / "twice")):
+        if isinstance(item, SourceRecord):
+            assert known.setdefault((item.stream, item.data["id"]), item.data) == item.data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pdpp_kernel.source_item import Data
 from sources.tests.specimens.files import Files, as_json
+from sources.tests.specimens.recipe_tables import TABLE_SPECIMENS
 
 
 def _play(ts: str, track: str | None, played_ms: int, **others: object) -> Data:
@@ -74,4 +75,4 @@ SPOTIFY: Files = {
         ]
     ),
 }
-RECIPE_SPECIMENS: dict[str, Files] = {"spotify": SPOTIFY}
+RECIPE_SPECIMENS: dict[str, Files] = {"spotify": SPOTIFY} | TABLE_SPECIMENS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pdpp_sources.common.export import ExportMember
 from pdpp_sources.common.text import decoded
@@ -22,7 +22,8 @@ Segments = tuple[str, ...]
 class JsonPlace:
     """A list or an object that one of the pointers names.
 
-    Shapes: `number` is which of the pointers it was.
+    Shapes: `number` is which of the pointers it was; `name` what the last `*` of it stands
+        for, else its last part.
     Units: `begin` and `end` in bytes from the start of the file; `end` is behind the last bracket,
         or None where the file ends before that.
     """
@@ -31,6 +32,7 @@ class JsonPlace:
     is_list: bool
     begin: int
     end: int | None
+    name: str = ""
 
 
 def segments_of(pointer: str) -> Segments:
@@ -107,7 +109,9 @@ class _Scan:
             if len(pointer) == len(path) and all(
                 p in ("*", name) for p, name in zip(pointer, path, strict=True)
             ):
-                self.open_place = JsonPlace(number, bracket == b"[", at, None)
+                stars = [place for place, part in enumerate(pointer) if part == "*"]
+                name = path[stars[-1]] if stars else "".join(path[-1:])
+                self.open_place = JsonPlace(number, bracket == b"[", at, None, name)
                 self._deep = 1
                 return
         self._kinds += bracket
@@ -123,4 +127,4 @@ class _Scan:
         if self._deep or place is None:
             return None
         self.open_place = None
-        return JsonPlace(place.number, place.is_list, place.begin, at + 1)
+        return replace(place, end=at + 1)

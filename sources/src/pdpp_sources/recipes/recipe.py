@@ -23,7 +23,9 @@ class RecipeField:
     """One field of a stream: where it stands in a row, and what it is.
 
     Shapes: `kind` is a word of `KINDS`; `form` a word of `EPOCH_WORDS` or `ORDER_WORDS`, or a
-        pattern of `strptime`;
+        pattern of `strptime`; `of` is a word of `AROUND`, where the value is the name of what the
+        row stands in; `empty` are texts that stand for nothing; `split` is the sign between the
+        entries of a list that is text;
         `zone` is the IANA name of the zone of times that name none, None for the owner's;
         `decimal` is the sign before the decimals of numbers that are text.
     """
@@ -38,6 +40,9 @@ class RecipeField:
     unit_field: str | None = None
     decimal: str = "."
     sensitive: bool = False
+    of: str | None = None
+    empty: tuple[str, ...] = ()
+    split: str = ","
 
     @property
     def is_time(self) -> bool:
@@ -111,6 +116,7 @@ KINDS: Mapping[str, Callable[[str, str], Field]] = {
     "whole": declared.integer,
     "number": declared.number,
     "amount": declared.number,
+    "duration": declared.number,
     "currency": currency,
     "flag": declared.flag,
     "day": declared.day,
@@ -119,15 +125,23 @@ KINDS: Mapping[str, Callable[[str, str], Field]] = {
     "json": declared.free,
 }
 """What a field may be, and how it is declared."""
+AROUND = ("file", "folder", "member")
+"""What a row stands in, whose name may be a value: its file, the folder, the member of the JSON."""
 PARENT = "parent_id"
 """The field of a stream within another that holds the key of the row it stands in."""
+
+
+_MEASURED = frozenset({"whole", "number", "amount", "duration"})
 
 
 def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
     fields = [declared.key(), *(_field(stream, each) for each in stream.fields)]
     parents = {name: (of, held_in) for name, (of, held_in) in stream.parents.items()}
     if stream.within is not None:
-        fields.insert(1, declared.reference(PARENT, "The record that it stands in"))
+        held_by = declared.reference(PARENT, "The record that it stands in")
+        if stream.conversation == PARENT:
+            held_by = declared.conversation(held_by)
+        fields.insert(1, held_by)
         parents[stream.within] = (stream.within, PARENT)
     return StreamForm(
         stream.name,
@@ -143,16 +157,17 @@ def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
 
 def _field(stream: RecipeStream, said: RecipeField) -> Field:
     """A field with what it is for in its stream."""
-    made = KINDS[said.kind](said.name, said.about or f"Column {said.places[0]}")
+    about = said.about or f"Column {said.places[0]}"
+    made = KINDS[said.kind](said.name, about)
     if said.name == stream.time:
         make_time = declared.day if said.kind == "day" else declared.moment
-        made = make_time(said.name, said.about or f"Column {said.places[0]}", event=True)
+        made = make_time(said.name, about, event=True)
     if said.name == stream.title:
         made = replace(made, schema=made.schema | {"x_pdpp_role": "primary-title"})
-    if said.kind == "amount":
-        made = replace(made, summed=True)
-    if said.unit or said.unit_field:
-        made = in_unit(made, by=said.unit_field, unit=said.unit)
+    unit = said.unit or ("s" if said.kind == "duration" else None)
+    if unit or said.unit_field:
+        made = in_unit(made, by=said.unit_field, unit=unit)
+        made = replace(made, summed=said.kind in _MEASURED)
     roles = {
         stream.end: declared.ending,
         stream.conversation: declared.conversation,

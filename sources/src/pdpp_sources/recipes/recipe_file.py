@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
@@ -15,7 +16,7 @@ from zoneinfo import ZoneInfo
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import RecipeError
-from pdpp_sources.recipes.recipe import Alternatives, Recipe, RecipeField, RecipeStream
+from pdpp_sources.recipes.recipe import PARENT, Alternatives, Recipe, RecipeField, RecipeStream
 from pdpp_sources.recipes.recipe_members import (
     EPOCH_WORDS,
     FIELD,
@@ -113,7 +114,8 @@ class _RecipeText:
 
     def _stream(self, said: Data, at: Path, zone: str | None) -> RecipeStream:
         self._check_table(said, STREAM, at)
-        fields = self._fields(said["fields"], (*at, "fields"), zone)
+        empty = _texts(said.get("empty", ()))
+        fields = self._fields(said["fields"], (*at, "fields"), zone, empty)
         relations: dict[str, tuple[str, str]] = {}
         for name, relation in said.get("parents", {}).items():
             self._check_table(relation, RELATION, (*at, "parents", name))
@@ -143,14 +145,15 @@ class _RecipeText:
         )
 
     def _fields(
-        self, said: Mapping[str, Any], at: Path, zone: str | None
+        self, said: Mapping[str, Any], at: Path, zone: str | None, empty: tuple[str, ...]
     ) -> tuple[RecipeField, ...]:
         if len(said) > MOST_FIELDS:
             raise self._fault("recipe_wrong_type", at, message("there are too many"))
-        return tuple(self._field(name, each, (*at, name), zone) for name, each in said.items())
+        fields = [self._field(name, each, (*at, name), zone) for name, each in said.items()]
+        return tuple(replace(each, empty=(*each.empty, *empty)) for each in fields)
 
     def _field(self, name: str, said: Any, at: Path, zone: str | None) -> RecipeField:
-        if not re.fullmatch(NAME, name) or name in ("id", "parent_id"):
+        if not re.fullmatch(NAME, name) or name in ("id", PARENT):
             what = message("a field has another name: lower-case letters, digits and _, not `id`")
             raise self._fault("recipe_unknown_value", at, what)
         facts: Data = {"from": said} if isinstance(said, str) else said
@@ -172,6 +175,9 @@ class _RecipeText:
             facts.get("unit_field"),
             facts.get("decimal", "."),
             facts.get("sensitive", False),
+            facts.get("of"),
+            _texts(facts.get("empty", ())),
+            facts.get("split", ","),
         )
 
     def _check_format(self, form: str, kind: str, at: Path) -> None:
@@ -204,7 +210,8 @@ class _RecipeText:
                 what = message("another stream has this name")
                 raise self._fault("recipe_unknown_value", (*at, "name"), what)
             for member, name in _fields_named(stream):
-                if stream.field(name) is None:
+                is_held_by = member == ("conversation",) and name == PARENT and stream.within
+                if stream.field(name) is None and not is_held_by:
                     what = message("there is no field of this name")
                     raise self._fault("recipe_unknown_field", (*at, *member), what)
             for member in ("time", "end"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pdpp_kernel.source_item import Data
-from pdpp_sources.recipes.recipe import KINDS
+from pdpp_sources.recipes.recipe import AROUND, KINDS
 
 VERSION = 1
 KEY = r"[a-z][a-z0-9_]{1,40}"
@@ -71,6 +71,7 @@ STREAM = (
     Member("has", "alternatives", "Columns or members that tell its rows from others."),
     Member("only", "values", "Of which values a column has one in these rows."),
     Member("key", "texts", "The fields that tell a record from others; else all of them."),
+    Member("empty", "texts", "Texts that stand for nothing in all its fields: N/A."),
     Member("repeats", "flag", "Whether rows of one key are several records, in their order."),
     Member("time", "text", "The field that says when it was."),
     Member("end", "text", "The field that says until when it lasted."),
@@ -83,6 +84,7 @@ STREAM = (
 )
 FIELD = (
     Member("from", "texts", "Its column, member or JSON Pointer; a list names alternatives."),
+    Member("of", "text", "Instead of `from`: the name of what its row stands in.", words=AROUND),
     Member("is", "text", "What it is.", words=tuple(KINDS)),
     Member("about", "text", "What it means, for people and agents."),
     Member("format", "text", "How a day or an instant is written."),
@@ -90,6 +92,8 @@ FIELD = (
     Member("unit", "text", "The unit of all its values: km, EUR."),
     Member("unit_field", "text", "The field that holds the unit or currency of each value."),
     Member("decimal", "text", "The sign before decimals.", words=(".", ",")),
+    Member("split", "text", "The sign between the names of a list that is text; else a comma."),
+    Member("empty", "texts", "Texts that stand for nothing in it."),
     Member("sensitive", "flag", "Whether it tells more of a person than most do."),
 )
 RELATION = (

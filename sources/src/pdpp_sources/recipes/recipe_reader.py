@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
@@ -21,7 +21,7 @@ from pdpp_sources.common.source import (
     one_record,
     without_repeats,
 )
-from pdpp_sources.recipes.recipe import PARENT, Recipe, RecipeStream
+from pdpp_sources.recipes.recipe import PARENT, Recipe, RecipeField, RecipeStream
 from pdpp_sources.recipes.recipe_rows import RecipeRow, rows_in, streams_in
 from pdpp_sources.recipes.recipe_values import BY_COLUMN, converted, has_place, value_at, written
 from pdpp_sources.tables.column_days import DAY_FIRST, MONTH_FIRST, day_forms
@@ -94,7 +94,7 @@ def _orders(member: ExportMember, streams: Sequence[RecipeStream]) -> Orders:
         if isinstance(row, Skipped):
             continue
         for number, (_, said) in enumerate(asked):
-            found = day_forms(written(value_at(row.values, said.places)) or "")
+            found = day_forms(written(_value(said, row.values, row.around)) or "")
             if found:
                 fitting[number] = fitting[number] & found if is_begun[number] else found
                 is_begun[number] = True
@@ -133,7 +133,7 @@ class _Records:
     def _records(
         self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None
     ) -> Iterator[SourceItem]:
-        key = self._key(stream, values, parent)
+        key = self._key(stream, row, values, parent)
         data: Data = {"id": key} if parent is None else {"id": key, PARENT: parent}
         for said in stream.fields:
             form = said.form
@@ -142,7 +142,7 @@ class _Records:
                 if form is None:
                     continue
             try:
-                value = converted(value_at(values, said.places), said, self._zone, form)
+                value = converted(_value(said, values, row.around), said, self._zone, form)
             except BadRecord:
                 reason = message("the field %(field)s cannot be read", field=said.name)
                 yield Skipped(row.where, "no_value", reason, row.position)
@@ -155,7 +155,7 @@ class _Records:
             for entry in _entries(value_at(values, (inner.rows,))):
                 yield from self._records(inner, row, entry, key)
 
-    def _key(self, stream: RecipeStream, values: Data, parent: str | None) -> str:
+    def _key(self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None) -> str:
         """What names a record: its key, else what it holds and how many like it came before.
 
         It is made of what stands in the file, so that another zone or a mended recipe corrects the
@@ -163,7 +163,7 @@ class _Records:
         """
         named = stream.key or tuple(each.name for each in stream.fields)
         fields = [each for name in named if (each := stream.field(name))]
-        parts = [_part(value_at(values, each.places)) for each in fields]
+        parts = [_part(_value(each, values, row.around)) for each in fields]
         if stream.key and not any(parts):
             raise BadRecord("bad_record", "its key is empty")
         if len(stream.key) == 1 and parent is None and not stream.repeats:
@@ -177,6 +177,14 @@ class _Records:
         if number > 1 or len(self._alike) < MOST_REMEMBERED:
             self._alike[key] = number
         return key if number == 1 else f"{key}.{number}"
+
+
+def _value(said: RecipeField, values: Data, around: Mapping[str, str]) -> Json:
+    """What a field is made of: what stands in the row, or the name of what the row stands in."""
+    if said.of is not None:
+        return around.get(said.of)
+    value = value_at(values, said.places)
+    return None if said.empty and written(value) in said.empty else value
 
 
 def _part(value: Any) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice, product
+from pathlib import PurePosixPath
 from typing import Any
 
 from pdpp_kernel.source_item import Data, Skipped
@@ -34,17 +35,22 @@ HEAD_BYTES = 64 * 1024
 _MOST_NAMINGS = 64
 # What X writes before its JSON, so that a browser can load it.
 _ASSIGNED = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[\w.$]{1,100}\s*=\s*(?=[\[{])")
+_AS_FORMULA = re.compile(r'\s*="([^"]*)"\s*')
 _IS_JSON = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[\[{]")
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
-    """One row, and the streams that it may be a record of."""
+    """One row, and the streams that it may be a record of.
+
+    Shapes: `around` has the names of what it stands in, by the words of `AROUND`.
+    """
 
     position: int
     where: str
     values: Data
     streams: tuple[RecipeStream, ...]
+    around: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Cells(dict[str, Any]):
@@ -130,14 +136,18 @@ def _is_written(place: str, head: bytes) -> bool:
 def rows_in(member: ExportMember, streams: Sequence[RecipeStream]) -> Iterator[RecipeRow | Skipped]:
     """The rows of a file in their order."""
     head = member.head(HEAD_BYTES)
-    if is_json(head):
-        texts = MetaText(member)
-        for row in _json_rows(member, head, streams):
-            yield (
-                row if isinstance(row, Skipped) else replace(row, values=texts.mended(row.values))
-            )
-    else:
-        yield from _csv_rows(member, head, streams)
+    path = PurePosixPath(member.name)
+    names = {"file": path.stem, "folder": path.parent.name}
+    if not is_json(head):
+        yield from _csv_rows(member, head, streams, names)
+        return
+    texts = MetaText(member)
+    for row in _json_rows(member, head, streams):
+        if isinstance(row, RecipeRow):
+            around = {**names, **row.around}
+            yield replace(row, values=texts.mended(row.values), around=around)
+        else:
+            yield row
 
 
 def _json_rows(
@@ -152,8 +162,9 @@ def _json_rows(
     is_found = False
     for place in json_places(member, [segments_of(pointer) for pointer in pointers]):
         is_found = True
+        around = {"member": place.name}
         for element in json_within(member, place.begin, place.end, is_list=place.is_list):
-            yield _row(element, by_pointer[place.number])
+            yield _row(element, by_pointer[place.number], around)
     if not is_found:
         reason = message("the rows that the recipe names are not in this file")
         yield Skipped(member.name, "no_rows", reason, member.offset)
@@ -168,20 +179,24 @@ def _whole(member: ExportMember, head: bytes) -> Iterator[Element | Skipped]:
     return json_objects(member)
 
 
-def _row(element: Element | Skipped, streams: tuple[RecipeStream, ...]) -> RecipeRow | Skipped:
+def _row(
+    element: Element | Skipped,
+    streams: tuple[RecipeStream, ...],
+    around: Mapping[str, str] | None = None,
+) -> RecipeRow | Skipped:
     if isinstance(element, Skipped):
         return element
-    return RecipeRow(element.position, element.where, element.value, streams)
+    return RecipeRow(element.position, element.where, element.value, streams, around or {})
 
 
 def _csv_rows(
-    member: ExportMember, head: bytes, streams: Sequence[RecipeStream]
+    member: ExportMember, head: bytes, streams: Sequence[RecipeStream], names: Mapping[str, str]
 ) -> Iterator[RecipeRow | Skipped]:
     forms = [form for stream in streams if (form := csv_form(head, stream))]
     if not forms:
         return
     form = replace(forms[0], charset=charset_of(member))
-    names = [name.lower() for name in form.names]
+    columns = [name.lower() for name in form.names]
     for row in rows_of_csv(member, form):
         where, position = member.where(row.offset), member.offset + row.offset
         if row.code:
@@ -190,5 +205,11 @@ def _csv_rows(
             reason = message("the row has more cells than the header")
             yield Skipped(where, "bad_record", reason, position)
         else:
-            cells = Cells(zip(names, row.cells, strict=False))
-            yield RecipeRow(position, where, cells, tuple(streams))
+            cells = Cells(zip(columns, map(_bare, row.cells), strict=False))
+            yield RecipeRow(position, where, cells, tuple(streams), names)
+
+
+def _bare(cell: str) -> str:
+    """A cell without what keeps a spreadsheet from taking a code for a number: `="0316"`."""
+    found = _AS_FORMULA.fullmatch(cell)
+    return found[1] if found else cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -24,6 +25,10 @@ BY_COLUMN = "by-column"
 _LONGEST_WORD_CHARS = 1000
 _ABSENT = object()
 _ZERO = re.compile(r"0{4}-00-00|0000/00/00")
+_CLOCK = re.compile(r"()(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2}(?:\.\d{1,9})?)")
+_ISO_DURATION = re.compile(
+    r"P(?=.)(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?"
+)
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "y"}), frozenset({"false", "no", "0", "n"})
 
 
@@ -45,7 +50,12 @@ def has_place(row: Data, places: Alternatives) -> bool:
 
 
 def _at(value: Any, segments: tuple[str, ...]) -> Any:
-    for name in segments:
+    """What stands at a place; `*` stands for every entry of a list, and gives a list."""
+    for number, name in enumerate(segments):
+        if name == "*" and isinstance(value, list):
+            entries = cast("list[Any]", value)
+            found = [_at(each, segments[number + 1 :]) for each in entries]
+            return [each for each in found if each is not _ABSENT]
         if isinstance(value, dict):
             value = cast("Data", value).get(name, _ABSENT)
         elif isinstance(value, list) and name.isdecimal():
@@ -84,7 +94,7 @@ def converted(value: Json, said: RecipeField, zone: tzinfo, form: str | None) ->
     if said.kind == "json":
         return printable_within(value)
     if said.kind == "names":
-        return _names(value)
+        return _names(value, said.split)
     text = written(value)
     if text is None:
         if value in ([], {}):
@@ -104,11 +114,19 @@ def _zone(name: str) -> tzinfo:
     return ZoneInfo(name)
 
 
-def _names(value: Json) -> list[str] | None:
-    """A list of texts; text is cut at its commas."""
-    entries = cast("list[Any]", value) if isinstance(value, list) else str(value).split(",")
+def _names(value: Json, sign: str) -> list[str] | None:
+    """A list of texts; text is a list as JSON writes it, or is cut at a sign."""
+    entries = cast("list[Any]", value) if isinstance(value, list) else _listed(str(value), sign)
     found = [written(each) for each in entries]
     return [one_line(each) for each in found if each] or None
+
+
+def _listed(text: str, sign: str) -> list[Any]:
+    try:
+        entries = json.loads(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        entries = None
+    return cast("list[Any]", entries) if isinstance(entries, list) else text.split(sign)
 
 
 def _text(text: str, *_: object) -> str:
@@ -127,6 +145,7 @@ def _whole(text: str, *rest: Any) -> int:
 
 
 def _number(text: str, said: RecipeField, *_: object) -> float:
+    text = text.strip("'")  # Amazon writes what is below zero so
     if re.fullmatch(r"-?\d{1,18}", text):
         return int(text)
     if re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d{1,2})?", text) and said.decimal == ".":
@@ -142,6 +161,14 @@ def _finite(number: float) -> float:
     if not math.isfinite(number):
         raise _unlike()
     return number
+
+
+def _duration(text: str, said: RecipeField, *_: object) -> float:
+    """Seconds: of `1:02:03`, `02:03`, `PT1H2M3S`, or a number of seconds. Raises: BadRecord."""
+    if found := _CLOCK.fullmatch(text) or _ISO_DURATION.fullmatch(text):
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return _finite(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return _number(text, said)
 
 
 def _flag(text: str, *_: object) -> bool:
@@ -213,6 +240,7 @@ _OF_KINDS: Mapping[str, Callable[..., Json]] = {
     "whole": _whole,
     "number": _number,
     "amount": _number,
+    "duration": _duration,
     "flag": _flag,
     "day": _day,
     "instant": _instant,

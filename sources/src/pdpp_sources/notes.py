@@ -11,14 +11,6 @@ from posixpath import normpath
 from typing import Any, cast
 from urllib.parse import unquote
 
-import yaml
-from yaml import SafeLoader
-
-try:
-    from yaml import CSafeLoader
-except ImportError:  # where the C library is missing
-    CSafeLoader = SafeLoader
-
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import is_media, kind_of, with_file
@@ -315,18 +307,28 @@ def _placed(member: ExportMember) -> Data:
     }
 
 
+def _yaml_value(text: str) -> object:
+    """What front matter says. Raises: ValueError and others, for what is no YAML."""
+    import yaml  # noqa: PLC0415 (most exports have no notes with front matter)
+
+    # The loader in C is ten times as fast, and ends the process where values nest too deeply.
+    nested = sum(text.count(mark) for mark in ("[", "{", "- ", "? "))
+    in_c = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # where the C library is missing
+    try:
+        return yaml.load(text, yaml.SafeLoader if nested > _NESTED else in_c)  # noqa: S506 (safe)
+    except yaml.YAMLError:
+        raise ValueError from None
+
+
 def _split_front_matter(content: str) -> tuple[Data, str]:
     """Front matter and text; front matter that is no YAML stays part of the text."""
     front = _FRONT.match(content)
     if front is None or len(front.group(1)) > LONGEST_FRONT_CHARS:
         return {}, content.strip()
     text = front.group(1)
-    # The loader in C is ten times as fast, and ends the process where values nest too deeply.
-    nested = sum(text.count(mark) for mark in ("[", "{", "- ", "? "))
-    loader = SafeLoader if nested > _NESTED else CSafeLoader
     try:
-        facts: object = yaml.load(text, loader)  # noqa: S506 (both are safe)
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
+        facts = _yaml_value(text)
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return {}, content.strip()
     front_matter = cast("Data", facts) if isinstance(facts, dict) else {}
     body = content[front.end() :].strip()

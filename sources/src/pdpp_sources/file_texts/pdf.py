@@ -11,9 +11,6 @@ from pypdf.errors import PyPdfError
 from pdpp_kernel.source_item import TextState
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
 
-MARK = b"%PDF-"
-HEAD_BYTES = 1024  # within so many the mark stands
-
 logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)  # it quotes what it reads
 
 

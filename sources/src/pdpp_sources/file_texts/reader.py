@@ -9,7 +9,7 @@ from pdpp_kernel.source_item import FileText, TextState
 from pdpp_sources.common.attachments import UNKNOWN_KIND, kind_of
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.text import decoded, printable
-from pdpp_sources.file_texts import office, pdf, rtf
+from pdpp_sources.file_texts import office, rtf
 from pdpp_sources.file_texts.calendar_text import read_calendar
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
 from pdpp_sources.mail.addresses import shown
@@ -17,6 +17,8 @@ from pdpp_sources.mail.message import Headers, MailText, body_of
 
 MOST_LEVELS = 3  # of mails and what is attached to them in each other
 _HEAD_BYTES = 8192
+_PDF = b"%PDF-"
+_PDF_WITHIN = 1024  # so many first bytes its mark stands
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _PAGE = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
@@ -83,8 +85,11 @@ def _read(
 
 def _by_content(content: bytes, kind: str, draft: Draft) -> bool:
     """Whether its first bytes said what it is, and it was read."""
-    if pdf.MARK in content[: pdf.HEAD_BYTES] and not _WRITTEN.fullmatch(kind):
-        pdf.read_pdf(content, draft)
+    if _PDF in content[:_PDF_WITHIN] and not _WRITTEN.fullmatch(kind):
+        # its library takes a third of a second to load, and most files are no PDF
+        from pdpp_sources.file_texts.pdf import read_pdf  # noqa: PLC0415
+
+        read_pdf(content, draft)
     elif content.startswith(office.MARK):
         office.read_office(content, draft)
     elif content.startswith(rtf.MARK):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache, partial
+from datetime import tzinfo
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
-from zoneinfo import ZoneInfo
 
-from dateparser.date import DateDataParser
-from dateparser.timezone_parser import pop_tz_offset_from_string
 from selectolax.lexbor import LexborHTMLParser
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
@@ -22,47 +18,12 @@ from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.json_stream import Element
 from pdpp_sources.common.source import one_record
 from pdpp_sources.common.text import decoded, one_line, or_none
-from pdpp_sources.common.times import rendered
 
 CHUNK_BYTES = 1024 * 1024
 LONGEST_STYLE_BYTES = 1024 * 1024
 LARGEST_CELL_BYTES = 4 * 1024 * 1024
-LONGEST_DATE_CHARS = 100
 _CELL = b'<div class="outer-cell'
 _WATCHED = ("Watched ", "Hai guardato ", "Has visto ", "Vous avez regardé ", "Assistiu a ", "Viu ")
-_CLOCK = re.compile(r"\b(\d{1,2}):(\d{2}):(\d{2})(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
-# Days before months where both are numbers: who puts the month first writes its name here.
-_PARSER = DateDataParser(
-    settings={
-        "DATE_ORDER": "DMY",
-        "PREFER_LOCALE_DATE_ORDER": False,
-        "RETURN_AS_TIMEZONE_AWARE": True,
-        "STRICT_PARSING": True,
-        "TIMEZONE": "UTC",
-    }
-)
-
-
-_LETTERS = re.compile(r"\s([A-Z]{2,4})\s*$")
-_SCRIPTS = {
-    "hebrew": re.compile("[\u0590-\u05ff]"),
-    "arabic": re.compile("[\u0600-\u06ff]"),
-    "indian": re.compile("[\u0900-\u0dff]"),
-    "chinese": re.compile("[\u4e00-\u9fff]"),
-    "armenian": re.compile("[\u0530-\u058f]"),
-}
-# Letters that stand for several zones, by the script of the page; without a hint the most people's.
-_DOUBLE_MEANINGS = {
-    "IST": {"": "Asia/Kolkata", "hebrew": "Asia/Jerusalem", "irish": "Europe/Dublin"},
-    "CST": {"": "America/Chicago", "chinese": "Asia/Shanghai", "cuban": "America/Havana"},
-    "BST": {"": "Europe/London", "indian": "Asia/Dhaka"},
-    "AST": {"": "America/Halifax", "arabic": "Asia/Riyadh"},
-    "GST": {"": "Asia/Dubai", "southern": "Atlantic/South_Georgia"},
-    "PST": {"": "America/Los_Angeles", "philippine": "Asia/Manila"},
-    "AMT": {"": "America/Manaus", "armenian": "Asia/Yerevan"},
-    "ADT": {"": "America/Halifax", "arabic": "Asia/Baghdad"},
-    "WST": {"": "Australia/Perth", "samoan": "Pacific/Apia"},
-}
 
 
 def activity_records(element: Element) -> Iterator[SourceItem]:
@@ -147,6 +108,9 @@ def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem
 
 def _dated(lines: list[str], zone: tzinfo) -> tuple[int, str]:
     """The line that is the date, and what it says. Raises: BadRecord."""
+    # its library takes half a second to load, and most exports are JSON
+    from pdpp_sources.google.page_dates import parse_page_date  # noqa: PLC0415
+
     for at, line in enumerate(lines):
         with suppress(BadRecord):
             return at, parse_page_date(line, zone)
@@ -209,64 +173,3 @@ def _without_verb(title: str | None, url: str | None) -> str | None:
         if title.startswith(verb):
             return title.removeprefix(verb)
     return title.removesuffix(" angesehen").removesuffix(" bekeken")
-
-
-def parse_page_date(words: str, zone: tzinfo = UTC) -> str:
-    """A date as a page for people writes it, in any language, with a time and mostly a zone.
-
-    `zone` is the owner's: a time without a zone was written there, and of several zones with the
-    same letters it is meant.
-
-    Raises: BadRecord.
-    """
-    clock = _CLOCK.search(words)
-    if clock is None or len(words) > LONGEST_DATE_CHARS:
-        raise _unknown()
-    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}", zone)
-    if midnight is None:
-        whole = _moment(words, zone)
-        if whole is None:
-            raise _unknown()
-        return rendered(whole)
-    hour, minute, second, half = clock.groups()
-    hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
-    if hours > 23 or int(minute) > 59 or int(second) > 59:
-        raise _unknown()
-    return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
-
-
-@lru_cache(maxsize=4096)
-def _moment(words: str, zone: tzinfo) -> datetime | None:
-    """What words say; asked for the beginning of a day, since a page has many entries of each."""
-    letters = _LETTERS.search(words)
-    if letters is not None and letters.group(1) in _DOUBLE_MEANINGS:
-        day = _PARSER.get_date_data(words[: letters.start()]).date_obj
-        return day.replace(tzinfo=_meant(letters.group(1), words, day, zone)) if day else None
-    clock, zone_name = pop_tz_offset_from_string(words)
-    date = _PARSER.get_date_data(words).date_obj
-    if date is None or zone_name is None:
-        date = _PARSER.get_date_data(clock).date_obj
-        return date.replace(tzinfo=zone_name or zone) if date else None
-    return date
-
-
-def _meant(letters: str, words: str, day: datetime, zone: tzinfo) -> tzinfo:
-    """The zone that letters stand for: the owner's if it has them, else that of the language."""
-    meanings = _DOUBLE_MEANINGS[letters]
-    noon = day.replace(tzinfo=None, hour=12)
-    if letters in (noon.replace(tzinfo=zone).tzname(), *_alike(zone)):
-        return zone
-    script = next((name for name, pattern in _SCRIPTS.items() if pattern.search(words)), "")
-    return ZoneInfo(meanings.get(script, meanings[""]))
-
-
-def _alike(zone: tzinfo) -> Iterator[str]:
-    """The letters whose meanings name that zone, whatever a database calls it by."""
-    key = getattr(zone, "key", None)
-    for letters, meanings in _DOUBLE_MEANINGS.items():
-        if key in meanings.values():
-            yield letters
-
-
-def _unknown() -> BadRecord:
-    return BadRecord("bad_date", "the date of the entry is written in an unknown way")

@@ -7,6 +7,8 @@ one has a name of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 
 _CODES = (
     "EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|CAD|AUD|NZD|INR|BRL|MXN|RUB|TRY|ZAR|CNY"
@@ -23,6 +25,12 @@ _GROUPS = {
 }
 
 
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """How each is known; made for the first table, since making them takes longer than reading."""
+    return {form: _written(groups, point) for form, (point, groups) in AMOUNT_FORMS.items()}
+
+
 def _written(groups: str, point: str) -> re.Pattern[str]:
     """A number whose digits are grouped by one sign and whose decimals follow another."""
     digits = rf"(?:{groups}|\d{{1,15}})(?:[{point}]\d{{1,9}})?|[{point}]\d{{1,9}}"
@@ -32,13 +40,14 @@ def _written(groups: str, point: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{_SIGN}[{_BLANKS}]?)?(?:{inner})|{money}\({money}(?:{digits}){after}\)")
 
 
+# Each way of writing them, with its decimal sign and how its digits are grouped.
 AMOUNT_FORMS = {
-    "1,234.5": _written(_GROUPS[","], "."),
-    "1.234,5": _written(_GROUPS["."], ","),
-    "1 234.5": _written(f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}", "."),
-    "1 234,5": _written(f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}", ","),
+    "1,234.5": (".", _GROUPS[","]),
+    "1.234,5": (",", _GROUPS["."]),
+    "1 234.5": (".", f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}"),
+    "1 234,5": (",", f"{_GROUPS[' ']}|{_GROUPS[chr(39)]}"),
 }
-POINTS = {form: form[-2] for form in AMOUNT_FORMS}
+POINTS = {form: point for form, (point, _) in AMOUNT_FORMS.items()}
 # Digits in threes behind one sign, which may group them or begin their decimals.
 _THREES = re.compile(r"[^\d.,]*[1-9]\d{0,2}([.,])\d{3}[^\d.,]*")
 _OF_MONEY = re.compile(_MONEY)
@@ -46,7 +55,7 @@ _OF_MONEY = re.compile(_MONEY)
 
 def amount_forms(text: str) -> set[str]:
     """The ways in which a cell may be a number."""
-    return {form for form, pattern in AMOUNT_FORMS.items() if pattern.fullmatch(text)}
+    return {form for form, pattern in _patterns().items() if pattern.fullmatch(text)}
 
 
 def amount_value(text: str, form: str) -> float:

@@ -66,7 +66,12 @@ def main() -> int:
             )
             be_told(home, story)
             story.chapter(
-                "6  You see what was read, and can end it", "The log never says what it said."
+                "6  A mailbox keeps itself current",
+                "A Maildir, as mail servers and programs keep mail; the server watches it.",
+            )
+            follow_mailbox(home, story)
+            story.chapter(
+                "7  You see what was read, and can end it", "The log never says what it said."
             )
             home.pdpp("disclosures", "--limit", "6")
             end(home)
@@ -234,6 +239,16 @@ Shall we say eight?
 """
 
 
+DELIVERED = """From: Bob <bob@example.com>
+To: you@example.com
+Date: Thu, 3 Oct 2002 18:30:00 +0000
+Message-ID: <demo-2@example.com>
+Subject: Re: Dinner on Friday?
+
+Eight is fine. I have asked for the table on the balcony.
+"""
+
+
 def mail_connection(home: Home) -> str:
     """The account that mail was imported to."""
     found = json.loads(home.quietly("receipts", "--json"))["receipts"]
@@ -262,6 +277,38 @@ def be_told(home: Home, story: Story) -> None:
     story.remark(f"told after {monotonic() - begin:.1f} s; what is new: {item['data']['subject']}")
     receiver.server.shutdown()
     home.pdpp("subscription", "list")
+
+
+def follow_mailbox(home: Home, story: Story) -> None:
+    """A Maildir is watched, a mail is delivered into it as a mail server does, the agent reads it.
+
+    Sources: https://cr.yp.to/proto/maildir.html (written in `tmp`, renamed into `new`).
+    """
+    box = home.folder / "Maildir"
+    for part in ("cur", "new", "tmp"):
+        (box / part).mkdir(parents=True)
+    home.pdpp("feed", "add", box, "--connection", "Mailing lists")
+    until = monotonic() + STARTING_SECONDS
+    while not json.loads(home.quietly("feed", "list", "--json"))[0]["last_success"]:
+        if monotonic() > until:
+            sys.exit("the server did not look at the mailbox")
+        sleep(0.2)
+    (box / "tmp" / "1.demo").write_text(DELIVERED, encoding="utf-8")
+    (box / "tmp" / "1.demo").rename(box / "new" / "1.demo")
+    begin = monotonic()
+    story.remark("Bob's mail was delivered. The server looks every minute; this looks now:")
+    home.pdpp("feed", "run", "Maildir")
+    anyio.run(read_delivered, home, story)
+    story.remark(f"read by the agent {monotonic() - begin:.1f} s after its delivery")
+    home.pdpp("feed", "check", "Maildir")
+
+
+async def read_delivered(home: Home, story: Story) -> None:
+    """Ask as the agent whether Bob wrote."""
+    async with over_http(f"{home.origin}/mcp", cached_token(home), story) as agent:
+        hits = await agent.ask("Did Bob write back?", "search", {"query": "from:Bob balcony"})
+        if not hits.structured["results"]:
+            sys.exit("the agent did not see the mail")
 
 
 def end(home: Home) -> None:

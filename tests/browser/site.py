@@ -163,7 +163,7 @@ class Owner:
 
     def decide(self, action: str) -> None:
         """Press Allow, Update preview or Deny."""
-        self.press(self.find(f'.decide button[value="{action}"]'))
+        self.press(self.find(f'.decide-bar button[value="{action}"]'))
 
     def preview(self) -> None:
         """Press Update preview, and wait for the page that comes of it."""

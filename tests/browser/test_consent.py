@@ -12,16 +12,19 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
+from pdpp_sources.registry import SOURCES
 from personal_server.collecting.connections import create_connection
 from personal_server.console.consent_view import CHECKED, CLAIMED, KNOWN, UNKNOWN
+from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.hosts import CLAUDE_CODE, VS_CODE
 from personal_server.storage.authorization import ClientRow, GrantRow
 from server.tests.console.household import DAY, bank_request, mail_request
 from tests.browser.chromium import chromium
-from tests.browser.site import Owner, Site
+from tests.browser.site import SECONDS, Owner, Site
 from tests.browser.visits import open_request, prepare
 
 pytestmark = pytest.mark.browser
@@ -82,6 +85,60 @@ def test_who_what_how_long_and_the_decision_are_in_one_view(either: Owner, runni
     open_request(either, wanted)
     for part in ("#who", ".source", "#how-long", "#decision"):
         assert outside(either, part) == [], part
+
+
+def test_many_sources_are_a_line_each_that_unfolds_when_ticked(
+    either: Owner, running: Site
+) -> None:
+    many_sources(running)
+    either.open(prepare(running)["picker"])
+    lines = either.all(".what > .source")
+    assert len(lines) > 10
+    assert not [kinds for kinds in either.all(".kind, .bundles") if kinds.is_displayed()]
+    assert max(line.size["height"] for line in lines) <= 60
+    assert either.find("[data-find]").is_displayed() is counts_by_itself(either)
+    for place in (0, 1_000):
+        either.driver.execute_script(f"scrollTo(0, {place})")
+        assert outside(either, ".decide") == []
+    assert not either.find(".decide button:not([value])").is_enabled()
+    either.tick("keep.0")
+    assert either.find("#kinds-0 > summary").is_displayed()
+    assert not either.find("#kinds-0 .kind").is_displayed()
+    preset = either.find('button[name="bundle"][value^="0."]')
+    before = either.find("html")
+    either.press(preset)
+    WebDriverWait(either.driver, SECONDS).until(staleness_of(before))
+    assert either.figure() == 0  # its account is empty
+    for place in (0, 1_000):
+        either.driver.execute_script(f"scrollTo(0, {place})")
+        assert outside(either, ".decide, .glance") == []
+
+
+def test_a_source_is_found_by_its_name(scripted: Owner, running: Site) -> None:
+    many_sources(running)
+    scripted.open(prepare(running)["picker"])
+    scripted.tick("keep.0")
+    scripted.find("[data-find] input").send_keys("family")
+    shown = [line for line in scripted.all(".what > .source") if line.is_displayed()]
+    assert len(shown) == 2  # what is ticked stays
+    scripted.press(shown[1].find_element(By.CSS_SELECTOR, "label.pick"))
+    scripted.rest()
+    assert scripted.find("[data-find] input").get_attribute("value") == "family"
+    assert sum(line.is_displayed() for line in scripted.all(".what > .source")) == 2
+
+
+def many_sources(running: Site) -> None:
+    """All that this server can read, an account each."""
+    records = running.server.stores.records
+    for source in SOURCES:
+        if source.connector_key in ("mail", "bank", "table"):
+            continue
+        declared = parse_declaration(source.declaration)
+        records.put_declaration(declared, render_declaration(source.declaration), 1)
+        name = "Family" if source.connector_key == "slack" else "Mine"
+        account = f"cin_{source.connector_key}"
+        facts = (account, source.connector_key, declared.source_id, name)
+        records.add_connection(Connection(*facts, ConnectionStatus.ACTIVE, 1, 1))
 
 
 def three_sources(running: Site) -> None:

@@ -132,10 +132,13 @@ def test_the_enter_key_in_a_field_only_updates_the_preview(owner: Owner, running
     assert "/consent/" in owner.driver.current_url
 
 
-def test_the_buttons_of_the_decision_are_equal_in_size(owner: Owner, running: Site) -> None:
+def test_the_buttons_of_the_decision_are_equal(owner: Owner, running: Site) -> None:
     owner.open(prepare(running)["consent"])
-    sizes: list[Any] = [button.size for button in owner.all(".decide button")]
-    assert len(sizes) == 3
+    buttons = owner.all(".decide button")
+    assert [button.get_attribute("value") for button in buttons] == ["approve", "deny"]
+    sizes: list[Any] = [button.size for button in buttons]
+    for look in ("color", "background-color", "border-top-color", "font-weight", "font-size"):
+        assert len({button.value_of_css_property(look) for button in buttons}) == 1, look
     assert len({size["height"] for size in sizes}) == 1
     widths = [size["width"] for size in sizes]
     assert max(widths) - min(widths) <= 1

@@ -52,6 +52,8 @@ from personal_server.granting.reviews import Review
 from personal_server.reading.preview import Evidence, HeldValue, StreamKey
 
 SAMPLE_COLUMNS = 5
+SOURCES_UNFOLDED = 3
+"""As many sources show their kinds at once; of more, each is a line that unfolds when ticked."""
 OWN, KNOWN, CHECKED, CLAIMED, UNKNOWN = "own", "known", "checked", "claimed", "unknown"
 LEVELS: Mapping[str, Text] = {
     OWN: message("App set up on this server"),
@@ -116,6 +118,11 @@ class ConsentView:
         """The ends to choose from in this mode; what is changed may keep the one it has."""
         ends = consent_words.ends_of(self.mode)
         return ends if self.changes is None else ((AS_AGREED, self.changes.end), *ends)
+
+    @property
+    def folds(self) -> bool:
+        """Whether a source is one line until it is ticked: more of them than one view shows."""
+        return len(self.sources) > SOURCES_UNFOLDED
 
     @property
     def has_time(self) -> bool:
@@ -188,11 +195,18 @@ class SourceView:
     commitments: tuple[str, ...] = ()
     bundles: tuple[BundleView, ...] = ()
     missing: tuple[Text, ...] = ()
+    stored: int = 0
 
     @property
     def given(self) -> tuple[StreamView, ...]:
         """Kinds that are given, or would be."""
         return tuple(stream for stream in self.streams if stream.wanted)
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether its kinds are to be seen: something in them asks to be looked at."""
+        asks = any(stream.changed or stream.troubled for stream in self.streams)
+        return asks or not self.bundles or any(stream.required for stream in self.streams)
 
     @property
     def empty(self) -> tuple[StreamView, ...]:
@@ -522,6 +536,7 @@ def _source(
             for entry in review.missing
             if entry.index == offer.index and entry.what != "entry"
         ),
+        stored=sum(count for (connection, _), count in shown.kept.items() if connection in names),
     )
 
 
@@ -676,20 +691,15 @@ def _figures(
     if not granted:
         return ()
     fields = sum(len(stream.granted_fields) for stream in granted)
-    names = Joined(tuple(stream.name for stream in granted[:3]))
+    kept = (source for source in sources if source.kept)
+    names = Joined(tuple(s.name for s in kept if any(stream.given for stream in s.streams)))
+    kinds = plural("from one kind of records", "from %(num)s kinds of records", len(granted))
     return (
         (
             consent_words.count(evidence.values()),
-            names if len(granted) < 4 else Joined((names, "…")),
-        ),
-        (
-            counted(fields, "field"),
-            plural("from one kind of records", "from %(num)s kinds of records", len(granted)),
-        ),
-        (
             consent_words.span(evidence.values()) or message("records without dates"),
-            message("from oldest to newest"),
         ),
+        (counted(fields, "field"), Joined((kinds, names), ": ")),
     )
 
 

@@ -48,6 +48,21 @@ function show(page) {
   document.dispatchEvent(new Event("shown"));
 }
 
+// Many sources are found by their names; what is ticked stays in view.
+let sought = "";
+
+function find() {
+  const box = here.querySelector("[data-find]");
+  if (!box) return;
+  const [field, words] = [box.querySelector("input"), sought.toLocaleLowerCase()];
+  box.hidden = false;
+  field.value = sought;
+  for (const one of here.querySelectorAll(".what > .source")) {
+    const name = one.querySelector(".source-head").textContent + (one.querySelector(".accounts")?.textContent ?? "");
+    one.hidden = !one.querySelector("[name^='keep.']:checked") && !name.toLocaleLowerCase().includes(words);
+  }
+}
+
 async function count(form) {
   asking?.abort();
   const mine = asking = new AbortController();
@@ -70,6 +85,13 @@ async function count(form) {
 }
 
 if (here.querySelector("form[data-counted]")) {
+  find();
+  document.addEventListener("shown", find);
+  here.addEventListener("input", (event) => {
+    if (!event.target.closest("[data-find]")) return;
+    sought = event.target.value;
+    find();
+  });
   heard.className = "unseen";
   heard.setAttribute("role", "status");
   here.after(heard);

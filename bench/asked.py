@@ -83,7 +83,7 @@ def main() -> int:
     ways: dict[str, Found] = {FTS: _by_fts(turns, asked)}
     with tempfile.TemporaryDirectory(prefix="pdpp-asked-") as scratch:
         folder = Path(options.keep or scratch)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         if options.before is not None:
             ways[BEFORE] = _by_search(Site(folder / "before", source=options.before), turns, asked)
         ways[NOW] = _by_search(Site(folder / "now"), turns, asked)

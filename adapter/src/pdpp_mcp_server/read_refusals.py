@@ -7,6 +7,7 @@ next call is complete and legal and never asks for more than was asked for.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 
 from pdpp_kernel.operators import Operator
@@ -14,7 +15,7 @@ from pdpp_kernel.values import instant_or_day_ns
 from pdpp_mcp_server.arguments import EXPECTED_FILTER, Arguments, legal_call, without
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
-from pdpp_mcp_server.handles import parse_id
+from pdpp_mcp_server.handles import format_id, parse_id
 from pdpp_mcp_server.rs_client.answers import error_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object, as_text, is_object
 from pdpp_mcp_server.rs_client.port import RsResponse
@@ -83,7 +84,7 @@ def _advice(call: ToolCall, error: Json, status: int) -> str:
     if code == PAUSED_CODE:
         return PAUSED_ACCESS
     if code == NO_CONNECTION:
-        return "" if is_object(error.get("recovery")) else ENDED_ACCESS
+        return ENDED_ACCESS if as_list(error.get("unavailable_connections")) else ""
     if code in ENDED_CODES:
         return ENDED_ACCESS
     return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
@@ -112,7 +113,7 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
         return None
     recovery = error.get("recovery")
     if is_object(recovery) and recovery:
-        recovered = {**arguments, **recovery}
+        recovered = _recovered(arguments, recovery)
         kept = {name: value for name, value in recovered.items() if value is not None}
         healed = legal_call(tool, kept)
         if healed is not None or not code.startswith("ambiguous_"):
@@ -129,6 +130,21 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     if repaired is None and status == 400 and tool != "schema":
         return NextCall("schema", _described_stream(arguments))
     return repaired
+
+
+def _recovered(arguments: Arguments, recovery: Json) -> Arguments:
+    """The call with what the server says in its place, in the id that names a connection, too."""
+    connection = as_text(recovery.get("connection_id"))
+    if connection is None or "id" not in arguments or "connection_id" in arguments:
+        return {**arguments, **recovery}
+    try:
+        record = parse_id(str(arguments["id"]))
+    except ToolError:
+        return {**arguments, **recovery}
+    if record.connection_id is None:
+        return {**arguments, **recovery}
+    mended = format_id(replace(record, connection_id=connection))
+    return {**arguments, **recovery, "id": mended, "connection_id": None}
 
 
 def _stream_scope(arguments: Arguments) -> Arguments:

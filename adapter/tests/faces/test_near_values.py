@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from pdpp_mcp_server.faces.near_values import (
-    meant_calls,
     near_calls,
     near_in,
     near_lines,
@@ -38,74 +37,6 @@ def test_the_call_holds_only_what_the_caller_wrote(
 @pytest.mark.parametrize("condition", [3, True, {"gte": "a"}, {"ne": "Netflix"}, "", "yx"])
 def test_without_words_that_lead_there_is_no_call(condition: Any) -> None:
     assert near_calls("search", {"filter": {"payee": condition}}, [row("Netflix")]) == []
-
-
-nothing: dict[str, Any] = {"meta": {"empty": {"reason": "nothing_matches"}}}
-
-
-@pytest.mark.parametrize(
-    ("tool", "asked", "changed"),
-    [
-        (
-            "query_records",
-            {"since": "2026-11-20", "until": "2026-11-20", "cursor": "c"},
-            {"since": "2026-11-20", "until": "2026-11-21"},
-        ),
-        (
-            "aggregate",
-            {"metric": "count", "filter": {"is_reply": True, "from_name": "Ben"}},
-            {"metric": "count", "filter": {"is_reply": True, "from_name": {"contains": "Ben"}}},
-        ),
-        ("search", {"query": 'from:"Ana Schmit" -x'}, {"query": "Ana Schmit -x"}),
-        ("search", {"q": "to:ada", "exact": True}, {"query": "ada"}),
-        (
-            "search",
-            {"query": "ada", "streams": ["s"], "since": "2026", "limit": 3},
-            {"query": "ada", "limit": 3},
-        ),
-        ("search", {"query": "ada", "connection_id": "c", "filter": {"f": 1}}, {"query": "ada"}),
-    ],
-)
-def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
-    tool: str, asked: dict[str, Any], changed: dict[str, Any]
-) -> None:
-    (call,) = meant_calls(tool, asked, nothing)
-    assert (call.tool, call.arguments) == (tool, changed)
-
-
-@pytest.mark.parametrize("asked", [{"query": "two words"}, {"query": '""'}, {"q": "ada"}])
-def test_what_matches_nothing_anywhere_leads_to_what_there_is(asked: dict[str, Any]) -> None:
-    (call,) = meant_calls("search", asked, nothing)
-    assert (call.tool, call.arguments) == ("schema", {})
-
-
-def test_a_word_behind_not_is_left_out_where_that_was_ignored() -> None:
-    asked = {"query": 'perl AND razor NOT patch NOT "two words"', "cursor": "c"}
-    body: dict[str, Any] = {"data": [{}], "meta": {"ignored_words": ["AND", "NOT"]}}
-    (call,) = meant_calls("search", asked, body)
-    assert call.arguments == {"query": 'perl AND razor -patch -"two words"'}
-    assert meant_calls("search", asked, {"data": [{}], "meta": {"ignored_words": ["AND"]}}) == []
-    assert meant_calls("search", {"query": "or NOT"}, body) == []
-
-
-@pytest.mark.parametrize(
-    ("tool", "asked"),
-    [
-        ("query_records", {"since": "2026-11-20", "until": "2026-11-21"}),
-        ("query_records", {"filter": {"id": "m12", "mail": "a@b.example", "n": 3}}),
-        ("query_records", {"filter": {"from_name": {"contains": "Ben"}}}),
-    ],
-)
-def test_where_nothing_else_could_be_meant_there_is_no_call(
-    tool: str, asked: dict[str, Any]
-) -> None:
-    assert meant_calls(tool, asked, nothing) == []
-
-
-def test_what_the_grant_ends_before_is_not_asked_for_again() -> None:
-    asked = {"filter": {"from_name": "Ben"}}
-    for body in ({}, {"meta": {"empty": {"reason": "not_granted"}}}):
-        assert meant_calls("query_records", asked, body) == []
 
 
 def test_stored_text_is_one_quoted_line() -> None:

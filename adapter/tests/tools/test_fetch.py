@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapter.tests.asking import ask
-from adapter.tests.fake_rs import Answer, FakeRs
+from adapter.tests.fake_rs import Answer, FakeRs, error_answer
 from adapter.tests.seed import attachments_relation, declarations, photo, world
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces.images import NO_FILE
@@ -32,6 +32,21 @@ def test_another_connection_is_a_conflict_that_names_both(id: str) -> None:
     assert "cin_a" in error["message"]
     assert "cin_b" in error["message"]
     assert refused.value.repairs == ({"id": id},)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", ["fetch", "read_record_field"])
+async def test_an_id_with_a_label_is_mended_in_the_id(tool: str) -> None:
+    rs = world()
+    rs.script = lambda _: error_answer(
+        404, "connection_not_found", recovery={"connection_id": "cin_a"}
+    )
+    field = {"field_path": "body"} if tool == "read_record_field" else {}
+    error = (await ask(rs, tool, {"id": "Mail/messages:m8", **field})).structured["error"]
+    assert error["next_call"]["arguments"] == {"id": "cin_a/messages:m8", **field}
+    rs.script = None
+    following = error["next_call"]
+    assert not (await ask(rs, following["tool"], following["arguments"])).is_error
 
 
 @pytest.mark.anyio

@@ -33,3 +33,11 @@ def test_what_is_not_granted_is_no_label(label: str) -> None:
 def test_a_label_of_several_connections_stands_for_none() -> None:
     reply = Door(furnished()).get(f"{LIST}=journal", client())
     assert "recovery" not in reply.error
+
+
+@pytest.mark.parametrize("named_so", ["banking", BANK])
+def test_a_connection_without_the_stream_is_not_offered(named_so: str) -> None:
+    volumes = grant(named("volumes", instance_ids=(BANK,)), grant_id="grt_2", key="banking")
+    reply = Door(furnished()).get(f"{LIST}={named_so}", package(BOTH[0], volumes))
+    assert (reply.status, reply.code) == (404, "connection_not_found")
+    assert "recovery" not in reply.error

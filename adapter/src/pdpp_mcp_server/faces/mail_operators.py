@@ -7,12 +7,17 @@ Source: docs/contract/mcp-adapter.md 10.2.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.arguments import Arguments, without
+from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.handles import connection_scope
 from pdpp_mcp_server.read_refusals import span_of
+from pdpp_mcp_server.reads import read_catalog
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object
+from pdpp_mcp_server.schema_document import rows_of_stream
 
 _A_TIME = re.compile(
     r"(?<!\S)(before|older|until|after|newer|since|on):(\d{4}(?:[-/]\d{1,2}){0,2})(?!\S)",
@@ -24,18 +29,41 @@ _ATTACHED = re.compile(r"(?<!\S)has:attachments?(?!\S)", re.IGNORECASE)
 _MAIL, _ATTACHMENTS = "messages", "attachment_count"
 
 
-def said_as_arguments(asked: Arguments) -> NextCall | None:
+@dataclass(frozen=True, slots=True)
+class MailFiles:
+    """That an access counts what is attached to mails; on which connection, where it is one."""
+
+    connection_id: str | None = None
+
+
+async def mail_files(call: ToolCall, asked: Arguments) -> MailFiles | None:
+    """Whether this access counts what is attached to mails; read only for a search that asks it."""
+    if not _ATTACHED.search(str(asked.get("query", asked.get("q")))):
+        return None
+    connection_id = asked.get("connection_id")
+    scope = (("stream", _MAIL), *connection_scope(connection_id))
+    rows = rows_of_stream(await read_catalog(call, scope) or {}, _MAIL, connection_id)
+    counting = [row for row in rows if _ATTACHMENTS in as_object(row.row.get("field_capabilities"))]
+    if not counting:
+        return None
+    held = {each.connection_id for row in counting for each in row.connections}
+    return MailFiles(connection_id or (held.pop() if len(held) == 1 else None))
+
+
+def said_as_arguments(asked: Arguments, files: MailFiles | None = None) -> NextCall | None:
     """The search with its times as `since` and `until`, and what is attached as a filter.
 
-    Without another word it is the list of such records.
+    Without another word it is the list of such records.  What is attached is left as it is where no
+    mail of this access counts it.
     """
     query = str(asked["query"])
     times = _times(query)
     rest = _A_TIME.sub(" ", query) if times else query
     meant: dict[str, object] = {**asked, **times}
-    if _ATTACHED.search(rest):
+    if files and _ATTACHED.search(rest):
         rest = _ATTACHED.sub(" ", rest)
         meant["streams"] = [_MAIL]
+        meant |= {"connection_id": files.connection_id} if files.connection_id else {}
         at_least_one = {Operator.GTE.value: 1}
         meant["filter"] = {**as_object(asked.get("filter")), _ATTACHMENTS: at_least_one}
     if rest == query:

@@ -1,19 +1,16 @@
-"""Why a result holds nothing, which visible values are near, and what was plainly meant.
+"""Visible values near those that a filter or a search names, and the call that finds them.
 
 Rule: near values are record text: in the structured face they stand in `near`, in the text face
 inside the fence; calls name them by number and hold the caller's own words only.
 Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
 """
 
-import re
 from itertools import takewhile
 
 from pdpp_kernel.operators import Operator
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
-from pdpp_mcp_server.faces.mail_operators import said_as_arguments
-from pdpp_mcp_server.read_refusals import span_of
 from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
@@ -29,11 +26,7 @@ NEAR_MEMBERS = ("field", "word", "value", "count", "searched", "twin")
 NEAR_POINTER = "/near/*/value"
 CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
 SHORTEST_PART = 3
-PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
-NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
-SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 LONGEST_PART = 256
-NARROWING = ("streams", "filter", "since", "until", "connection_id")
 
 
 def near_in(body: Json) -> list[Json]:
@@ -84,50 +77,6 @@ def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCa
             changed = {**kept, "filter": {**conditions, field: wider}}
             return [NextCall(tool, changed, f"matches near {listed}")]
     return []
-
-
-def meant_calls(tool: str, arguments: Arguments, body: Json) -> list[NextCall]:
-    """The call that was plainly meant where nothing matches: in the caller's own words.
-
-    `NOT word` is `-word` and `before:2024-01-01` an `until`, also where something matches; a day as
-    both bounds is that whole day; words of a strict search may stand anywhere, in all streams; a
-    word that no value is may be a part of one.
-    """
-    kept = without(arguments, "cursor")
-    asked = str(arguments.get("query", arguments.get("q", "")))
-    if tool == "search":
-        kept = {**without(kept, "q"), "query": asked}
-    if "NOT" in as_list(meta_of(body).get("ignored_words")) and NOT_WORD.search(asked):
-        left_out = {**kept, "query": NOT_WORD.sub("-", asked)}
-        return [NextCall(tool, left_out, "leaves that word out")]
-    if tool == "search" and (said := said_as_arguments(kept)) is not None:
-        return [said]
-    if as_object(meta_of(body).get("empty")).get("reason") != "nothing_matches":
-        return []
-    day = span_of(str(arguments.get("until")))
-    if day is not None and arguments.get("since") == arguments.get("until"):
-        return [NextCall(tool, {**kept, "until": day[1].isoformat()}, "all of that day")]
-    words = " ".join(SEARCH_SIGNS.sub(" ", asked).split())
-    if tool == "search":
-        return [_further_search(kept, words)]
-    conditions = as_object(arguments.get("filter"))
-    for name, sought in conditions.items():
-        if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
-            wider = {**conditions, name: {CONTAINS: sought}}
-            return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
-    return []
-
-
-def _further_search(asked: Arguments, words: str) -> NextCall:
-    """Each way on is wider than the one before, and the last is what there is to search."""
-    if any(map(str.isalnum, words)):
-        loose = {**without(asked, "exact"), "query": words}
-        if loose != asked:
-            return NextCall("search", loose, "these words anywhere")
-    everywhere = without(asked, *NARROWING)
-    if everywhere != asked:
-        return NextCall("search", everywhere, "wherever you may search")
-    return NextCall("schema", {}, "what there is to search")
 
 
 def _words(condition: object) -> list[str]:

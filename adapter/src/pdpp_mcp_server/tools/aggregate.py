@@ -23,10 +23,10 @@ from pdpp_mcp_server.arguments import (
 from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
+from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.mixed_units import in_unit, is_plain_unit, unit_calls
 from pdpp_mcp_server.faces.near_values import (
     NEAR_POINTER,
-    meant_calls,
     near_calls,
     near_in,
     near_lines,

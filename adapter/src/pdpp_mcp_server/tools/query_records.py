@@ -20,10 +20,10 @@ from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of, without_twin
+from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.mixed_units import unit_calls, unit_lines
 from pdpp_mcp_server.faces.near_values import (
     NEAR_POINTER,
-    meant_calls,
     near_calls,
     near_lines,
 )

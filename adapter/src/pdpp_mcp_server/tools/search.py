@@ -24,12 +24,9 @@ from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of
 from pdpp_mcp_server.faces.hits import READ_ON, HitItem, HitTable
-from pdpp_mcp_server.faces.near_values import (
-    NEAR_POINTER,
-    meant_calls,
-    near_calls,
-    near_lines,
-)
+from pdpp_mcp_server.faces.mail_operators import MailFiles, mail_files
+from pdpp_mcp_server.faces.meant_calls import meant_calls
+from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_calls, near_lines
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
@@ -90,7 +87,7 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     if mode == "lexical" and await call.takes(ReadCapability.SEARCH_MODE):
         query = (*query, ("mode", "words"))
     path, query = ROUTES[mode], await call.dated(query)
-    render = partial(_render, call, arguments)
+    render = partial(_render, call, arguments, await mail_files(call, arguments))
     closing = len(USE_LINE) + len(READ_ON)
     how = PageRead(path, query, renderer, render, closing, contract.HITS_CHARS, HitTable.of_hits)
     return await read_page(call, arguments, how)
@@ -128,7 +125,9 @@ def check_shape(arguments: Arguments) -> Query:
     return (("q", words), *streams, *plain, *conditions)
 
 
-def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
+def _render(
+    call: ToolCall, arguments: Arguments, files: MailFiles | None, shown: ShownPage
+) -> Outcome:
     page = shown.page
     following: list[NextCall] = []
     if page.cursor is not None:
@@ -136,7 +135,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     near = page.near
     following += near_calls("search", arguments, near)
     if not near:
-        following += meant_calls("search", arguments, page.body)
+        following += meant_calls("search", arguments, page.body, files)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {

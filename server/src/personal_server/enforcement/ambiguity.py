@@ -36,16 +36,17 @@ def ambiguous(
     """
     candidates = tuple(candidates)
     holders = sorted({s.connection_id for s in candidates if stream in (None, s.stream)})
-    several = len(holders) > 1
-    message = f"{len(holders)} connections" if several else "One connection"
-    message += f" could answer; pass connection_id to name {'one' if several else 'it'}"
-    if may_cross:
-        message += ", or across (connections) to read all that have the stream"
     members = _members(authority, candidates, stream)
-    if not several:
+    if len(holders) == 1:
         members["recovery"] = {"connection_id": holders[0]}
-    elif may_cross:
-        members["recovery"] = {"across": "connections"}
+        held = next(s for s in candidates if s.connection_id == holders[0])
+        name = held.display_name or held.connector_key
+        message = f"Only the connection '{name}' has this stream; pass its connection_id"
+    else:
+        message = f"{len(holders)} connections could answer; pass connection_id to name one"
+        if may_cross:
+            members["recovery"] = {"across": "connections"}
+            message += ", or across (connections) to read all that have the stream"
     return AmbiguousConnection(f"{message}.", param="connection_id", **members)
 
 

@@ -43,7 +43,7 @@ def select_stream(
         reason why the named connection cannot be read.
     """
     candidates = _of_connector(authority, selectors)
-    narrowed = _of_connection(authority, candidates, selectors)
+    narrowed = _of_connection(authority, candidates, selectors, stream)
     found = tuple(source for source in narrowed if source.stream == stream)
     if not found:
         raise _no_such_stream(authority, selectors, stream)
@@ -94,17 +94,21 @@ def _of_connector(authority: ReadAuthority, selectors: Selectors) -> Sources:
     return found
 
 
-def _of_connection(authority: ReadAuthority, sources: Sources, selectors: Selectors) -> Sources:
+def _of_connection(
+    authority: ReadAuthority, sources: Sources, selectors: Selectors, stream: str | None = None
+) -> Sources:
     wanted = selectors.connection_id
     if wanted is None:
         return sources
     found = tuple(source for source in sources if source.connection_id == wanted)
     if not found:
-        raise _unreadable(authority, wanted)
+        raise _unreadable(authority, wanted, stream)
     return found
 
 
-def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerError:
+def _unreadable(
+    authority: ReadAuthority, connection_id: str, stream: str | None
+) -> PersonalServerError:
     entries = [entry for entry in authority.unavailable if entry.connection_id == connection_id]
     for entry in entries:
         if entry.reason in _GRANT_REASONS:
@@ -114,6 +118,9 @@ def _unreadable(authority: ReadAuthority, connection_id: str) -> PersonalServerE
                 **render_unavailable(entries),
             )
     meant = _labelled(authority, connection_id)
+    streams = {source.stream for source in authority.sources if source.connection_id == meant}
+    if stream is not None and streams and stream not in streams:
+        return _no_such_stream(authority, Selectors(connection_id=meant), stream)
     if meant is not None:
         return ConnectionNotFound(
             "That is the label of a connection; 'connection_id' takes its id.",
@@ -148,8 +155,11 @@ def _no_such_stream(
     if stream not in authority.granted_streams:
         return stream_not_granted(authority, stream, "stream")
     entries = [e for e in authority.unavailable if _could_hold(e, selectors, stream)]
+    is_elsewhere = any(source.stream == stream for source in authority.sources)
     return ConnectionNotFound(
-        "This access includes the stream, but no readable connection has records of that kind.",
+        "That connection does not share this stream; the schema lists those that do."
+        if is_elsewhere
+        else "This access includes the stream, but no readable connection has such records.",
         param="connection_id",
         **(render_unavailable(entries) if entries else {}),
     )

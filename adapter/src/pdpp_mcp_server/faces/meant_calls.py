@@ -1,0 +1,97 @@
+"""The call that was plainly meant where nothing matches, in the caller's own words.
+
+Source: docs/contract/mcp-adapter.md 10.2.
+"""
+
+import re
+
+from pdpp_mcp_server.arguments import Arguments, without
+from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.faces.mail_operators import MailFiles, said_as_arguments
+from pdpp_mcp_server.faces.near_values import CONTAINS, LONGEST_PART
+from pdpp_mcp_server.read_refusals import span_of
+from pdpp_mcp_server.rs_client.answers import meta_of
+from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object
+
+PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
+NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
+SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
+NARROWING = ("streams", "filter", "since", "until", "connection_id")
+
+
+def meant_calls(
+    tool: str, arguments: Arguments, body: Json, files: MailFiles | None = None
+) -> list[NextCall]:
+    """The call that was plainly meant where nothing matches: in the caller's own words.
+
+    `NOT word` is `-word` and `before:2024-01-01` an `until`, also where something matches; a day as
+    both bounds is that whole day; words of a strict search may stand anywhere, in all streams; a
+    word that no value is may be a part of one.  Where no record holds the words, and the call left
+    nothing out, there is none.
+
+    Shapes: files is where this access counts what is attached to mails, if it does.
+    """
+    kept = without(arguments, "cursor")
+    if tool == "search":
+        return _meant_searches(kept, body, files)
+    asked = str(kept.get("query", ""))
+    if (words := _with_signs(asked, body)) != asked:
+        return [NextCall(tool, {**kept, "query": words}, "leaves that word out")]
+    if not _is_empty(body):
+        return []
+    day = _whole_day(kept)
+    if day is not None:
+        return [NextCall(tool, day, "all of that day")]
+    conditions = as_object(arguments.get("filter"))
+    for name, sought in conditions.items():
+        if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
+            wider = {**conditions, name: {CONTAINS: sought}}
+            return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
+    return []
+
+
+def _meant_searches(kept: Arguments, body: Json, files: MailFiles | None) -> list[NextCall]:
+    asked = str(kept.get("query", kept.get("q", "")))
+    words = _with_signs(asked, body)
+    kept = {**without(kept, "q"), "query": words}
+    if (said := said_as_arguments(kept, files)) is not None:
+        return [said]
+    if words != asked:
+        return [NextCall("search", kept, "leaves that word out")]
+    if not _is_empty(body):
+        return []
+    day = _whole_day(kept)
+    if day is not None:
+        return [NextCall("search", day, "all of that day")]
+    wider = _wider_search(kept, " ".join(SEARCH_SIGNS.sub(" ", asked).split()))
+    return [wider] if wider else []
+
+
+def _with_signs(asked: str, body: Json) -> str:
+    """The words with `-word` for `NOT word`, where the server passed over `NOT`."""
+    is_ignored = "NOT" in as_list(meta_of(body).get("ignored_words"))
+    return NOT_WORD.sub("-", asked) if is_ignored else asked
+
+
+def _is_empty(body: Json) -> bool:
+    return as_object(meta_of(body).get("empty")).get("reason") == "nothing_matches"
+
+
+def _whole_day(asked: Arguments) -> Arguments | None:
+    """The call with the day, month or year that is both its bounds as the span that it is."""
+    span = span_of(str(asked.get("until")))
+    if span is None or asked.get("since") != asked.get("until"):
+        return None
+    return {**asked, "until": span[1].isoformat()}
+
+
+def _wider_search(asked: Arguments, words: str) -> NextCall | None:
+    """What the call left out: each way on is wider than the one before."""
+    if any(map(str.isalnum, words)):
+        loose = {**without(asked, "exact"), "query": words}
+        if loose != asked:
+            return NextCall("search", loose, "these words anywhere")
+    everywhere = without(asked, *NARROWING)
+    return (
+        NextCall("search", everywhere, "wherever you may search") if everywhere != asked else None
+    )

@@ -58,6 +58,44 @@ SPOTIFY: Files = {
             {"ts": "2023-07-07T05:00:00Z"},
         ]
     ),
+    "Spotify Account Data/Playlist1.json": as_json(
+        {
+            "playlists": [
+                {
+                    "name": "Baking",
+                    "lastModifiedDate": "2024-01-05",
+                    "description": "For the oven",
+                    "numberOfFollowers": 1,
+                    "items": [
+                        {
+                            "track": {
+                                "trackName": "Good Bait",
+                                "artistName": "Nina Simone",
+                                "albumName": "Little Girl Blue",
+                                "trackUri": "spotify:track:2",
+                            },
+                            "episode": None,
+                            "addedDate": "2024-01-04",
+                        },
+                        {"track": None, "episode": {"episodeName": "Bread"}, "addedDate": "once"},
+                    ],
+                }
+            ]
+        }
+    ),
+    "Spotify Account Data/YourLibrary.json": as_json(
+        {
+            "tracks": [
+                {
+                    "artist": "Nina Simone",
+                    "album": "Little Girl Blue",
+                    "track": "Good Bait",
+                    "uri": "spotify:track:2",
+                }
+            ],
+            "albums": [],
+        }
+    ),
     "Spotify Account Data/StreamingHistory0.json": as_json(
         [
             {
@@ -75,4 +113,215 @@ SPOTIFY: Files = {
         ]
     ),
 }
-RECIPE_SPECIMENS: dict[str, Files] = {"spotify": SPOTIFY} | TABLE_SPECIMENS
+
+
+def _js(name: str, value: object) -> bytes:
+    """A file of X: a program that is one assignment."""
+    return f"window.YTD.{name}.part0 = ".encode() + as_json(value)
+
+
+TWITTER: Files = {
+    "data/tweets.js": _js(
+        "tweets",
+        [
+            {
+                "tweet": {
+                    "id_str": "1591",
+                    "created_at": "Wed Nov 09 10:00:00 +0000 2022",
+                    "full_text": "@bo Which oven? #bread https://t.example/1",
+                    "in_reply_to_status_id_str": "1590",
+                    "in_reply_to_screen_name": "bo",
+                    "favorite_count": "3",
+                    "retweet_count": "1",
+                    "lang": "en",
+                    "entities": {
+                        "user_mentions": [{"screen_name": "bo"}],
+                        "hashtags": [{"text": "bread"}],
+                        "urls": [{"expanded_url": "https://example.org/oven"}],
+                    },
+                }
+            },
+            {"tweet": {"id_str": "1592", "created_at": "once", "full_text": "Rye"}},
+            {"other": {}},
+        ],
+    ),
+    "data/like.js": _js(
+        "like",
+        [
+            {
+                "like": {
+                    "tweetId": "1500",
+                    "fullText": "Stone ovens",
+                    "expandedUrl": "https://x.example/1500",
+                }
+            }
+        ],
+    ),
+    "data/direct-messages.js": _js(
+        "direct_messages",
+        [
+            {
+                "dmConversation": {
+                    "conversationId": "7-8",
+                    "messages": [
+                        {
+                            "messageCreate": {
+                                "id": "91",
+                                "senderId": "7",
+                                "recipientId": "8",
+                                "text": "The stone one.",
+                                "createdAt": "2022-11-09T10:05:00.000Z",
+                                "mediaUrls": ["https://x.example/m/1"],
+                            }
+                        },
+                        {"joinConversation": {"initiatingUserId": "7"}},
+                    ],
+                }
+            }
+        ],
+    ),
+    "data/follower.js": _js(
+        "follower", [{"follower": {"accountId": "7", "userLink": "https://x.example/7"}}]
+    ),
+    "data/following.js": _js(
+        "following", [{"following": {"accountId": "8", "userLink": "https://x.example/8"}}]
+    ),
+}
+_VIDEO = "https://tiktok.example/video/1/"
+TIKTOK: Files = {
+    "user_data_tiktok.json": as_json(
+        {
+            "Your Activity": {
+                "Watch History": {
+                    "VideoList": [
+                        {"Date": "2024-04-20 23:17:46", "Link": _VIDEO},
+                        {"Date": "once", "Link": _VIDEO},
+                    ]
+                },
+                "Share History": {
+                    "ShareHistoryList": [
+                        {
+                            "Date": "2024-04-21 08:00:00",
+                            "SharedContent": "video",
+                            "Link": _VIDEO,
+                            "Method": "copy",
+                        }
+                    ]
+                },
+                "Searches": {
+                    "SearchList": [{"Date": "2024-04-21 09:00:00", "SearchTerm": "ovens"}]
+                },
+            },
+            "Likes and Favorites": {
+                "Like List": {
+                    "ItemFavoriteList": [{"date": "2024-04-21 10:00:00", "link": _VIDEO}]
+                },
+                "Favorite Videos": {
+                    "FavoriteVideoList": [{"Date": "2024-04-21 11:00:00", "Link": _VIDEO}]
+                },
+            },
+            "Comment": {
+                "Comments": {
+                    "CommentsList": [
+                        {"date": "2024-04-21 12:00:00", "comment": "Warm", "url": _VIDEO},
+                        {"date": "2024-04-21 12:00:01", "comment": "So warm", "url": "N/A"},
+                    ]
+                }
+            },
+            "Direct Message": {
+                "Direct Messages": {
+                    "ChatHistory": {
+                        "Chat History with bo:": [
+                            {"Date": "2024-04-21 13:00:00", "From": "bo", "Content": "Which one?"},
+                            {"Date": "2024-04-21 13:00:05", "From": "ada", "Content": "Stone."},
+                        ]
+                    }
+                }
+            },
+            "Profile": {
+                "Follower List": {"FansList": [{"Date": "2024-01-01 00:00:00", "UserName": "bo"}]},
+                "Following List": {
+                    "Following": [{"Date": "2024-01-02 00:00:00", "UserName": "cy"}]
+                },
+            },
+        }
+    )
+}
+_SHOW = {"title": "Ovens", "year": 2019, "ids": {"trakt": 5, "imdb": "tt5"}}
+_EPISODE = {"season": 1, "number": 2, "title": "Rye", "ids": {"trakt": 52, "imdb": "tt52"}}
+_FILM = {"title": "Bread", "year": 1994, "ids": {"trakt": 6, "imdb": "tt6"}}
+TRAKT: Files = {
+    "watched/history-1.json": as_json(
+        [
+            {
+                "id": 900,
+                "watched_at": "2024-03-01T20:00:00.000Z",
+                "action": "scrobble",
+                "type": "episode",
+                "episode": _EPISODE,
+                "show": _SHOW,
+            },
+            {"id": 901, "watched_at": "once", "action": "watch", "type": "movie", "movie": _FILM},
+        ]
+    ),
+    "ratings/ratings-all.json": as_json(
+        [
+            {
+                "rated_at": "2024-03-02T20:00:00.000Z",
+                "rating": 9,
+                "type": "episode",
+                "episode": _EPISODE,
+                "show": _SHOW,
+            }
+        ]
+    ),
+    "lists/watchlist.json": as_json(
+        [
+            {
+                "listed_at": "2024-03-03T20:00:00.000Z",
+                "notes": "With Bo",
+                "type": "episode",
+                "episode": _EPISODE,
+                "show": _SHOW,
+            }
+        ]
+    ),
+}
+DAY_ONE: Files = {
+    "Kitchen.json": as_json(
+        {
+            "metadata": {"version": "1.0"},
+            "entries": [
+                {
+                    "uuid": "0A3BFC9847BD4173881DE43749F23B58",
+                    "creationDate": "2024-01-10T12:22:12Z",
+                    "modifiedDate": "2024-01-11T12:22:12Z",
+                    "timeZone": "Europe/Rome",
+                    "text": "# Rye\n\nIt rose. ![](dayone-moment://1)",
+                    "richText": "{}",
+                    "starred": True,
+                    "tags": ["bread", "rye"],
+                    "creationDevice": "Phone",
+                    "location": {
+                        "placeName": "Kitchen",
+                        "localityName": "Rome",
+                        "country": "Italy",
+                        "latitude": 41.9,
+                        "longitude": 12.5,
+                    },
+                    "weather": {"conditionsDescription": "Clear", "temperatureCelsius": 11.5},
+                    "photos": [{"md5": "ab12", "type": "jpeg"}, {"type": "jpeg"}],
+                },
+                {"uuid": "0B", "creationDate": "once"},
+                {"text": "without an id"},
+            ],
+        }
+    )
+}
+RECIPE_SPECIMENS: dict[str, Files] = {
+    "spotify": SPOTIFY,
+    "twitter": TWITTER,
+    "tiktok": TIKTOK,
+    "trakt": TRAKT,
+    "dayone": DAY_ONE,
+} | TABLE_SPECIMENS

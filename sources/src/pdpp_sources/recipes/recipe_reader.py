@@ -125,8 +125,7 @@ class _Records:
         """The records of a row, or a report that it is of no stream. Raises: BadRecord."""
         streams = [stream for stream in row.streams if _takes(stream, row.values)]
         if not streams:
-            reason = message("the entry is of another kind than the recipe describes")
-            yield Skipped(row.where, "unknown_record_type", reason, row.position)
+            yield _of_no_stream(row)
         for stream in streams:
             yield from self._records(stream, row, row.values, None)
 
@@ -153,7 +152,10 @@ class _Records:
         yield SourceRecord(stream.name, data, row.position)
         for inner in self._recipe.inside(stream):
             for entry in _entries(value_at(values, (inner.rows,))):
-                yield from self._records(inner, row, entry, key)
+                if _takes(inner, entry):
+                    yield from self._records(inner, row, entry, key)
+                else:
+                    yield _of_no_stream(row)
 
     def _key(self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None) -> str:
         """What names a record: its key, else what it holds and how many like it came before.
@@ -191,6 +193,11 @@ def _part(value: Any) -> str | None:
     """A value as a part of a key: as it is written; of a list or an object what it holds."""
     text = written(value)
     return text if text is not None or value is None or isinstance(value, str) else repr(value)
+
+
+def _of_no_stream(row: RecipeRow) -> Skipped:
+    reason = message("the entry is of another kind than the recipe describes")
+    return Skipped(row.where, "unknown_record_type", reason, row.position)
 
 
 def _is_nullable(stream: RecipeStream, name: str) -> bool:

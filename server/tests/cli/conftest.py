@@ -73,7 +73,7 @@ class Terminal:
         app.command(admin_app(self._opened))
         app.command(collector_app(self._opened))
         app.command(canary_app(self._opened))
-        app.command(person_app(self._opened))
+        app.command(person_app(self._opened, self._opened))
         app.command(subscription_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")

@@ -262,6 +262,23 @@ def test_missing_changed_and_stray_blobs_are_named(
     assert path.with_name("0" * 64).exists(), "what is young may belong to an upload"
 
 
+def test_many_missing_blobs_are_one_line_with_their_number(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_stores(settings, serving=False) as stores:
+        for number in range(6):
+            content = f"picture {number}".encode()
+            upload, _ = stores.records.receive_blob("cin_a", [content], "image/png", 1, 1_000)
+            bytes_of = {"blob_id": upload.blob_id}
+            write(stores.records, "cin_a", [note(f"with {number}", blob_ref=bytes_of)])
+            blob_path(settings.data_dir / "blobs", upload.blob_id).unlink()
+    code, found = doctor(capsys)
+    assert code == 69
+    assert faults(found) == [("blobs", "missing")]
+    assert wrong(found)[0].names("6", NOTES_NAME)
+    assert wrong(found)[0].said.count(PREFIX) == 3
+
+
 def test_old_files_that_nothing_refers_to_are_told_and_swept(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

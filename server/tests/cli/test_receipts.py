@@ -43,3 +43,21 @@ def test_a_person_reads_them_in_lines(
     printed = capsys.readouterr().out
     assert "2022-03-14" in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_an_import_that_did_not_come_to_its_end_is_told(
+    machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    letter = "From a@b Mon Jan  1 00:00:00 2024\nFrom: a@b\nMessage-ID: <{}@b>\n\nhello\n\n"
+    (tmp_path / "Inbox").write_text("".join(map(letter.format, range(2_500))))
+    with machine.interrupted_after(2_000):
+        machine.run("import", tmp_path / "Inbox")
+    code, printed = machine.run("receipts")
+    assert (code, printed["receipts"]) == (0, [])
+    assert [each["name"] for each in printed["unfinished"]] == ["E-mail"]
+    assert run_app(machine.app, ["receipts"]) == 0
+    shown = capsys.readouterr()
+    assert ("E-mail" in shown.err, shown.out) == (True, "")
+    machine.run("import", tmp_path / "Inbox")
+    _, printed = machine.run("receipts")
+    assert (len(printed["receipts"]), printed["unfinished"]) == (1, [])

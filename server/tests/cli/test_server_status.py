@@ -14,7 +14,7 @@ from pdpp_mcp_server.rs_client.credentials import ProviderUnavailable
 from pdpp_mcp_server.rs_client.discovery import JsonResponse
 from personal_server.app.feeding import feed_store
 from personal_server.app.stores import open_stores
-from personal_server.cli.server_status import keeps_records, print_server
+from personal_server.cli.server_status import print_server
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.settings import Settings
 from server.tests.feeds.test_feed_states import NOW, a_feed
@@ -79,7 +79,3 @@ def test_it_tells_how_current_each_feed_is(settings: Settings) -> None:
     assert f"Downloads: resting, last success {minute(at['succeeded_at_ns'])} (2 h ago)" in shown
     assert f"next run {when}, failing since {when}" in shown
     assert "stale feed" not in shown
-
-
-def test_without_a_data_directory_there_is_no_server_to_show(tmp_path: Path) -> None:
-    assert not keeps_records(Settings(data_dir=tmp_path / "nothing"))

@@ -88,7 +88,7 @@ def test_what_a_command_finds_nothing_in_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands
 ) -> None:
     monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path / "nowhere"))
-    for words in (["grant", "list"], ["connection", "list"], ["verify"]):
+    for words in (["grant", "list"], ["connection", "list"], ["feed", "list"]):
         monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path / words[0]))
         assert commands.run(*words) == 0
         assert str(tmp_path / words[0]) in commands.err.replace("\n", "")

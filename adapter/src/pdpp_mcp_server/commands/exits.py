@@ -17,7 +17,12 @@ from typing import TypeVar
 
 import cyclopts
 
-from pdpp_mcp_server.commands.failures_shown import CommandError, failure_of, print_failure
+from pdpp_mcp_server.commands.failures_shown import (
+    EVERY_VARIABLE,
+    CommandError,
+    failure_of,
+    print_failure,
+)
 from pdpp_mcp_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
 T = TypeVar("T")
@@ -68,4 +73,4 @@ def usable(read: Callable[[], T]) -> T:
     try:
         return read()
     except InvalidSetting as error:
-        raise CommandError("config", str(error), "docs/settings.md lists every variable.") from None
+        raise CommandError("config", str(error), EVERY_VARIABLE) from None

@@ -14,6 +14,7 @@ from pdpp_kernel.failures import places_of
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
 from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.rs_client.credentials import CredentialError
+from pdpp_mcp_server.settings import InvalidSetting
 
 EXIT_OF_CODE: Mapping[str, int] = {
     "internal_error": 1,
@@ -49,6 +50,7 @@ EXIT_OF_CODE: Mapping[str, int] = {
     "credential_expired": 78,
     "config": 78,
 }
+EVERY_VARIABLE = "docs/settings.md lists every variable."
 EXIT_OF_STATUS: Mapping[int, int] = {401: 3, 403: 4, 404: 5, 409: 6, 410: 4, 429: 69}
 
 
@@ -102,6 +104,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure(error.code, error.text, _next_step(error), error.status)
         case cyclopts.CycloptsError():
             return _misused(error)
+        case InvalidSetting():
+            return Failure("config", str(error), EVERY_VARIABLE)
         case OSError() if error.errno in REASON_OF_ERRNO:
             return failure_of(refusal_of(error))
         case _:

@@ -9,13 +9,16 @@ from personal_server.settings import Settings
 
 
 def open_postgres(url: str, settings: Settings, *, serving: bool) -> ServerDatabase:
-    """The database of that address, as a server or a command opens it."""
+    """The database of that address, as a server or a command opens it.
+
+    Raises: InvalidSetting, where the extra is not installed; StorageUnavailable.
+    """
     try:
         # an extra, and half a second where nobody asks for it
         from personal_server.storage.postgres.database import PostgresDatabase  # noqa: PLC0415
     except ModuleNotFoundError:
         raise InvalidSetting(
-            "PDPP_DATABASE_URL needs the extra `postgresql`: install"
+            "A database of PostgreSQL needs the extra `postgresql`: install"
             " 'pdpp-personal-server[postgresql]'."
         ) from None
     try:

@@ -33,8 +33,8 @@ from personal_server.cli.feed import (
     seconds_of,
     spelled,
 )
+from personal_server.cli.kept_data import open_kept_stores
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.cli.store import kept_settings
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import (
@@ -164,7 +164,7 @@ def password(feed: str, /) -> None:
     feed
         The name or id of the feed.
     """
-    with open_stores(kept_settings(), serving=False) as stores:
+    with open_kept_stores() as stores:
         row = feed_named(stores, feed)
         FeedSecrets.of(stores).keep(row.feed_id, _typed_password())
         if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):

@@ -11,7 +11,7 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.tables import console, words
 from personal_server.app.stores import open_stores, write_lost_configuration
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.store import StoreOpener, make_store
 from personal_server.granting.clients import add_introspection_client
 from personal_server.upkeep.clock import accept_clock
 
@@ -65,4 +65,4 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
     return app
 
 
-admin = admin_app(open_store)
+admin = admin_app(make_store)

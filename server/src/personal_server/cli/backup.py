@@ -30,6 +30,7 @@ from personal_server.app.backups import (
 from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.scheduled_backups import next_due_ns
 from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.kept_data import keeps_data, settings_of_kept, settings_to_read
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
@@ -80,11 +81,11 @@ def make(
     json
         Print JSON.
     """
-    settings = settings_or_exit()
     if every is None and keep is not None:
         raise CommandError(
             "usage", "--keep works only together with --every.", "See `pdpp backup --help`."
         )
+    settings = settings_of_kept() if every is None else settings_or_exit()
     with open_stores(settings, serving=False) as stores:
         if every is None:
             manifest = make_backup(stores, settings, BackupOrder(file, recipient))
@@ -107,15 +108,15 @@ def status(*, json: bool = False) -> None:
     json
         Print JSON.
     """
-    settings = settings_or_exit()
-    with open_stores(settings, serving=False) as stores:
-        _tell_standing(stores, settings, as_json=json)
+    signs = keeps_data(settings_or_exit())
+    with settings_to_read(told=False) as settings, open_stores(settings, serving=False) as stores:
+        _tell_standing(stores, settings, as_json=json, signs=signs)
 
 
 @backup.command
 def stop() -> None:
     """End the schedule of --every; existing backups stay."""
-    settings = settings_or_exit()
+    settings = settings_of_kept()
     with open_stores(settings, serving=False) as stores:
         set_schedule(stores, settings, None)
         _tell_standing(stores, settings, as_json=False)
@@ -153,7 +154,7 @@ def verify(
 @backup.command(name="list")
 def list_() -> None:
     """List the backups, and when the server last tested one by restoring it."""
-    with open_stores(settings_or_exit(), serving=False) as stores:
+    with open_stores(settings_of_kept(), serving=False) as stores:
         rows, proof = stores.upkeep.backups(), stores.upkeep.proof()
     lines = [
         (minute(row.made_at), f"{row.size_bytes:,}", _there(row.path), row.path) for row in rows
@@ -263,8 +264,10 @@ def _tell_credentials(found: Restored) -> None:
         )
 
 
-def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None:
-    """Show the state of scheduled backups."""
+def _tell_standing(
+    stores: Stores, settings: Settings, *, as_json: bool, signs: bool = True
+) -> None:
+    """Show the state of scheduled backups; `signs` where this server has a key of its own."""
     schedule, proof = schedule_of(stores, settings), stores.upkeep.proof()
     rows = [row for row in stores.upkeep.backups() if row.scheduled]
     made_at_ns = rows[0].made_at if rows else None
@@ -272,7 +275,7 @@ def _tell_standing(stores: Stores, settings: Settings, *, as_json: bool) -> None
     if schedule is not None:
         due_ns = stores.clock() if made_at_ns is None else next_due_ns(made_at_ns, schedule)
     failure = None if schedule is None else stores.upkeep.backup_failure()
-    signer = _signer(stores, settings)
+    signer = _signer(stores, settings) if signs else None
     proven_ns = None if proof is None else proof.proven_at_ns
     skipped = "" if proof is None else proof.skipped
     if as_json:

@@ -15,7 +15,8 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, table, words
 from personal_server.app.owner_store import OwnerStore
-from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener, local_acting
 from personal_server.collecting.canaries import PlantedPlace, plant
 from personal_server.granting.canaries import forget_canary, note_canary
 from personal_server.storage.authorization import CanaryRow

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,8 +21,8 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, day, plain, table, words
 from personal_server.app.backup_schedule import kept_backups
-from personal_server.app.stores import Stores, open_stores
-from personal_server.cli.store import kept_settings
+from personal_server.app.stores import Stores
+from personal_server.cli.kept_data import open_kept_stores
 from personal_server.collecting.account_moves import merge_accounts, part_accounts
 from personal_server.collecting.chosen_connection import named_connection
 from personal_server.collecting.connections import (
@@ -295,10 +295,4 @@ def _json(account: Connection, count: int) -> dict[str, object]:
     }
 
 
-@contextmanager
-def _open_stores() -> Generator[Stores, None, None]:
-    with open_stores(kept_settings(), serving=False) as stores:
-        yield stores
-
-
-connection = connection_app(_open_stores)
+connection = connection_app(open_kept_stores)

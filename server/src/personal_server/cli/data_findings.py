@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
 from pdpp_kernel.texts import counted
-from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.stores import Stores, damage_of, open_stores
 from personal_server.cli.findings import HINT, Finding, good, wrong
+from personal_server.cli.kept_data import require_kept
 from personal_server.granting.retention import UNREFERENCED_BLOB_NS
 from personal_server.settings import Settings
-from personal_server.storage.sql.care.faults import BlobFault, DamagedTable, Faulty, StreamCheck
+from personal_server.storage.sql.care.faults import DamagedTable, Faulty, StreamCheck
 from personal_server.upkeep.rebuilds import percent_done
 
 RESTORE = (
@@ -41,6 +41,10 @@ PARTS = {
     "d": "the counts per day",
     "g": "the counts per group",
 }
+FAULTY_BLOBS = {
+    "missing": "missing from the blob directory",
+    "changed": "with other content than was stored",
+}
 FAULTY = {
     "damaged_records": "damaged, and never shown",
     "misnamed_records": "stored under the key of another record",
@@ -50,12 +54,7 @@ FAULTY = {
 
 def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     """Check everything, one finding after another; nothing further where pages are damaged."""
-    if settings.database_url is None and not settings.database_path.exists():
-        raise CommandError(
-            "not_found",
-            "There is no database in this data directory.",
-            "Set PDPP_DATA_DIR to the right directory.",
-        )
+    require_kept(settings)
     words().print("Checking every page of the database …")
     damaged = [table for table in damage_of(settings) if not table.is_index]
     for table in damaged:
@@ -128,10 +127,7 @@ def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
 
 def _records(name: str, faulty: Faulty, fault: str, mend: str) -> Iterator[Finding]:
     if faulty.count:
-        more = " …" if faulty.count > len(faulty.keys) else ""
-        shown = ", ".join(faulty.keys)
-        said = f"{counted(faulty.count, 'record')} {FAULTY[fault]}: {shown}{more}"
-        yield wrong("stream", name, said, mend, fault)
+        yield wrong("stream", name, _listed(faulty, FAULTY[fault], "record"), mend, fault)
 
 
 def _feed(stores: Stores) -> Finding:
@@ -161,26 +157,28 @@ def _blobs(stores: Stores, *, repair: bool) -> Generator[Finding, None, None]:
 
 
 def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
-    """How many there are, if all are whole."""
-    checking, faults = stores.integrity.blobs(_tell("blobs")), 0
+    """How many there are, if all are whole; else a line for each stream and kind of fault."""
+    checking, faulty = stores.integrity.blobs(_tell("blobs")), dict[tuple[str, str], Faulty]()
     while True:
         try:
             fault = next(checking)
         except StopIteration as end:
-            return None if faults else end.value
-        faults += 1
-        found = "missing" if fault.is_missing else "changed"
-        yield wrong("blobs", "Files of records", _said(fault), REIMPORT, found)
+            if not faulty:
+                return end.value
+            break
+        kind = "missing" if fault.is_missing else "changed"
+        place = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
+        faulty.setdefault((kind, place), Faulty()).add(fault.blob_id)
+    for (kind, place), found in faulty.items():
+        said = _listed(found, f"{FAULTY_BLOBS[kind]}{place}", "file")
+        yield wrong("blobs", "Files of records", said, REIMPORT, kind)
+    return None
 
 
-def _said(fault: BlobFault) -> str:
-    what = (
-        "is missing from the blob directory"
-        if fault.is_missing
-        else "has other content than was stored"
-    )
-    place = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
-    return f"{fault.blob_id} {what}{place}"
+def _listed(faulty: Faulty, fault: str, noun: str) -> str:
+    """How many there are, what is wrong with them, and the first of them."""
+    more = " …" if faulty.count > len(faulty.keys) else ""
+    return f"{counted(faulty.count, noun)} {fault}: {', '.join(faulty.keys)}{more}"
 
 
 def _primary_keys(stores: Stores) -> Callable[[str, str], tuple[str, ...] | None]:

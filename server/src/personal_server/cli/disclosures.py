@@ -18,7 +18,8 @@ from pdpp_kernel.values import render_instant
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, table
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.granting.holdings import client_names
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery

@@ -58,9 +58,9 @@ from personal_server.cli.findings import (
     wrong,
 )
 from personal_server.cli.health_findings import REACHABLE, health_findings, server_findings
+from personal_server.cli.kept_data import open_store
 from personal_server.cli.security import security_findings
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.cli.store import open_store
 from personal_server.consent.client_registration import CHECKING
 from personal_server.domain import hosts
 from personal_server.domain.hosts import PublishedDocument

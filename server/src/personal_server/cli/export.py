@@ -19,7 +19,8 @@ from pdpp_kernel.errors import ConnectionNotFound, NotFound
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.owner_store import OwnerStore
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener
 from personal_server.reading.export import (
     Enclosures,
     ExportArchive,

@@ -32,8 +32,9 @@ from personal_server.app.feeding import (
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
+from personal_server.cli.kept_data import open_kept_stores, settings_of_kept
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.cli.store import kept_settings, open_reader
+from personal_server.cli.store import open_reader
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
@@ -163,7 +164,7 @@ def list_(*, json: Flag = False) -> None:
     json
         Print JSON.
     """
-    with open_stores(kept_settings(), serving=False) as stores:
+    with open_kept_stores() as stores:
         rows = feed_store(stores).feeds()
         last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
         refused = {row.feed_id: _rejected(stores, row) for row in rows}
@@ -188,7 +189,7 @@ def run(feed: str, /, *, json: Flag = False) -> int:
     json
         Print JSON.
     """
-    settings = kept_settings()
+    settings = settings_of_kept()
     with open_stores(settings, serving=False) as stores:
         row = feed_named(stores, feed)
         if row.state == FeedState.PAUSED:
@@ -225,7 +226,7 @@ def pause(feed: str, /) -> None:
     feed
         The name or id of the feed.
     """
-    with open_stores(kept_settings(), serving=False) as stores:
+    with open_kept_stores() as stores:
         row = feed_named(stores, feed)
         feed_store(stores).change_feed(row.feed_id, feed_states.pause)
     words().print(f"Paused. Resume with: pdpp feed resume {spelled(row.name)}", markup=False)
@@ -240,7 +241,7 @@ def resume(feed: str, /) -> None:
     feed
         The name or id of the feed.
     """
-    settings = kept_settings()
+    settings = settings_of_kept()
     with open_stores(settings, serving=False) as stores:
         row = feed_named(stores, feed)
         feed_engine(settings, stores, ImportCommand.of(settings)).resume(row.feed_id)
@@ -258,7 +259,7 @@ def check(feed: str, /, *, json: Flag = False) -> int:
     json
         Print JSON.
     """
-    settings = kept_settings()
+    settings = settings_of_kept()
     with open_stores(settings, serving=False) as stores, open_reader() as reader:
         row = feed_named(stores, feed)
         zone = settings.time_zone or "UTC"
@@ -287,7 +288,7 @@ def remove(feed: str, /) -> None:
     feed
         The name or id of the feed.
     """
-    with open_stores(kept_settings(), serving=False) as stores:
+    with open_kept_stores() as stores:
         row = feed_named(stores, feed)
         feed_store(stores).remove_feed(row.feed_id)
         FeedSecrets.of(stores).forget(row.feed_id)

@@ -31,7 +31,8 @@ from pdpp_mcp_server.commands.tables import console, day, minute, plain, print_f
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from pdpp_mcp_server.rs_client.credentials import CredentialError, Document, credential_document
 from personal_server.app.owner_store import OwnerStore
-from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener, local_acting
 from personal_server.collecting.chosen_connection import named_connection
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.narrowings import Narrowing

@@ -22,6 +22,7 @@ from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.commands.tables import plain, tell_nothing_kept
 from pdpp_mcp_server.commands.tables import words as words_console
 from pdpp_mcp_server.commands.terminal_reading import TerminalReading, records_path
+from personal_server.cli.kept_data import settings_to_read
 from personal_server.cli.own_accounts import (
     Account,
     StreamFigures,
@@ -230,7 +231,11 @@ def _row(figures: StreamFigures) -> dict[str, Any]:
 def _own_reading(flags: OutputFlags) -> Generator[TerminalReading, None, None]:
     from personal_server.app.owner_reads import open_owner_reads  # noqa: PLC0415 (start-up time)
 
-    with open_owner_reads(settings_or_exit()) as client, start_blocking_portal() as portal:
+    with (
+        settings_to_read(told=False) as settings,
+        open_owner_reads(settings) as client,
+        start_blocking_portal() as portal,
+    ):
         yield TerminalReading(client.port(TOOL), portal, flags, reads_days=True)
 
 

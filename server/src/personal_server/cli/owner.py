@@ -35,7 +35,7 @@ from pdpp_mcp_server.rs_client.credentials import (
     normalize_provider_url,
 )
 from pdpp_mcp_server.rs_client.discovery import discover
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.store import StoreOpener, make_store
 
 LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 FOLDER = "owners"
@@ -189,5 +189,5 @@ def _cache(home: Path) -> CredentialCache:
     return CredentialCache(home, lambda sentence: words().print(sentence), folder=FOLDER)
 
 
-owner = owner_app(open_store)
+owner = owner_app(make_store)
 add_owner_profile(owner, CommandContext(), Path.home() / ".pdpp")

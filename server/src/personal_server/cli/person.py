@@ -26,7 +26,8 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, table, words
 from personal_server.app.owner_store import OwnerStore
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener, make_store
 from personal_server.collecting.persons import persons_connection, turn_on
 from personal_server.reading.persons import every_person
 
@@ -36,8 +37,8 @@ SHOWN_IDENTITIES = 3
 TURN_ON = "Turn persons on with `pdpp person on`."
 
 
-def person_app(open_store: StoreOpener) -> cyclopts.App:
-    """The command group `pdpp person`."""
+def person_app(open_store: StoreOpener, make_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp person`; `make_store` opens what may be the first of a directory."""
     app = cyclopts.App(
         name="person", help="List the people in your records, and correct who is who."
     )
@@ -48,7 +49,7 @@ def person_app(open_store: StoreOpener) -> cyclopts.App:
 
         An app sees only persons that appear in other records of the same grant.
         """
-        with open_store() as store:
+        with make_store() as store:
             _, is_new = turn_on(store.reads.store, store.clock(), store.random_bytes)
         words().print(
             (
@@ -241,4 +242,4 @@ def _facts(person: JsonObject) -> list[tuple[str, object]]:
     return facts
 
 
-person = person_app(open_store)
+person = person_app(open_store, make_store)

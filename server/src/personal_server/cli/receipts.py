@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,12 +11,18 @@ from rich.console import Console
 
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.exits import print_json
-from pdpp_mcp_server.commands.tables import console, table
-from personal_server.cli.store import ImportOpener, open_imports
-from personal_server.collecting.receipts import receipts_of
+from pdpp_mcp_server.commands.tables import console, plain, table, words
+from personal_server.cli.kept_data import open_kept_stores
+from personal_server.cli.store import ImportOpener
+from personal_server.collecting.imports import ImportPorts
+from personal_server.collecting.receipts import has_unfinished, receipts_of
 from personal_server.storage.ports.whole_store import RecordStore
 
 MINUTE_CHARS = len("2026-11-21T14:05")
+UNFINISHED = (
+    "An import into {} has not ended. What it read so far is stored. If no import is running now, "
+    "repeat the same import: it goes on from there."
+)
 COLUMNS = ("imported", "into", "file", "from", "to", "new", "updated")
 
 
@@ -32,10 +39,14 @@ def receipts_command(open_ports: ImportOpener) -> Callable[..., None]:
         """
         with open_ports() as ports:
             all_receipts = _all_receipts(ports.store)
+            unfinished = _unfinished(ports.store)
         if json:
-            print_json({"receipts": all_receipts})
-        else:
+            print_json({"receipts": all_receipts, "unfinished": unfinished})
+            return
+        if all_receipts or not unfinished:
             _print_receipts(all_receipts, console())
+        for account in unfinished:
+            words().print(plain(UNFINISHED.format(account["name"] or account["connection_id"])))
 
     return receipts
 
@@ -50,6 +61,17 @@ def _all_receipts(store: RecordStore) -> list[Data]:
         receipts = receipts_of(store, connection.connection_id)
         all_receipts += [{"connection": account, **receipt} for receipt in receipts]
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
+
+
+def _unfinished(store: RecordStore) -> list[Data]:
+    """The accounts into which an import began that has no receipt yet."""
+    with store.snapshot() as snapshot:
+        connections = snapshot.connections()
+    return [
+        {"connection_id": each.connection_id, "name": each.display_name}
+        for each in connections
+        if has_unfinished(store, each.connection_id)
+    ]
 
 
 def _print_receipts(receipts: list[Data], out: Console) -> None:
@@ -74,4 +96,10 @@ def _row(receipt: Data) -> tuple[object, ...]:
     )
 
 
-receipts = receipts_command(open_imports)
+@contextmanager
+def _open_kept() -> Generator[ImportPorts, None, None]:
+    with open_kept_stores() as stores:
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+receipts = receipts_command(_open_kept)

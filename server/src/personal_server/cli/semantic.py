@@ -19,6 +19,7 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, table, words
 from personal_server.app.meaning import embedder_of
 from personal_server.app.stores import open_stores
+from personal_server.cli.kept_data import settings_to_read
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.semantics.chosen import (
     GET_PACKAGES,
@@ -100,9 +101,11 @@ def semantic_app() -> cyclopts.App:
         json
             Print JSON.
         """
-        settings = settings_or_exit()
-        chosen = read_choice(settings.data_dir)
-        with open_stores(settings, serving=False) as stores:
+        with (
+            settings_to_read(told=False) as settings,
+            open_stores(settings, serving=False) as stores,
+        ):
+            chosen = read_choice(settings.data_dir)
             progress = stores.records.embedding_progress()
         progress_shown: dict[str, Any] = {
             "model": None if chosen is None else chosen.name,

@@ -21,6 +21,7 @@ from personal_server.app.feeding import feed_store
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.cli.findings import GOOD, WRONG
 from personal_server.cli.health_findings import REACHABLE, server_findings
+from personal_server.cli.kept_data import keeps_data
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_states import FeedState
@@ -46,7 +47,7 @@ def status_command(around: CommandContext) -> Callable[..., int]:
             Print what is connected as JSON.
         """
         settings = settings_or_exit()
-        if json or url is not None or not keeps_records(settings):
+        if json or url is not None or not keeps_data(settings):
             return show_access(around, url, cache_root, as_json=json)
         print_server(around.exchange(), settings, console())
         try:
@@ -58,11 +59,6 @@ def status_command(around: CommandContext) -> Callable[..., int]:
             return 0
 
     return status
-
-
-def keeps_records(settings: Settings) -> bool:
-    """Whether a server was ever used with these settings."""
-    return settings.database_url is not None or settings.database_path.exists()
 
 
 def print_server(exchange: ProviderExchange, settings: Settings, out: Console) -> None:

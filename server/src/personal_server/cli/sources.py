@@ -19,6 +19,7 @@ from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableRead
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.upkeep.ownership import require_own_files
 
 FROM_COLUMNS = "made from your columns"
 
@@ -35,8 +36,9 @@ def sources(
     json
         Print JSON.
     """
-    recipes = settings_or_exit().data_dir / RECIPES
-    with ReaderProcess(CostlyPlaces(), recipes=recipes) as reader:
+    folder = settings_or_exit().data_dir
+    require_own_files(folder)  # recipes of somebody else describe nothing of ours
+    with ReaderProcess(CostlyPlaces(), recipes=folder / RECIPES) as reader:
         all_sources = known_sources(reader)
     chosen = all_sources.sources if key is None else [known_source(key, all_sources)]
     if json:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
 from pdpp_kernel.memory_images import forbid_core_dumps
-from pdpp_mcp_server.commands.tables import tell_nothing_kept
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting
-from personal_server.settings import Settings
 from personal_server.upkeep.logs import ChainedLogs
+from personal_server.upkeep.ownership import require_own_files
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
@@ -24,17 +23,9 @@ LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
 ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
 
 
-def kept_settings() -> Settings:
-    """The settings for a command that asks for what is kept; where nothing is, that is said."""
-    settings = settings_or_exit()
-    if settings.database_url is None and not settings.database_path.exists():
-        tell_nothing_kept(settings.data_dir)
-    return settings
-
-
-def open_store() -> AbstractContextManager[OwnerStore]:
-    """Grants, disclosures and records, for a command of the owner."""
-    return open_owner_store(kept_settings())
+def make_store() -> AbstractContextManager[OwnerStore]:
+    """Grants, disclosures and records, for a command that may be the first of a data directory."""
+    return open_owner_store(settings_or_exit())
 
 
 def local_acting() -> Acting:
@@ -54,15 +45,9 @@ def open_imports() -> Generator[ImportPorts, None, None]:
         yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
 
 
-@contextmanager
-def open_logs() -> Generator[ChainedLogs, None, None]:
-    """The logs as chains."""
-    with open_stores(kept_settings(), serving=False) as stores:
-        yield stores.logs
-
-
 def open_reader() -> ReaderProcess:
     """The process that reads the owner's exports; it cannot look into this one."""
     forbid_core_dumps()
     folder = settings_or_exit().data_dir
+    require_own_files(folder)
     return ReaderProcess(CostlyPlaces(folder / "costly-places.json"), recipes=folder / RECIPES)

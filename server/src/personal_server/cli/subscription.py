@@ -14,7 +14,8 @@ from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
-from personal_server.cli.store import StoreOpener, local_acting, open_store
+from personal_server.cli.kept_data import open_store
+from personal_server.cli.store import StoreOpener, local_acting
 from personal_server.delivery.subscribers import (
     find_subscription,
     forget,

@@ -16,7 +16,8 @@ from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, words
-from personal_server.cli.store import LogOpener, open_logs
+from personal_server.cli.kept_data import open_logs
+from personal_server.cli.store import LogOpener
 from personal_server.domain.log_chain import LogHead
 from personal_server.upkeep.logs import (
     ChainReport,

@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.tables import console
 from personal_server.app.stores import Stores, open_stores
-from personal_server.cli.server_settings import settings_or_exit
+from personal_server.cli.kept_data import settings_of_kept
 from personal_server.reading.changes import news_after
 from personal_server.reading.owner import OwnerReads
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
@@ -79,7 +79,7 @@ class Watch:
 
 @contextmanager
 def _opened() -> Generator[Stores, None, None]:
-    with open_stores(settings_or_exit(), serving=False) as stores:
+    with open_stores(settings_of_kept(), serving=False) as stores:
         yield stores
 
 

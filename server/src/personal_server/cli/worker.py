@@ -135,7 +135,7 @@ def _serve(
             second = SecondListener(figures, listeners.figures)
         long_life.leave_what_is_there()
         if line is not None:
-            line.send(ALONE if server.stores.database.is_read_only else READY)
+            _say_ready(line, ALONE if server.stores.database.is_read_only else READY)
         at_stop = server.end_listeners
         try:
             http = HttpServer(server.app, connections, second, line, at_stop, end_in_time)
@@ -144,6 +144,22 @@ def _serve(
             if greets:
                 with suppress(OSError):  # on a disk that cannot be written there is none
                     (settings.data_dir / SIGN_IN_PAGE).unlink(missing_ok=True)
+
+
+def _say_ready(line: socket.socket, word: bytes) -> None:
+    """Say to whoever supervises that callers may come.
+
+    Raises: CommandError (`unavailable`), where nobody does any more: whoever started us was ended,
+    and whoever starts it again needs the place that this process would keep.
+    """
+    try:
+        line.send(word)
+    except OSError:
+        raise CommandError(
+            "unavailable",
+            "The process that started this one has ended, so this one ends, too.",
+            "Start the server again: pdpp serve",
+        ) from None
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:

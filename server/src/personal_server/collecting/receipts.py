@@ -47,6 +47,10 @@ class ImportMemory:
         """What was imported so far, oldest first."""
         return _receipts(self._remembered())
 
+    def is_unfinished(self) -> bool:
+        """Whether a place is noted: the import of some files has not come to their end."""
+        return bool(_places(self._remembered()))
+
     def _remembered(self) -> Data:
         state = self.store.state(self.connection_id).state.get(self.stream)
         member = cast("Data", state).get(MEMBER) if isinstance(state, dict) else None
@@ -65,6 +69,12 @@ def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
         for receipt in ImportMemory(store, connection_id, name).receipts()
     ]
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
+
+
+def has_unfinished(store: RecordStore, connection_id: str) -> bool:
+    """Whether an import into a connection began and has no end yet."""
+    streams = store.state(connection_id).state
+    return any(ImportMemory(store, connection_id, name).is_unfinished() for name in streams)
 
 
 def _places(remembered: Data, but: str | None = None) -> Data:

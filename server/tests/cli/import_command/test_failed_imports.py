@@ -1,5 +1,7 @@
 """What an import leaves behind that brought nothing, and what a report does not say."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,11 @@ def test_dates_that_were_read_are_noted_and_not_skipped(
     printed = capsys.readouterr().out
     assert "noted 1 × ambiguous_dates" in printed
     assert "skipped" not in printed
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    signal.alarm(20)  # whoever opens it waits for ever
+    code, printed = Machine().run("import", tmp_path / "pipe")
+    signal.alarm(0)
+    assert (code, printed["error"]["code"]) == (65, "export_unreadable")

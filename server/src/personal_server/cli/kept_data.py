@@ -1,0 +1,91 @@
+"""What is kept on this machine, for commands that ask for it: asking makes nothing.
+
+Rule: a mistyped directory stays as it is, so that `pdpp restore` still takes it.  Commands that
+list show an empty store, which is gone with them; what an empty store would answer wrongly (its
+log is unbroken, its key signs nothing) is refused.
+Source: docs/contract/authorization-server.md 14.3.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.tables import tell_nothing_kept
+from personal_server.app.owner_store import OwnerStore, open_owner_store
+from personal_server.app.stores import Stores, open_stores
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import Settings
+from personal_server.upkeep.logs import ChainedLogs
+from personal_server.upkeep.ownership import require_own_files
+
+
+def keeps_data(settings: Settings) -> bool:
+    """Whether a server was ever used with these settings.
+
+    Raises: DataNotOwned, StorageUnavailable, where the directory is not ours to look into.
+    """
+    require_own_files(settings.data_dir)
+    return settings.database_url is not None or settings.database_path.exists()
+
+
+def require_kept(settings: Settings) -> None:
+    """Refuse a directory in which nothing is kept.
+
+    Raises: CommandError (`not_found`); as `keeps_data`.
+    """
+    if not keeps_data(settings):
+        raise CommandError(
+            "not_found",
+            "There is no database in this data directory.",
+            "Set PDPP_DATA_DIR to the right directory.",
+        )
+
+
+def settings_of_kept() -> Settings:
+    """The settings, where something is kept.  Raises: as `require_kept`."""
+    settings = settings_or_exit()
+    require_kept(settings)
+    return settings
+
+
+@contextmanager
+def settings_to_read(*, told: bool = True) -> Generator[Settings, None, None]:
+    """The settings for a command that lists; where nothing is kept, those of an empty store.
+
+    Shapes: `told` says that nothing is kept, where the command does not say so itself.
+    Raises: as `keeps_data`.
+    """
+    settings = settings_or_exit()
+    if keeps_data(settings):
+        yield settings
+        return
+    if told:
+        tell_nothing_kept(settings.data_dir)
+    with tempfile.TemporaryDirectory(prefix="pdpp-empty-") as folder:
+        yield replace(settings, data_dir=Path(folder))
+
+
+@contextmanager
+def open_store() -> Generator[OwnerStore, None, None]:
+    """Grants, disclosures and records, for a command of the owner on what there is."""
+    with settings_to_read() as settings, open_owner_store(settings) as store:
+        yield store
+
+
+@contextmanager
+def open_kept_stores() -> Generator[Stores, None, None]:
+    """All stores, for a command on accounts and feeds that there are."""
+    with settings_to_read() as settings, open_stores(settings, serving=False) as stores:
+        yield stores
+
+
+@contextmanager
+def open_logs() -> Generator[ChainedLogs, None, None]:
+    """The logs as chains.  Raises: CommandError (`not_found`)."""
+    with open_stores(settings_of_kept(), serving=False) as stores:
+        yield stores.logs

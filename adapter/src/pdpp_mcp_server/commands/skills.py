@@ -1,0 +1,135 @@
+"""`pdpp skills`: instructions that an agent loads when it needs them, written for the hosts here.
+
+A skill is a folder with a `SKILL.md`, whose head says when it helps (agentskills.io).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import cyclopts
+from cyclopts import Parameter
+
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.tables import words
+
+SkillHost: TypeAlias = Literal["claude-code", "codex"]
+FOLDERS: dict[SkillHost, tuple[str, str]] = {
+    "claude-code": (".claude", "skills"),
+    "codex": (".agents", "skills"),
+}
+"""Where a host looks for the skills of a person, below the home directory."""
+
+skills = cyclopts.App(
+    name="skills", help="Teach agents on this machine to ask, to quote and to see what changed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill of this package: its name, and the text of its `SKILL.md`."""
+
+    name: str
+    text: str
+
+
+def shipped() -> list[Skill]:
+    """The skills of this package, by name."""
+    pages = [
+        folder / "SKILL.md" for folder in Path(__file__).parents[1].joinpath("skills").iterdir()
+    ]
+    return [Skill(page.parent.name, page.read_text(encoding="utf-8")) for page in sorted(pages)]
+
+
+@skills.command
+def install(
+    *hosts: SkillHost,
+    replace: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
+) -> int:
+    """Write the skills for Claude Code and Codex into your home directory.
+
+    A skill that you changed stays as it is, unless you say --replace.
+
+    Parameters
+    ----------
+    hosts
+        Only for these hosts.
+    replace
+        Replace skills that you changed.
+    json
+        Print JSON.
+    """
+    named: tuple[SkillHost, ...] = hosts or tuple(FOLDERS)
+    written = [
+        {"host": host, "skill": skill.name, "outcome": _write(skill, host, replace=replace)}
+        for host in named
+        for skill in shipped()
+    ]
+    if json:
+        print_json(written)
+        return 0
+    for host in named:
+        words().print(f"{host}: ~/{'/'.join(FOLDERS[host])}", soft_wrap=True)
+        for line in written:
+            if line["host"] == host:
+                words().print(f"  {line['skill']}: {line['outcome']}", soft_wrap=True)
+    if any(line["outcome"] == "changed_by_you" for line in written):
+        words().print(
+            "Skills that you changed were not replaced: `pdpp skills install --replace` does it.",
+            soft_wrap=True,
+        )
+    return 0
+
+
+@skills.command
+def remove(*hosts: SkillHost, json: bool = False) -> int:
+    """Remove the skills again; those that you changed stay.
+
+    Parameters
+    ----------
+    hosts
+        Only for these hosts.
+    json
+        Print JSON.
+    """
+    removed: list[dict[str, str]] = []
+    for host in hosts or tuple(FOLDERS):
+        for skill in shipped():
+            page = _page(skill, host)
+            if page.is_file() and page.read_text(encoding="utf-8") == skill.text:
+                page.unlink()
+                if not any(page.parent.iterdir()):
+                    page.parent.rmdir()
+                removed.append({"host": host, "skill": skill.name})
+    if json:
+        print_json(removed)
+    else:
+        words().print(f"Removed: {len(removed)}.")
+    return 0
+
+
+def _page(skill: Skill, host: SkillHost) -> Path:
+    return Path.home().joinpath(*FOLDERS[host], skill.name, "SKILL.md")
+
+
+def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
+    """Write it, and say what became of it.  Raises: CommandError (`storage`)."""
+    page = _page(skill, host)
+    try:
+        if page.is_file():
+            if page.read_text(encoding="utf-8", errors="replace") == skill.text:
+                return "unchanged"
+            if not replace:
+                return "changed_by_you"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(skill.text, encoding="utf-8")
+    except OSError:
+        place = f"~/{page.relative_to(Path.home())}"
+        message = f"{place} cannot be written."
+        step = "Check who owns the folder and whether the disk has room, then repeat."
+        raise CommandError("storage", message, step) from None
+    return "written"

@@ -1,0 +1,88 @@
+"""`pdpp skills`: what is written for the hosts of this machine, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from pdpp_mcp_server.commands.exits import run_app
+from pdpp_mcp_server.commands.skills import FOLDERS, Skill, shipped, skills
+
+TOOLS = json.loads(files("pdpp_mcp_server").joinpath("mcp-tools.json").read_text())["tools"]
+SCREEN = 40
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def page(home: Path, host: str, name: str) -> Path:
+    folder = next(parts for known, parts in FOLDERS.items() if known == host)
+    return home.joinpath(*folder, name, "SKILL.md")
+
+
+def outcomes(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert run_app(skills, ["install", *arguments, "--json"]) == 0
+    return [line["outcome"] for line in json.loads(capsys.readouterr().out)]
+
+
+def test_each_host_gets_every_skill_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcomes(capsys) == ["written"] * 2 * len(shipped())
+    for host in FOLDERS:
+        for skill in shipped():
+            assert page(home, host, skill.name).read_text(encoding="utf-8") == skill.text
+    assert outcomes(capsys) == ["unchanged"] * 2 * len(shipped())
+
+
+def test_one_host_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcomes(capsys, "codex") == ["written"] * len(shipped())
+    assert not (home / ".claude").exists()
+
+
+def test_what_a_person_changed_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes(capsys, "codex")
+    changed = page(home, "codex", shipped()[0].name)
+    changed.write_text("mine", encoding="utf-8")
+    assert outcomes(capsys, "codex")[0] == "changed_by_you"
+    assert run_app(skills, ["remove", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(shipped()) - 1
+    assert changed.read_text(encoding="utf-8") == "mine"
+    assert outcomes(capsys, "codex", "--replace")[0] == "written"
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".claude").write_text("a file")
+    assert run_app(skills, ["install", "claude-code", "--json"]) != 0
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "storage"
+
+
+@pytest.mark.parametrize("skill", shipped(), ids=lambda skill: skill.name)
+def test_a_skill_is_one_screen_with_the_head_that_hosts_read(skill: Skill) -> None:
+    name, text = skill.name, skill.text
+    head = re.fullmatch(r"---\nname: (.+)\ndescription: (.+)\n---\n.*", text, re.DOTALL)
+    assert head is not None
+    assert head[1] == name
+    assert re.fullmatch(r"[a-z0-9-]{1,64}", name)
+    assert len(head[2]) <= 1024
+    assert text.count("\n") <= SCREEN
+
+
+def test_a_skill_names_tools_and_arguments_that_are_there() -> None:
+    texts = "".join(skill.text for skill in shipped())
+    words = set(re.findall(r"`([a-z_]+)[`(:]", texts))
+    tools = {tool["name"] for tool in TOOLS}
+    arguments = {name for tool in TOOLS for name in tool["inputSchema"]["properties"]}
+    answered = {
+        "next", "next_call", "other_count", "unavailable_connections", "next_changes_since", "url",
+        "field_not_granted", "grant_stream_not_allowed", "insufficient_scope",
+    }  # fmt: skip
+    assert words <= tools | arguments | answered
+    assert tools <= words | {"schema"}

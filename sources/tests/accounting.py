@@ -377,4 +377,5 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"messages"}),
     ),
     "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+    "meta": (r".*\.json", _objects("messages"), frozenset({"messages"})),
 }

@@ -75,6 +75,15 @@ def _telegram(count: int) -> Iterator[str]:
     yield "]}]}}"
 
 
+def _meta(count: int) -> Iterator[str]:
+    """A chat that is one file."""
+    yield '{"participants": [{"name": "Ada"}], "messages": ['
+    for number in range(count):
+        said = {"sender_name": "Ada", "timestamp_ms": 1705176000000 + number, "content": WORDS}
+        yield ("," if number else "") + json.dumps(said)
+    yield '], "title": "Bo"}'
+
+
 def _visits(count: int) -> Iterator[bytes]:
     """A history of Chrome in which each page was visited once."""
     pages = [(n, f"https://example.org/{n}", WORDS, 1, 0, 0, 0) for n in range(count)]
@@ -128,6 +137,7 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = 
     ),
     "whatsapp": ("_chat.txt", _run(lambda n: f"[13/01/24, 21:{n % 60:02}:00] Ada: {n} {WORDS}\n")),
     "telegram": ("result.json", _telegram),
+    "meta": ("inbox/bo_1/message_1.json", _meta),
     "calendar": (
         "Home.ics",
         _run(

@@ -231,6 +231,17 @@ def _telegram(name: str, text: Callable[[], object]) -> HostileFile:
     return HostileFile(f"telegram {name}.json", content, 3)
 
 
+def _meta(name: str, content: Callable[[], object]) -> HostileFile:
+    def body() -> bytes:
+        said = [
+            {"sender_name": "Ada", "timestamp_ms": 1705176000000 + n, "content": c}
+            for n, c in enumerate(("good", content(), "good"))
+        ]
+        return json.dumps({"participants": [], "messages": said, "title": "Chat"}).encode()
+
+    return HostileFile(f"meta {name}.json", body, 3)
+
+
 def _chat(name: str, bad: Callable[[], str]) -> HostileFile:
     def content() -> bytes:
         first, last = "[13/01/24, 21:00:00] Ada: good\n", "[13/01/24, 21:02:00] Ada: good\n"
@@ -506,6 +517,8 @@ _CHATS = [
     _slack("open mentions", lambda: "<@U" * 500_000),
     _slack("ampersands", lambda: "&amp;" * 1_000_000),
     _telegram("a million pieces", lambda: ["a", {"type": "bold", "text": "b"}] * 300_000),
+    _meta("escaped bytes", lambda: "\xc3\xa9" * 1_000_000),
+    _meta("open titles", lambda: '"title":"' * 500_000),
     _chat("a million lines", lambda: "x\n" * 1_000_000),
     _chat("30 MB of words", lambda: "word\n" * (6 * MB)),
     _chat("files and brackets", lambda: "a.aa (" * 200_000),

@@ -41,7 +41,9 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
     assert {t["new"] for each in again["imports"] for t in each["streams"].values()} == {0}
 
 
-@pytest.mark.parametrize("key", ["calendar", "contacts", "mail", "slack", "telegram", "whatsapp"])
+@pytest.mark.parametrize(
+    "key", ["calendar", "contacts", "mail", "meta", "slack", "telegram", "whatsapp"]
+)
 def test_every_entry_is_in_the_report_of_the_first_import_and_of_the_second(
     key: str, tmp_path: Path
 ) -> None:

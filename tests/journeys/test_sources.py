@@ -80,6 +80,13 @@ QUESTIONS = (
         ("Like this {one}?", "7.2"),
     ),
     Question(
+        "meta",
+        "What did Bö Adair write to me?",
+        "query_records",
+        {"stream": "messages", "filter": {"author": "Bö Adair"}},
+        ("Crème brûlée", "2024-01-15"),
+    ),
+    Question(
         "calendar",
         "What is on at the end of January?",
         "query_records",

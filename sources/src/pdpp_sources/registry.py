@@ -35,6 +35,7 @@ from pdpp_sources.google.reader import GoogleSource
 from pdpp_sources.imessage import MessagesSource
 from pdpp_sources.likeness import Likeness, likeness_of
 from pdpp_sources.mail import MailSource
+from pdpp_sources.meta_chats import MetaChatsSource
 from pdpp_sources.notes import NotesSource
 from pdpp_sources.slack import SlackSource
 from pdpp_sources.tables.csv_file import SUFFIXES
@@ -53,6 +54,7 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     SlackSource(),
     WhatsAppSource(),
     TelegramSource(),
+    MetaChatsSource(),
     MessagesSource(),
     CalendarSource(),
     ContactsSource(),

@@ -16,6 +16,7 @@ from sources.tests.specimens import (
     google,
     imessage,
     mail,
+    meta,
     notes,
     slack,
     table,
@@ -39,5 +40,6 @@ SPECIMENS: dict[str, Files] = {
     "table": table.FILES,
     "whatsapp": whatsapp.FILES,
     "telegram": telegram.FILES,
+    "meta": meta.FILES,
     "imessage": imessage.FILES,
 }

@@ -142,7 +142,7 @@ TWITTER: Files = {
                 }
             },
             {"tweet": {"id_str": "1592", "created_at": "once", "full_text": "Rye"}},
-            {"other": {}},
+            {"other": {"id_str": "1593"}},
         ],
     ),
     "data/like.js": _js(

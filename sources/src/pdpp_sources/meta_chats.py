@@ -1,0 +1,285 @@
+r"""The meta reader: chats of Messenger, Facebook and Instagram, from the JSON of Meta's exports.
+
+Source: chats that owners published in trackers of readers, and those readers. Each chat lies in a
+folder of its own, as `message_1.json`, `message_2.json` …, the newest first; what was sent
+encrypted lies in one file for each chat, whose members have other names. Texts are mended
+(`meta_text.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePosixPath
+
+from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_sources.common import json_values
+from pdpp_sources.common.attachments import kind_of, with_file
+from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
+from pdpp_sources.common.declaration import (
+    StreamForm,
+    declaration,
+    flag,
+    integer,
+    key,
+    moment,
+    names,
+    plain,
+    text,
+    word,
+)
+from pdpp_sources.common.epochs import UNIX
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.json_stream import Element, json_elements
+from pdpp_sources.common.source import (
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from pdpp_sources.common.text import decoded, one_line, or_none
+from pdpp_sources.tables.meta_text import MetaText
+
+_HEAD_BYTES = 64 * 1024
+_CHAT = re.compile(
+    rb'\s*\{(?=.*"messages"\s*:\s*\[\s*\{(?:[^{}]|\{[^{}]*\}){0,20000}?"sender_?[nN]ame"\s*:)'
+    rb'(?=.*"(?:participants|threadName|thread_path)"\s*:)',
+    re.DOTALL,
+)
+_EMPTY = re.compile(rb'\s*\{\s*"participants"\s*:.*"messages"\s*:\s*\[\s*\]', re.DOTALL)
+_CHUNK_BYTES = 256 * 1024
+_STRING = rb'"((?:[^"\\]|\\.){0,1000})"'
+_TITLE = re.compile(rb'"(?:title|threadName)"\s*:\s*' + _STRING)
+_PART = re.compile(r"message_\d+")
+_SENT_MEDIA = ("photos", "videos", "audio_files", "files", "gifs", "media")
+_OTHERS = (".json", ".html", ".css", ".js", ".zip", ".txt", ".csv")
+
+CHATS = StreamForm(
+    "chats",
+    "Your chats",
+    "Name of each chat and group, and in which box it lies.",
+    [
+        key(),
+        chat_name("Name of the person or group"),
+        word("box", "inbox, archived_threads, message_requests, e2ee_cutover …"),
+    ],
+    children={"messages": ("messages", "chat_id")},
+)
+MESSAGES = chat_messages(
+    "Your messages on Messenger and Instagram",
+    "Text, author and time of every message.",
+    [
+        *in_chat(),
+        moment("sent_at", "When it was sent, in UTC", event=True),
+        message_author("author", "Who wrote it"),
+        text("text", "What it says", title=True),
+        word("kind", "message, photos, videos, audio_files, files, sticker, share, call …"),
+        plain("link", "Address of what it shares"),
+        names("reactions", "The reactions to it, each an emoji"),
+        integer("reaction_count", "Number of reactions", summed=True),
+        integer("call_seconds", "How long the call was, in seconds", summed=True),
+        flag("is_unsent", "Whether its author took it back"),
+        integer("file_count", "Number of files", summed=True),
+    ],
+    traffic=("Who wrote when", ["chat_name", "sent_at", "author"]),
+)
+DECLARATION = declaration(
+    "meta",
+    "Messenger and Instagram",
+    "Chats exported from Facebook, Messenger and Instagram.",
+    [CHATS, MESSAGES, FILES],
+)
+
+
+class MetaChatsSource:
+    """Reads the chats of an export of Facebook or Instagram, and the files in their folders."""
+
+    connector_key = "meta"
+    declaration: Data = DECLARATION
+    how_to_export = (
+        "In Facebook or Instagram choose Accounts Center > Your information and permissions > "
+        "Export your information, the messages among it; as the format JSON (not HTML), for all "
+        "time. Encrypted chats come from messenger.com > Privacy & safety > End-to-end encrypted "
+        "chats > Message storage > Download secure storage data. Import the zip."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim the JSON by how it begins, and the media under the folder of a chat."""
+        chats = list(matching(export, is_meta_chat, ".json", head_bytes=_HEAD_BYTES))
+        roots = {PurePosixPath(member.name).parent for member in chats}
+        media = [
+            member
+            for member in export.members
+            if member.suffix not in _OTHERS and _lies_in(PurePosixPath(member.name), roots)
+        ]
+        return claim([*chats, *media], "it holds chats as Meta exports them")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each chat before its messages, each file after its message."""
+        chats = export.only(member for member in export.members if member.suffix == ".json")
+        files = {member.name: member for member in export.members}
+        told = set[str]()
+        items = each_member(chats, lambda member: _read_member(member, files, told))
+        return beginning_at(start, without_repeats(items))
+
+
+def is_meta_chat(head: bytes) -> bool:
+    """Whether a file begins as a chat of Meta's."""
+    return bool(_CHAT.match(head) or _EMPTY.match(head))
+
+
+def _lies_in(path: PurePosixPath, roots: set[PurePosixPath]) -> bool:
+    """Whether a file lies in one of the folders of a chat's media, which is in the chat's own."""
+    return path.parent in roots or path.parent.parent in roots
+
+
+@dataclass(frozen=True, slots=True)
+class _MetaChat:
+    """The chat of a file, and the files that its messages may name."""
+
+    id: str
+    name: str | None
+    box: str | None
+    root: PurePosixPath
+    files: dict[str, ExportMember]
+
+
+def _read_member(
+    member: ExportMember, files: dict[str, ExportMember], told: set[str]
+) -> Iterator[SourceItem]:
+    """The messages of a file; before those of its first file the chat, noted in `told`."""
+    texts = MetaText(member)
+    chat = _chat_of(member, files, texts)
+    facts: Data = {"id": chat.id, "name": chat.name, "box": chat.box}
+    alike: dict[str, int] = {}
+    for element in json_elements(member, "messages", only_named=True):
+        if isinstance(element, Skipped):
+            yield element
+            continue
+        value = texts.mended(element.value)
+        build = partial(_message_items, element, value, chat, alike)
+        for item in one_record(element.where, element.position, build):
+            if chat.id not in told:
+                told.add(chat.id)
+                yield SourceRecord("chats", facts, item.position)
+            yield item
+    if chat.id not in told:
+        told.add(chat.id)
+        yield SourceRecord("chats", facts, member.end - 1)
+
+
+def _chat_of(member: ExportMember, files: dict[str, ExportMember], texts: MetaText) -> _MetaChat:
+    """The chat: by its folder where it has one for itself, else by its file's name.
+
+    Its title may stand behind the messages.
+    """
+    path = PurePosixPath(member.name)
+    is_part = _PART.fullmatch(path.stem) is not None
+    own = path.parent.name if is_part else path.stem
+    box = or_none(path.parent.parent.name) if is_part else None
+    name = _title(member)
+    return _MetaChat(
+        one_line(own, 200) or "chat",
+        name and or_none(one_line(texts.name(name), 200)),
+        box,
+        path.parent,
+        files,
+    )
+
+
+def _title(member: ExportMember) -> str | None:
+    """The last title in the file that is none of a message's: they have none."""
+    found: bytes | None = None
+    with member.open() as stream:
+        before = b""
+        while chunk := stream.read(_CHUNK_BYTES):
+            if matches := _TITLE.findall(before + chunk):
+                found = matches[-1]
+            before = chunk[-2048:]
+    if found is None:
+        return None
+    try:
+        return json.loads(b'"' + found + b'"')
+    except ValueError:
+        return decoded(found)
+
+
+def _message_items(
+    element: Element, value: Data, chat: _MetaChat, alike: dict[str, int]
+) -> Iterator[SourceItem]:
+    sent_ms = json_values.whole(value, "timestamp_ms") or json_values.whole(value, "timestamp")
+    if not sent_ms:
+        raise BadRecord("bad_date", "the date of the entry cannot be read")
+    sent_at = UNIX["milliseconds"].instant(sent_ms)
+    author = json_values.line(value, "sender_name", "senderName")
+    words = json_values.text(value, "content", "text")
+    media = list(_media(value))
+    reactions = [
+        reaction
+        for each in json_values.objects(value, "reactions")
+        if (reaction := json_values.line(each, "reaction"))
+    ]
+    message_id = f"{chat.id}.{stable_id('m', sent_ms, author, words, *(p for p, _ in media))}"
+    number = alike[message_id] = alike.get(message_id, 0) + 1
+    data: Data = {
+        "id": message_id if number == 1 else f"{message_id}.{number}",
+        "chat_id": chat.id,
+        "chat_name": chat.name,
+        "sent_at": sent_at,
+        "author": author,
+        "text": words or json_values.text(json_values.inner(value, "share"), "share_text"),
+        "kind": _kind(value),
+        "link": json_values.line(json_values.inner(value, "share"), "link"),
+        "reactions": list(dict.fromkeys(reactions)),
+        "reaction_count": len(reactions),
+        "call_seconds": json_values.whole(value, "call_duration"),
+        "is_unsent": json_values.truth(value, "is_unsent") or json_values.truth(value, "isUnsent"),
+        "file_count": len(media),
+    }
+    yield SourceRecord("messages", data, element.position)
+    for place, (path, name) in enumerate(media, 1):
+        yield from _file(path, name, data, place, element.position, chat)
+
+
+def _kind(value: Data) -> str:
+    """What it carries."""
+    for name in (*_SENT_MEDIA, "sticker", "share", "call_duration"):
+        if value.get(name):
+            return name.partition("_duration")[0]
+    return json_values.line(value, "type") or "message"
+
+
+def _media(value: Data) -> Iterator[tuple[str, str | None]]:
+    """The path of each file, and its name where the export says one."""
+    for name in _SENT_MEDIA:
+        for each in json_values.objects(value, name):
+            if uri := json_values.line(each, "uri"):
+                yield uri, json_values.line(each, "name")
+    if uri := json_values.line(json_values.inner(value, "sticker"), "uri"):
+        yield uri, None
+
+
+def _file(
+    path: str, name: str | None, message: Data, place: int, position: int, chat: _MetaChat
+) -> Iterator[SourceItem]:
+    """The file of a message, whose path is written as if from the root of some part."""
+    uri = PurePosixPath(path)
+    near = (chat.root / uri.parent.name / uri.name, chat.root / uri, uri)
+    member = next((chat.files[str(p)] for p in near if str(p) in chat.files), None)
+    filename = or_none(one_line(name or uri.name, 255))
+    data: Data = {
+        "id": f"{message['id']}.f{place}",
+        "message_id": message["id"],
+        "sent_at": message["sent_at"],
+        "filename": filename,
+        "mime_type": kind_of(filename),
+        "size_bytes": None,
+    }
+    yield from with_file(SourceRecord("files", data, position), member)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sources.tests.reading import read_path, records_of, skips_of
+from sources.tests.specimens.files import as_folder
+from sources.tests.specimens.meta import FILES, INBOX, JPEG
+
+
+def test_both_layouts_are_chats_with_their_texts_as_they_were_meant(tmp_path: Path) -> None:
+    items = read_path(as_folder(FILES, tmp_path))
+    assert {key for key, _ in items} == {"meta"}
+    assert records_of(items, "chats") == [
+        {"id": "Cy_3", "name": "Cy_3", "box": None},
+        {"id": "boadair_17", "name": "Bö Adair", "box": "inbox"},
+    ]
+    said = [
+        (m["sent_at"], m["author"], m["text"], m["kind"]) for m in records_of(items, "messages")
+    ]
+    assert said == [
+        ("2024-09-03T01:46:40Z", "Cy", "Stone “oven”", "text"),
+        ("2024-01-15T14:21:40Z", "Bö Adair", "Crème brûlée 🍮", "message"),
+        ("2024-01-15T14:20:50Z", "Ada", "An oven", "share"),
+        ("2024-01-15T14:20:00Z", "Ada", None, "photos"),
+        ("2024-01-15T14:13:20Z", "Ada", "Hello", "call"),
+    ]
+    assert [m["reactions"] for m in records_of(items, "messages")][1] == ["❤"]
+    assert skips_of(items) == ["missing_attachment", "bad_date"]
+
+
+def test_a_file_is_found_in_the_folder_of_its_chat(tmp_path: Path) -> None:
+    first, second = records_of(read_path(as_folder(FILES, tmp_path)), "files")
+    assert (first["filename"], first["size_bytes"]) == ("1.jpg", len(JPEG))
+    assert (second["filename"], second.get("blob_ref")) == ("2.jpg", None)
+
+
+def test_what_says_the_same_at_the_same_time_is_two_messages(tmp_path: Path) -> None:
+    said = {"sender_name": "Ada", "timestamp_ms": 1705328000000, "content": "Hi"}
+    chat = {"participants": [{"name": "Ada"}], "messages": [said, said], "title": "Ada"}
+    path = as_folder({f"{INBOX}/message_1.json": json.dumps(chat).encode()}, tmp_path)
+    assert len({m["id"] for m in records_of(read_path(path), "messages")}) == 2

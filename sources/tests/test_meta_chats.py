@@ -40,3 +40,12 @@ def test_what_says_the_same_at_the_same_time_is_two_messages(tmp_path: Path) -> 
     chat = {"participants": [{"name": "Ada"}], "messages": [said, said], "title": "Ada"}
     path = as_folder({f"{INBOX}/message_1.json": json.dumps(chat).encode()}, tmp_path)
     assert len({m["id"] for m in records_of(read_path(path), "messages")}) == 2
+
+
+def test_loose_files_of_two_chats_are_two(tmp_path: Path) -> None:
+    for number, title in enumerate(("Bo", "Cy")):
+        chat = {"participants": [], "messages": [{"sender_name": title, "timestamp_ms": 1}]}
+        path = {} if number else {"thread_path": "inbox/bo_1"}
+        files = {"message_1.json": json.dumps({**chat, "title": title, **path}).encode()}
+        (found,) = records_of(read_path(as_folder(files, tmp_path / title)), "chats")
+        assert found["id"] == ("Cy" if number else "bo_1")

@@ -44,7 +44,7 @@ from pdpp_sources.common.source import (
     one_record,
     without_repeats,
 )
-from pdpp_sources.common.text import decoded, one_line, or_none
+from pdpp_sources.common.text import decoded, one_line, or_none, printable
 from pdpp_sources.tables.meta_text import MetaText
 
 _HEAD_BYTES = 64 * 1024
@@ -56,7 +56,7 @@ _CHAT = re.compile(
 _EMPTY = re.compile(rb'\s*\{\s*"participants"\s*:.*"messages"\s*:\s*\[\s*\]', re.DOTALL)
 _CHUNK_BYTES = 256 * 1024
 _STRING = rb'"((?:[^"\\]|\\.){0,1000})"'
-_TITLE = re.compile(rb'"(?:title|threadName)"\s*:\s*' + _STRING)
+_OF_CHAT = re.compile(rb'"(title|threadName|thread_path)"\s*:\s*' + _STRING)
 _PART = re.compile(r"message_\d+")
 _SENT_MEDIA = ("photos", "videos", "audio_files", "files", "gifs", "media")
 _OTHERS = (".json", ".html", ".css", ".js", ".zip", ".txt", ".csv")
@@ -176,39 +176,37 @@ def _read_member(
 
 
 def _chat_of(member: ExportMember, files: dict[str, ExportMember], texts: MetaText) -> _MetaChat:
-    """The chat: by its folder where it has one for itself, else by its file's name.
+    """The chat: by the path that the file names, else by its folder, else by its file's name.
 
-    Its title may stand behind the messages.
+    Both the path and the title may stand behind the messages.
     """
     path = PurePosixPath(member.name)
+    said = _said_of_chat(member)
+    thread = PurePosixPath(said.get("thread_path", ""))
     is_part = _PART.fullmatch(path.stem) is not None
-    own = path.parent.name if is_part else path.stem
-    box = or_none(path.parent.parent.name) if is_part else None
-    name = _title(member)
-    return _MetaChat(
-        one_line(own, 200) or "chat",
-        name and or_none(one_line(texts.name(name), 200)),
-        box,
-        path.parent,
-        files,
-    )
+    title = said.get("title") or said.get("threadName")
+    name = title and or_none(one_line(texts.name(title), 200))
+    own = thread.name or (path.parent.name or name or "" if is_part else path.stem)
+    box = thread.parent.name or (path.parent.parent.name if is_part else "")
+    return _MetaChat(one_line(own, 200) or "chat", name, or_none(box), path.parent, files)
 
 
-def _title(member: ExportMember) -> str | None:
-    """The last title in the file that is none of a message's: they have none."""
-    found: bytes | None = None
+def _said_of_chat(member: ExportMember) -> dict[str, str]:
+    """The title and the path of the chat: the last in the file; messages have none."""
+    found: dict[bytes, bytes] = {}
     with member.open() as stream:
         before = b""
         while chunk := stream.read(_CHUNK_BYTES):
-            if matches := _TITLE.findall(before + chunk):
-                found = matches[-1]
+            found.update(_OF_CHAT.findall(before + chunk))
             before = chunk[-2048:]
-    if found is None:
-        return None
+    return {decoded(name): _unescaped(value) for name, value in found.items()}
+
+
+def _unescaped(value: bytes) -> str:
     try:
-        return json.loads(b'"' + found + b'"')
+        return printable(json.loads(b'"' + value + b'"'))
     except ValueError:
-        return decoded(found)
+        return decoded(value)
 
 
 def _message_items(

@@ -49,10 +49,7 @@ OWN: Commands = {
         "pdpp_mcp_server.commands.status:disconnect",
         "End your access to a server and delete the credential.",
     ),
-    "skills": (
-        "pdpp_mcp_server.commands.skills:skills",
-        "Teach agents on this machine to ask, to quote and to see what changed.",
-    ),
+    "skills": ("pdpp_mcp_server.commands.skills:skills", "Teach the agents here to ask well."),
     "mcp": (
         "pdpp_mcp_server.commands.mcp:mcp_server",
         """Serve MCP over standard input and output for one connected server.

@@ -23,9 +23,7 @@ FOLDERS: dict[SkillHost, tuple[str, str]] = {
 }
 """Where a host looks for the skills of a person, below the home directory."""
 
-skills = cyclopts.App(
-    name="skills", help="Teach agents on this machine to ask, to quote and to see what changed."
-)
+skills = cyclopts.App(name="skills", help="Teach the agents here to ask well.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,9 +338,12 @@ class Session:
         assert hit.get("duplicates", 0) == found.duplicates
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
-        authors = [row.data.get(name) for name in hits.authors(row.source)]
+        authors = [row.data.get(name) for name in timeline.authors(row.source)]
         author = next((text for text in authors if isinstance(text, str) and text.strip()), None)
         assert hit.get("author") == (author[:200] if author else author)
+        names = [row.data.get(name) for name in timeline.naming(row.source)]
+        called = next((text for text in names if isinstance(text, str) and text.strip()), None)
+        assert hit.get("conversation") == (called[:200] if called else None)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
         assert hit.get("context") == hits.expected_context(self.reader, row)
         assert hit.get("matched_words") == found.words

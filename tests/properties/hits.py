@@ -33,7 +33,13 @@ from tests.properties.reference import (
     part_test,
 )
 from tests.properties.requests import Ask
-from tests.properties.timeline import bounds, instant_of, is_within, named_sources, time_of
+from tests.properties.timeline import (
+    bounds,
+    instant_of,
+    is_within,
+    named_sources,
+    time_of,
+)
 from tests.properties.worlds import DATED
 
 
@@ -375,12 +381,6 @@ def _in_fields(source: Source, term: Term) -> Term:
 def _weighty(source: Source) -> set[str]:
     heavy = ("primary-title", "author")
     return {n for n, p in source.properties.items() if p.get("x_pdpp_role") in heavy}
-
-
-def authors(source: Source) -> list[str]:
-    """The granted fields that say who wrote a record."""
-    named = [n for n, p in source.properties.items() if p.get("x_pdpp_role") == "author"]
-    return [name for name in named if name in source.fields]
 
 
 def _words(row: Row) -> dict[str, Said]:

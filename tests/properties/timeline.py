@@ -118,8 +118,28 @@ def timeless(reader: Reader, ask: Ask) -> set[str]:
     return absent | {s.stream for s in named_sources(reader, ask) if time_of(s) is None}
 
 
+def naming(source: Source) -> list[str]:
+    """The granted field that says how people call a conversation, where the title does not."""
+    properties = source.properties.items()
+    titles = [n for n, p in properties if p.get("x_pdpp_role") == "primary-title"]
+    shared = [p for _, p in properties if p.get("x_pdpp_role") == "conversation"]
+    named = [p.get("x_pdpp_label_field") for p in shared]
+    return [n for n in named if n in source.fields and n not in titles]
+
+
+def authors(source: Source) -> list[str]:
+    """The granted fields that say who wrote a record."""
+    named = [n for n, p in source.properties.items() if p.get("x_pdpp_role") == "author"]
+    return [name for name in named if name in source.fields]
+
+
 def entry_of(reader: Reader, row: Row) -> Json:
     data: Json = {"at": row.data[time_of(row.source) or ""]}
+    named = {"author": authors(row.source), "conversation": naming(row.source)}
+    for member, names in named.items():
+        texts = [str(row.data[n]) for n in names if row.data.get(n)]
+        if texts and texts[0].strip():
+            data[member] = texts[0][:200]
     properties = row.source.properties
     title = [n for n, p in properties.items() if p.get("x_pdpp_role") == "primary-title"]
     texts = row.source.raw["query"].get("search", {}).get("lexical_fields", [])

@@ -426,6 +426,8 @@ export type TimelineEntry = {
   data: {
     at: string;
     when?: string;
+    author?: string;
+    conversation?: string;
     title?: string;
     preview?: string;
   };
@@ -511,6 +513,7 @@ export type SearchResults = {
     })[];
     title?: string;
     author?: string;
+    conversation?: string;
     authored_at?: string;
     when?: string;
     parent?: {

@@ -22,7 +22,7 @@ TEXT, WHOLE = ValueKind.STRING, ValueKind.INTEGER
 SOURCE_ID = SourceId("connector", "https://connectors.example/mail")
 _PROPERTIES = (
     Property("id", {}, TEXT),
-    Property("thread", {}, TEXT, role="conversation"),
+    Property("thread", {"x_pdpp_label_field": "folder"}, TEXT, role="conversation"),
     Property("subject", {}, TEXT, type="text", role="primary-title"),
     Property("body", {}, TEXT, type="text"),
     Property("sender", {"x_pdpp_label_field": "sender_name"}, TEXT, role="author"),

@@ -82,6 +82,15 @@ def test_titles_and_authors_are_cut() -> None:
     assert (result.title, result.author) == ("r" * 200, "a" * 200)
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"), [("f" * 300, "f" * 200), ("General", "General"), (" ", None), (7, None)]
+)
+def test_a_hit_says_how_people_call_its_conversation(folder: object, name: str | None) -> None:
+    found = row(subject="rain", folder=folder)
+    assert shown(found=found).conversation == name
+    assert shown("rain", "id", "subject", found=found).conversation is None
+
+
 @pytest.mark.parametrize("sender", [None, " ", 7])
 def test_the_first_field_that_names_an_author_does(sender: object) -> None:
     found = row(subject="rain", sender=sender, sender_name="Ada")

@@ -43,11 +43,23 @@ def test_titles_and_previews_are_cut() -> None:
     assert data(mails(), body=" ", sender="a" * 300)["preview"] == "a" * 200
 
 
+def test_an_entry_says_who_wrote_it_and_in_which_conversation() -> None:
+    said = {"subject": "Rain", "sender": " ", "sender_name": "Ada", "folder": "f" * 300}
+    assert data(mails(), **said) == {
+        "at": AT,
+        "author": "Ada",
+        "conversation": "f" * 200,
+        "title": "Rain",
+    }
+    assert data(mails("id", "sent_at", "subject"), **said) == {"at": AT, "title": "Rain"}
+
+
 def test_what_is_not_granted_is_not_shown() -> None:
     assert data(mails("id", "sent_at"), subject="Rain", body="Heavy") == {"at": AT}
 
 
 def test_an_entry_is_made_of_time_title_text_and_key() -> None:
-    assert timeline_fields(mails()) == ("id", "subject", "body", "sender", "sent_at")
+    whole = ("id", "subject", "body", "sender", "sender_name", "folder", "sent_at")
+    assert timeline_fields(mails()) == whole
     assert timeline_fields(mails("id", "size", "body")) == ("id", "body")
     assert timeline_fields(notes()) == ("id", "said")

@@ -69,7 +69,7 @@ TAG = re.compile(r"</?mark>")
 EXCERPTS = "evidence_excerpts"
 EXCERPT_MEMBERS = (EXCERPTS, "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
-TEXT_MEMBERS = ("title", "author", "snippet", "context", *EXCERPT_MEMBERS)
+TEXT_MEMBERS = ("title", "author", "conversation", "snippet", "context", *EXCERPT_MEMBERS)
 BESIDE = ("before", "after")
 """Which neighbours of a hit its context tells of."""
 NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
@@ -292,6 +292,7 @@ def _source_line(hit: Json, result: Json) -> str:
         ("at", result.get("timestamp")),
         ("when", as_text(hit.get("when"))),
         ("by", as_text(hit.get("author"))),
+        ("in", as_text(hit.get("conversation"))),
         ("same_text", f"{same} more" if same else None),
     )
     return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"

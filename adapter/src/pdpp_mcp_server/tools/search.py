@@ -55,6 +55,7 @@ USE_LINE = (
 UNTRUSTED = (
     "/data/data/*/title",
     "/data/data/*/author",
+    "/data/data/*/conversation",
     "/data/data/*/snippet",
     "/data/data/*/evidence_excerpts",
     "/results/*/title",

@@ -86,6 +86,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    conversation: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
     when: str | None = None
     parent: ParentRecord | None = None
@@ -140,7 +141,8 @@ def disclose_hit(
         evidence_excerpts=[excerpt.lean() if is_lean else excerpt],
         retrieval_sources=_rankings(found, meant) if mode == "hybrid" else None,
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
-        author=_author(source, row),
+        author=author_of(source, row),
+        conversation=conversation_name(source, row),
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
         matched_words=None if written is None else _held(source, found or (), words, written),
@@ -181,9 +183,26 @@ def _excerpt(source: ReadableSource, row: StoredRecord, found: FoundPassage) -> 
     return passage_excerpt(*found[:1], text, *found[1:])
 
 
-def _author(source: ReadableSource, row: StoredRecord) -> str | None:
-    """The first field that says who wrote it."""
-    for name in source.declared.fields_with_role("author"):
+def author_of(source: ReadableSource, row: StoredRecord) -> str | None:
+    """What the first granted field says that names who wrote it."""
+    return _first_text(source, row, source.declared.fields_with_role("author"))
+
+
+def conversation_name(source: ReadableSource, row: StoredRecord) -> str | None:
+    """What people call the conversation that it is in; of mails the title says that."""
+    return _first_text(source, row, naming_conversations(source))
+
+
+def naming_conversations(source: ReadableSource) -> tuple[str, ...]:
+    """The field that says how people call a conversation, if there is one beside the title."""
+    declared = source.declared
+    field = declared.properties.get(declared.conversation_field or "")
+    named = None if field is None else field.label_field
+    return () if named in (None, declared.title_field) else (named,)
+
+
+def _first_text(source: ReadableSource, row: StoredRecord, names: Iterable[str]) -> str | None:
+    for name in names:
         value = granted_value(row, source, name)
         if isinstance(value, str) and value.strip():
             return value[:TITLE_CHARS]

@@ -155,13 +155,17 @@ def _no_such_stream(
     if stream not in authority.granted_streams:
         return stream_not_granted(authority, stream, "stream")
     entries = [e for e in authority.unavailable if _could_hold(e, selectors, stream)]
-    is_elsewhere = any(source.stream == stream for source in authority.sources)
+    unavailable = render_unavailable(entries) if entries else {}
+    if any(source.stream == stream for source in authority.sources):
+        return ConnectionNotFound(
+            "That connection does not share this stream; the schema lists those that do.",
+            param="connection_id",
+            **unavailable,
+        )
     return ConnectionNotFound(
-        "That connection does not share this stream; the schema lists those that do."
-        if is_elsewhere
-        else "This access includes the stream, but no readable connection has such records.",
+        "This access includes the stream, but no readable connection has records of that kind.",
         param="connection_id",
-        **(render_unavailable(entries) if entries else {}),
+        **unavailable,
     )
 
 

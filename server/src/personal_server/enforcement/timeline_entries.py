@@ -1,4 +1,4 @@
-"""Entries of the time line: when, what it is called, else how its text begins.
+"""Entries of the time line: when, by whom, in which chat, and what it is called or begins with.
 
 Source: docs/contract/resource-server.md 7.9.
 """
@@ -12,7 +12,12 @@ from pdpp_kernel.wire_objects import ConnectionId, WireObject, Word
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.disclose import granted_value, identity
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.search_hits import TITLE_CHARS
+from personal_server.enforcement.search_hits import (
+    TITLE_CHARS,
+    author_of,
+    conversation_name,
+    naming_conversations,
+)
 from personal_server.enforcement.timeline import time_field
 
 PREVIEW_CHARS = 200
@@ -27,6 +32,8 @@ class TimelineData(WireObject):
 
     at: str
     when: str | None = None
+    author: str | None = None
+    conversation: str | None = None
     title: str | None = None
     preview: str | None = None
 
@@ -62,6 +69,7 @@ def timeline_fields(source: ReadableSource) -> tuple[str, ...]:
     named = {None if time is None else time.name, source.declared.title_field}
     named |= {source.declared.event_end_field, source.declared.whole_days_field}
     named |= set(_previewed(source)) | set(source.declared.primary_key)
+    named |= {*source.declared.fields_with_role("author"), *naming_conversations(source)}
     return tuple(name for name in source.fields if name in named)
 
 
@@ -74,6 +82,8 @@ def disclose_entry(
     shown = TimelineData(
         at=str(granted_value(row, source, None if time is None else time.name)),
         when=when,
+        author=author_of(source, row),
+        conversation=conversation_name(source, row),
         title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
     )
     if shown.title is None:

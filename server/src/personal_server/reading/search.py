@@ -63,6 +63,7 @@ from personal_server.enforcement.search_hits import (
     SearchResult,
     disclose_context,
     disclose_hit,
+    naming_conversations,
     spoken_fields,
     text_chars,
 )
@@ -787,7 +788,7 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     named |= {declared.event_end_field, declared.whole_days_field}
     if declared.conversation_field is not None:
         named |= {declared.conversation_field, *spoken_fields(source)}
-    named |= {*declared.fields_with_role("author")}
+    named |= {*declared.fields_with_role("author"), *naming_conversations(source)}
     return tuple(name for name in source.fields if name in named)
 
 

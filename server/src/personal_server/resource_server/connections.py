@@ -31,7 +31,6 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import (
     Collection,
     CollectionRun,
-    Rejection,
     RunStatus,
 )
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
@@ -48,7 +47,7 @@ from personal_server.resource_server.envelopes import (
     page_of,
     shown_source,
 )
-from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start
+from personal_server.resource_server.owner_lists import named_page
 from personal_server.storage.ports.snapshots import (
     READ_DEADLINE_SECONDS,
     ReadSnapshot,
@@ -135,23 +134,6 @@ class ConnectionList(ListOf[ShownConnection]):
     component: ClassVar = "ConnectionList"
 
 
-class ShownRejection(WireObject, tag_field="object", tag="ingest_rejection"):
-    """A line that was refused."""
-
-    receipt_id: Word
-    stream: Word
-    code: Word
-    path: str | None
-    run_id: str | None
-    at: Instant
-
-
-class RejectionList(ListOf[ShownRejection]):
-    """A page of refused lines."""
-
-    component: ClassVar = "RejectionList"
-
-
 @dataclass(frozen=True, slots=True)
 class _ConnectionContext:
     """What connection rows are drawn from, in one snapshot."""
@@ -223,16 +205,6 @@ class OwnerConnections:
             ),
             owner(
                 replace(
-                    _one(
-                        "GET", f"{ONE}/rejections", self.rejections, "Refused lines, newest first."
-                    ),
-                    answer=RejectionList,
-                    parameters=PAGE,
-                    errors=(ConnectionNotFound, InvalidCursor),
-                )
-            ),
-            owner(
-                replace(
                     _one("DELETE", ONE, self.erase, "Erases a connection and all that it holds."),
                     answer=Deletion,
                     parameters=(CONFIRM,),
@@ -297,22 +269,6 @@ class OwnerConnections:
         run = CollectionRun(report.run_id, report.status, at_ns)
         self._ports.store.record_run(request.path["id"], run)
         return self._row(request, request.path["id"], 202)
-
-    def rejections(self, request: Request) -> Reply:
-        """`GET …/{id}/rejections`."""
-        connection_id = request.path["id"]
-        limit = request.parameters.integers.get("limit") or 1
-        start = page_start(request, self._ports.sealer)
-        before = start if isinstance(start, int) else None
-        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
-            _known(snapshot, connection_id)
-        found = self._ports.store.rejections(connection_id, limit + 1, before)
-        shown = found[:limit]
-        following = (
-            cursor_after(request, self._ports.sealer, shown[-1][0]) if len(found) > limit else None
-        )
-        rows = [_rejection_row(rejection) for _, rejection in shown]
-        return Reply(page_of(RejectionList, request, rows, next_cursor=following))
 
     def erase(self, request: Request) -> Reply:
         """`DELETE /v1/owner/connections/{id}`."""
@@ -389,17 +345,6 @@ def _run(run: CollectionRun | None) -> ShownRun | None:
     if run is None:
         return None
     return ShownRun(run_id=run.run_id, status=run.status, at=render_instant(run.at_ns))
-
-
-def _rejection_row(rejection: Rejection) -> ShownRejection:
-    return ShownRejection(
-        receipt_id=rejection.receipt_id,
-        stream=rejection.stream,
-        code=rejection.code,
-        path=rejection.path,
-        run_id=rejection.run_id,
-        at=render_instant(rejection.at_ns),
-    )
 
 
 def _one(method: str, pattern: str, answer: Callable[[Request], Reply], summary: str) -> Route:

@@ -95,6 +95,7 @@ OPERATION_IDS: Mapping[str, str] = {
     "POST /v1/ingest/{stream}": "ingestRecords",
     "GET /v1/state/{connector_key}": "readCollectorState",
     "PUT /v1/state/{connector_key}": "replaceCollectorState",
+    "GET /v1/rejections": "listOwnRejections",
     "DELETE /v1/streams/{stream}/records": "deleteRecords",
     "DELETE /v1/streams/{stream}/records/{record_key}": "deleteRecord",
     "GET /v1/owner/declarations": "listDeclarations",

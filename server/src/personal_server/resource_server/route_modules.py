@@ -23,6 +23,7 @@ from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.feed_routes import FeedRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.read_routes import read_routes
+from personal_server.resource_server.refused_lines import RefusedLines
 from personal_server.resource_server.writes import Ingest
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
@@ -83,6 +84,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
             *read_routes(reads),
             *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
             *Ingest(reads, declarations).routes(),
+            *RefusedLines(reads).routes(),
             *CollectorState(reads, declarations).routes(),
             *Deletes(reads, declarations, parts.kept_backups).routes(),
             *Declarations(reads, declarations).routes(),

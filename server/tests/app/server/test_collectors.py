@@ -164,3 +164,40 @@ async def test_a_revoked_collector_is_refused_with_the_next_request(site: Whole)
         after = await collector.get("/v1/state/mail")
     assert (before.status_code, after.status_code) == (200, 401)
     assert collector_tokens(store) == ()
+
+
+@pytest.mark.anyio
+async def test_a_collector_reads_why_its_lines_were_refused_and_no_other_s(
+    site: Whole, owner_token: str
+) -> None:
+    bad = {"data": {"id": 7}, "emitted_at": STARTED}
+    async with client(site, owner_token) as owner:
+        await owner.post("/v1/owner/declarations", json=MANIFEST)
+        ids = [
+            (await owner.post("/v1/owner/connections", json={"connector_key": "plays"})).json()
+            for _ in range(2)
+        ]
+        one, other = (each["connection_id"] for each in ids)
+        async with client(site, token_for(site, one)) as collector:
+            for run in ("a", "b"):
+                await collector.post(
+                    f"/v1/ingest/plays?run_id={run}",
+                    content=json.dumps(bad).encode(),
+                    headers={"Content-Type": "application/x-ndjson"},
+                )
+            page = (await collector.get("/v1/rejections?limit=1")).json()
+            rest = (
+                await collector.get(
+                    "/v1/rejections", params={"limit": 1, "cursor": page["next_cursor"]}
+                )
+            ).json()
+            foreign = await collector.get(f"/v1/rejections?connection_id={other}")
+        async with client(site, token_for(site, other)) as another:
+            nothing = (await another.get("/v1/rejections")).json()
+        owned = (await owner.get(f"/v1/owner/connections/{one}/rejections")).json()
+        named = (await owner.get(f"/v1/rejections?connection_id={one}")).json()
+    seen = [row["run_id"] for row in (*page["data"], *rest["data"])]
+    assert (seen, rest["has_more"], nothing["data"]) == (["b", "a"], False, [])
+    assert foreign.json()["error"]["code"] == "connection_not_found"
+    assert owned["data"] == named["data"] == [*page["data"], *rest["data"]]
+    assert page["data"][0]["code"] == "record_schema_violation"

@@ -26,6 +26,7 @@ any   GET  /v1/timeline /v1/search /v1/search/semantic /v1/search/hybrid
 any   GET  /v1/blobs/{blob_id}
 collector POST /v1/blobs /v1/ingest/{stream}
 collector GET,PUT /v1/state/{connector_key}
+collector GET /v1/rejections
 owner DELETE /v1/streams/{stream}/records /v1/streams/{stream}/records/{record_key}
 owner GET,POST /v1/owner/declarations /v1/owner/connections
 owner GET,DELETE /v1/owner/declarations/{connector_key}

@@ -377,5 +377,10 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"messages"}),
     ),
     "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+    "phone": (
+        r".*\.xml",
+        _lines(rb"<(?:sms|mms|call)\s"),
+        frozenset({"messages", "calls"}),
+    ),
     "meta": (r".*\.json", _objects("messages"), frozenset({"messages"})),
 }

@@ -137,6 +137,14 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = 
     ),
     "whatsapp": ("_chat.txt", _run(lambda n: f"[13/01/24, 21:{n % 60:02}:00] Ada: {n} {WORDS}\n")),
     "telegram": ("result.json", _telegram),
+    "phone": (
+        "sms.xml",
+        _run(
+            lambda n: f'<sms address="1" date="{1705176000000 + n}" type="1" body="{WORDS}" />',
+            "<smses>",
+            "</smses>",
+        ),
+    ),
     "meta": ("inbox/bo_1/message_1.json", _meta),
     "calendar": (
         "Home.ics",

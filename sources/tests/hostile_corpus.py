@@ -242,6 +242,14 @@ def _meta(name: str, content: Callable[[], object]) -> HostileFile:
     return HostileFile(f"meta {name}.json", body, 3)
 
 
+def _phone(name: str, bad: Callable[[], str]) -> HostileFile:
+    def content() -> bytes:
+        good = '<sms address="1" date="%d" type="1" body="good" />'
+        return f"<smses>{good % 1}{bad()}{good % 2}</smses>".encode()
+
+    return HostileFile(f"phone {name}.xml", content, 2)
+
+
 def _chat(name: str, bad: Callable[[], str]) -> HostileFile:
     def content() -> bytes:
         first, last = "[13/01/24, 21:00:00] Ada: good\n", "[13/01/24, 21:02:00] Ada: good\n"
@@ -519,6 +527,9 @@ _CHATS = [
     _telegram("a million pieces", lambda: ["a", {"type": "bold", "text": "b"}] * 300_000),
     _meta("escaped bytes", lambda: "\xc3\xa9" * 1_000_000),
     _meta("open titles", lambda: '"title":"' * 500_000),
+    _phone("halves", lambda: f'<sms address="1" date="9" body="{"&#55357;" * 300_000}" />'),
+    _phone("numbers", lambda: f'<mms address="{"1~" * 500_000}" date="9" />'),
+    _phone("parts", lambda: '<mms address="1" date="9">' + "<part />" * 100_000 + "</mms>"),
     _chat("a million lines", lambda: "x\n" * 1_000_000),
     _chat("30 MB of words", lambda: "word\n" * (6 * MB)),
     _chat("files and brackets", lambda: "a.aa (" * 200_000),

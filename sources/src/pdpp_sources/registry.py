@@ -37,6 +37,7 @@ from pdpp_sources.likeness import Likeness, likeness_of
 from pdpp_sources.mail import MailSource
 from pdpp_sources.meta_chats import MetaChatsSource
 from pdpp_sources.notes import NotesSource
+from pdpp_sources.phone_backup import PhoneBackupSource
 from pdpp_sources.slack import SlackSource
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import could_be_table, looks_like_table, views_of_notion
@@ -55,6 +56,7 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     WhatsAppSource(),
     TelegramSource(),
     MetaChatsSource(),
+    PhoneBackupSource(),
     MessagesSource(),
     CalendarSource(),
     ContactsSource(),

@@ -18,6 +18,7 @@ from sources.tests.specimens import (
     mail,
     meta,
     notes,
+    phone,
     slack,
     table,
     telegram,
@@ -41,5 +42,6 @@ SPECIMENS: dict[str, Files] = {
     "whatsapp": whatsapp.FILES,
     "telegram": telegram.FILES,
     "meta": meta.FILES,
+    "phone": phone.FILES,
     "imessage": imessage.FILES,
 }

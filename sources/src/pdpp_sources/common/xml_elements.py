@@ -33,6 +33,7 @@ _CHARSET = re.compile(rb"""\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,2
 _TAG = re.compile(
     r"""<(/?)(?:[\w.-]{1,32}:)?([\w.-]{1,64})((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,1000}))>"""
 )
+_HALVES = re.compile(r"&#(5[5-7]\d{3});&#(5[5-7]\d{3});")
 _INNER = re.compile(rb"""<([\w.:-]+)((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>([^<]*)""")
 
 
@@ -140,10 +141,20 @@ def _passed(text: str, begin: int) -> tuple[int, str] | None:
 
 
 def _unescaped(text: str) -> str:
+    if "&#5" in text:
+        text = _HALVES.sub(_joined_halves, text)
     try:
         return unescape(text) if "&" in text else text
     except ValueError:  # a character by a number of thousands of digits
         return text
+
+
+def _joined_halves(match: re.Match[str]) -> str:
+    """A character that a program wrote as the two halves that UTF-16 has of it."""
+    high, low = int(match[1]), int(match[2])
+    if 0xD800 <= high < 0xDC00 <= low < 0xE000:
+        return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
+    return match[0]
 
 
 def cut_elements(

@@ -17,12 +17,8 @@ from pdpp_mcp_server.calls import (
 from pdpp_mcp_server.contract import ResultBudget
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
-from pdpp_mcp_server.server import (
-    ClientRequest,
-    draw_nonce,
-    guarded,
-)
 from pdpp_mcp_server.server_offer import personal_data
+from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded
 
 origin = "http://127.0.0.1:7662"
 

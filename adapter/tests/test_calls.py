@@ -10,7 +10,7 @@ from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server.calls import ToolCall, those_of_this_program
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.errors import ToolError
-from pdpp_mcp_server.server import draw_nonce
+from pdpp_mcp_server.tool_runs import draw_nonce
 
 pytestmark = pytest.mark.anyio
 

@@ -127,12 +127,8 @@ class Failing:
 )
 async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
     from pdpp_mcp_server.calls import ToolCall  # noqa: PLC0415
-    from pdpp_mcp_server.server import (  # noqa: PLC0415
-        ClientRequest,
-        draw_nonce,
-        guarded,
-    )
     from pdpp_mcp_server.server_offer import personal_data  # noqa: PLC0415
+    from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded  # noqa: PLC0415
 
     port = Failing(failure)
     call = ToolCall("search", port, "https://me.example", draw_nonce)

@@ -13,7 +13,7 @@ from adapter.tests.seed import world
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import ClientRequest
+from pdpp_mcp_server.tool_runs import ClientRequest
 
 pytestmark = pytest.mark.anyio
 origin = "http://127.0.0.1:7662"

@@ -15,14 +15,13 @@ from typing import Any
 
 import mcp_types as types
 
-from pdpp_mcp_server.calls import Outcome, ToolCall
+from pdpp_mcp_server.calls import Outcome, ToolCall, ToolFunction
 from pdpp_mcp_server.prompts import UnusableArguments
 from pdpp_mcp_server.resources import Content, Resource, not_found
 from pdpp_mcp_server.sdk_results import call_result
 from pdpp_mcp_server.server_offer import (
     PromptFunction,
     ServerOffer,
-    ToolFunction,
 )
 
 TTL_MS = 300_000

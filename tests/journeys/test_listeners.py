@@ -28,7 +28,7 @@ from pdpp_mcp_server.listeners import (
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import ClientRequest
+from pdpp_mcp_server.tool_runs import ClientRequest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from tests.requirements.real import Real, mail, origin, registry

@@ -36,7 +36,7 @@ from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import ClientRequest
+from pdpp_mcp_server.tool_runs import ClientRequest
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
 from personal_server.hosted_mcp.http import HostedApp, hosted_app

@@ -22,12 +22,8 @@ from pdpp_mcp_server.contract import ResultBudget, published_contract
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.resources import read_resource
 from pdpp_mcp_server.rs_client.json_values import as_object, is_list, is_object
-from pdpp_mcp_server.server import (
-    ClientRequest,
-    draw_nonce,
-    guarded,
-)
 from pdpp_mcp_server.server_offer import personal_data
+from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded
 from tests.requirements.checks import check
 from tests.requirements.hostile_port import HostilePort
 

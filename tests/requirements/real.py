@@ -18,12 +18,12 @@ from pdpp_mcp_server.calls import ToolCall, those_of_this_program
 from pdpp_mcp_server.change_bell import Signal
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
-from pdpp_mcp_server.server import draw_nonce
 from pdpp_mcp_server.server_metadata import ServerMetadata
 from pdpp_mcp_server.server_offer import (
     ServerOffer,
     personal_data,
 )
+from pdpp_mcp_server.tool_runs import draw_nonce
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken

@@ -1,9 +1,9 @@
 """One tool call as the tools see it: a port, and what the transport knows about the caller."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pdpp_kernel.read_capabilities import OF_THIS_PROGRAM, ReadCapability
 from pdpp_mcp_server import contract
@@ -135,6 +135,9 @@ class Outcome:
     def sizes(self) -> tuple[int, int]:
         """The characters of text and structure."""
         return len(self.text), len(compact(self.structured))
+
+
+ToolFunction = Callable[[ToolCall, Mapping[str, Any] | None], Awaitable[Outcome]]
 
 
 def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterOptions:

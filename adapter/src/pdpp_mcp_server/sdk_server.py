@@ -17,8 +17,9 @@ from pdpp_mcp_server.calls import AdapterOptions
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.listeners import OfferedSubscriptions
 from pdpp_mcp_server.metrics import Counts
-from pdpp_mcp_server.server import Adapter, Callers, Context, Listed
+from pdpp_mcp_server.server import Adapter, Context, Listed
 from pdpp_mcp_server.server_offer import ServerOffer, personal_data
+from pdpp_mcp_server.tool_runs import Callers
 
 PUBLIC_HINT = CacheHint(ttl_ms=contract.TTL_MS, scope="public")
 

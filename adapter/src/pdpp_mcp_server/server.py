@@ -5,97 +5,32 @@ a handler. A hint that tells clients apart chooses a format and nothing else.
 """
 
 import logging
-import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Any, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from pdpp_kernel.failures import log_failure, new_request_id
 from pdpp_mcp_server import contract
-from pdpp_mcp_server.calls import AdapterOptions, Outcome, ServerCapabilities, ToolCall, none_known
+from pdpp_mcp_server.calls import AdapterOptions, Outcome, ToolCall
 from pdpp_mcp_server.contract import replacement_of
-from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces.refusal import render_refusal
 from pdpp_mcp_server.metrics import Counts, MeasuredPort
 from pdpp_mcp_server.prompts import NOTHING, UnusableArguments, complete
 from pdpp_mcp_server.questions import CONNECTION, ask, comes_back, question_of, with_answer
-from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.safe_text import quoted
 from pdpp_mcp_server.sdk_results import resource_error, resource_result
-from pdpp_mcp_server.server_offer import ServerOffer, ToolFunction, personal_data
+from pdpp_mcp_server.server_offer import ServerOffer, personal_data
+from pdpp_mcp_server.tool_runs import Callers, ToolRun, draw_nonce, guarded, is_openai, refusal_of
 
-OPENAI_NAMES = frozenset({"openai-mcp", "chatgpt"})
-OPENAI_HOSTS = ("chatgpt.com", "openai.com")
-INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
 _log = logging.getLogger("pdpp_mcp_server")
+
 
 Context = ServerRequestContext[Any, Any]
 Listed = TypeVar("Listed")
-
-
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
-    """What one request brings: a way to open ports, and which client sent it.
-
-    Shapes: provider_url is the public origin of the request; client_id is the token's, if known;
-            server_capabilities as in `ToolCall`; result_chars is how long its owner lets a result
-            be, where that was said.
-    """
-
-    open_port: Callable[[str], RsPort]
-    provider_url: str
-    request_id: str | None = None
-    client_id: str | None = None
-    grant_id: str | None = None
-    user_agent: str | None = None
-    server_capabilities: ServerCapabilities = none_known
-    result_chars: int | None = None
-
-
-class Callers(Protocol):
-    """Finds the caller of a request; the transport knows it."""
-
-    def __call__(self, request: Any) -> ClientRequest:
-        """Given a Starlette request, or None on stdio."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRun:
-    """One request while it is served: its caller, what it read, when it began."""
-
-    tool: str
-    caller: ClientRequest
-    port: MeasuredPort
-    counts: Counts
-    ceiling: int = contract.CEILING
-    started: float = field(default_factory=perf_counter)
-
-    def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
-        """One line for each call: sizes and codes, never arguments or records."""
-        _log.info(
-            "tool=%s route=%s status=%s outcome=%s rs_ms=%d ms=%d rows=%s text_chars=%d"
-            " structured_chars=%d refits=%d request_id=%s client_id=%s grant_id=%s",
-            self.tool,
-            self.port.route,
-            self.port.status,
-            self.counts.note(self.tool, outcome, sizes, self.ceiling),
-            int(self.port.seconds * 1000),
-            int((perf_counter() - self.started) * 1000),
-            outcome.rows,
-            *sizes,
-            outcome.page_reads - 1,
-            self.caller.request_id,
-            self.caller.client_id,
-            self.caller.grant_id,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,48 +141,6 @@ class Adapter:
         return types.CompleteResult(completion=completion)
 
 
-def refusal_of(error: Exception, caller: ClientRequest) -> ToolError:
-    """What a failure is to the client."""
-    if isinstance(error, ToolError):
-        return error
-    if isinstance(error, TimeoutError):
-        return ToolError("rs_timeout", "The read took too long.")
-    return _defect(error, caller)
-
-
-async def guarded(
-    function: ToolFunction,
-    call: ToolCall,
-    arguments: Mapping[str, Any] | None,
-    caller: ClientRequest,
-) -> Outcome:
-    """Run a tool; a refusal, a deadline or a defect of ours becomes a typed outcome."""
-    try:
-        with anyio.fail_after(contract.TOOL_SECONDS):
-            outcome = await function(call, arguments)
-    except ToolError as error:
-        return render_refusal(error)
-    except TimeoutError:
-        again = NextCall(call.tool, arguments or {})
-        return render_refusal(ToolError("rs_timeout", "The call took too long.", next_call=again))
-    except Exception as error:  # noqa: BLE001 - the one boundary: nothing but a typed result leaves
-        return render_refusal(_defect(error, caller))
-    return _within_ceiling(call, outcome)
-
-
-def _defect(error: Exception, caller: ClientRequest) -> ToolError:
-    request_id = caller.request_id or new_request_id()
-    log_failure(error, request_id)
-    return ToolError("internal_error", INTERNAL_MESSAGE, members={"request_id": request_id})
-
-
-def _within_ceiling(call: ToolCall, outcome: Outcome) -> Outcome:
-    if max(outcome.sizes) <= call.budget.ceiling:
-        return outcome
-    message = "The result passes the limit whatever is cut; ask for less."
-    return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
-
-
 def unknown_tool_message(name: str, offered: Iterable[str]) -> str:
     """What to call instead."""
     listed = f"Tools: {', '.join(offered)}."
@@ -257,33 +150,7 @@ def unknown_tool_message(name: str, offered: Iterable[str]) -> str:
     return f"Unknown tool {quoted(name)}: use {instead}. {listed}"
 
 
-def draw_nonce() -> str:
-    """Twelve hex digits from the system's random source."""
-    return secrets.token_hex(6)
-
-
 def client_name(context: Context) -> str | None:
     """How the client names itself, where the era says it."""
     params = context.session.client_params
     return params.client_info.name if params is not None else None
-
-
-def is_openai(
-    name: str | None, meta: Mapping[str, Any] | None, user_agent: str | None, client_id: str | None
-) -> bool:
-    """Whether any hint says that the client is OpenAI's."""
-    if name is not None and name.lower().split("/")[0] in OPENAI_NAMES:
-        return True
-    if meta is not None and any(str(key).startswith("openai/") for key in meta):
-        return True
-    if user_agent is not None and user_agent.lower().startswith("openai-mcp"):
-        return True
-    return client_id is not None and _is_openai_url(client_id)
-
-
-def _is_openai_url(client_id: str) -> bool:
-    try:
-        host = urlsplit(client_id).hostname or ""
-    except ValueError:
-        return False
-    return any(host == known or host.endswith(f".{known}") for known in OPENAI_HOSTS)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import mcp_types as types
 
 from pdpp_mcp_server import sdk_results
-from pdpp_mcp_server.calls import Outcome, ToolCall
+from pdpp_mcp_server.calls import Outcome, ToolCall, ToolFunction
 from pdpp_mcp_server.prompts import PROMPTS
 from pdpp_mcp_server.resources import Resource, read_resource
 from pdpp_mcp_server.sdk_results import call_result
@@ -21,7 +20,6 @@ from pdpp_mcp_server.tools.read_record_field import read_record_field
 from pdpp_mcp_server.tools.schema import schema
 from pdpp_mcp_server.tools.search import search
 
-ToolFunction = Callable[[ToolCall, Mapping[str, Any] | None], Awaitable[Outcome]]
 PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
 ResourceReader = Callable[[ToolCall, str], Awaitable[Resource]]
 Rendering = Callable[[ToolCall, Outcome], tuple[types.CallToolResult, tuple[int, int]]]

@@ -21,8 +21,8 @@ from pdpp_mcp_server.reads import get_schema
 from pdpp_mcp_server.rs_client.json_values import as_object, as_text
 from pdpp_mcp_server.rs_client.port import Path, Query, RsPort, RsResponse
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import ClientRequest
 from pdpp_mcp_server.server_metadata import ServerMetadata
+from pdpp_mcp_server.tool_runs import ClientRequest
 
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""

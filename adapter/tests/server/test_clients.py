@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_mcp_server.server import is_openai
+from pdpp_mcp_server.tool_runs import is_openai
 
 
 @pytest.mark.parametrize(

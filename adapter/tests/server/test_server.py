@@ -13,12 +13,8 @@ from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsResponse
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import (
-    ClientRequest,
-    draw_nonce,
-    guarded,
-)
 from pdpp_mcp_server.server_offer import personal_data
+from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded
 
 origin = "http://127.0.0.1:7662"
 calls: list[tuple[str, Mapping[str, Any]]] = [

@@ -36,11 +36,11 @@ from pdpp_mcp_server.listeners import OpenPort as OpenAgain
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server import ClientRequest
 from pdpp_mcp_server.server_offer import (
     ServerOffer,
     personal_data,
 )
+from pdpp_mcp_server.tool_runs import ClientRequest
 from personal_server.hosted_mcp.admission import CLIENT_KINDS, Admission, Admitted, HostedCredential
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof

@@ -1,4 +1,4 @@
-"""The stdio adapter from process to its greeting and first list of tools, and later lists.
+"""The stdio adapter from process to its first list of tools and first call, and later lists.
 
 Usage: python -m bench.starting [TIMES]
 
@@ -14,20 +14,43 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from bench.clients import StdioCaller
+
+CALL = {"name": "query_records", "arguments": {"stream": "messages"}}
 
 BOUND_START_S, BOUND_LIST_MS = 0.4, 5.0
 LISTS = 50
 
 
-def credential(root: Path) -> Path:
-    """A cache for a server that is never called."""
+class Empty(BaseHTTPRequestHandler):
+    """A resource server whose lists are empty."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer any read."""
+        body = json.dumps({"object": "list", "data": [], "has_more": False}).encode()
+        self.send_response(404 if ".well-known" in self.path else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def credential(root: Path, port: int) -> Path:
+    """A cache for a server on this port."""
     folder = root / ".pdpp"
     (folder / "clients").mkdir(parents=True, mode=0o700)
     folder.chmod(0o700)
-    url = "http://127.0.0.1:9"
+    url = f"http://127.0.0.1:{port}"
     token = {
         "access_token": "pdpp_at_bench",
         "token_type": "Bearer",
@@ -44,7 +67,7 @@ def credential(root: Path) -> Path:
         "credential": token,
         "created_at": "2026-01-01T00:00:00Z",
     }
-    path = folder / "clients" / "127.0.0.1_9.json"
+    path = folder / "clients" / f"127.0.0.1_{port}.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     path.chmod(0o600)
     return folder
@@ -64,10 +87,14 @@ def main() -> None:
     ready: list[float] = []
     lists: list[float] = []
     processor: list[float] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Empty))
+        Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
         kept = f"PYTHONPYCACHEPREFIX={folder}/compiled"
         compiled = ["env", "-u", "PYTHONDONTWRITEBYTECODE", kept]
-        cache = ["--cache-root", credential(Path(folder))]
+        cache = ["--cache-root", credential(Path(folder), server.server_port)]
         command = [*compiled, sys.executable, "-c", entry, *cache]
         StdioCaller(command).close()
         for _ in range(times):
@@ -75,7 +102,7 @@ def main() -> None:
             with StdioCaller(command) as caller:
                 caller.request("tools/list", {})
                 starts.append(time.perf_counter() - begun)
-                caller.request("ping", {})
+                caller.request("tools/call", CALL)
                 ready.append(time.perf_counter() - begun)
                 for _ in range(LISTS):
                     asked = time.perf_counter()
@@ -83,7 +110,7 @@ def main() -> None:
                     lists.append((time.perf_counter() - asked) * 1_000)
             processor.append(processor_seconds() - before)
     print(f"start to tools/list: median {statistics.median(starts):.2f} s, bound {BOUND_START_S}")
-    print(f"start to whatever else: median {statistics.median(ready):.2f} s")
+    print(f"start to first call: median {statistics.median(ready):.2f} s")
     print(f"processor, start to end: least {min(processor):.2f} s")
     print(f"tools/list: p50 {statistics.median(lists):.2f} ms, bound {BOUND_LIST_MS:.0f}")
 

@@ -23,7 +23,7 @@ from pdpp_mcp_server.first_answers import (
 )
 from pdpp_mcp_server.listeners import Listening, OfferedSubscriptions, Subscribing
 from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.stdio import poll_pace
+from pdpp_mcp_server.sdk_stdio import poll_pace
 from pdpp_mcp_server.tool_runs import ClientRequest
 
 Message = dict[str, Any]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import orjson
+
 from pdpp_kernel.read_capabilities import OF_THIS_PROGRAM, ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.errors import NextCall, ToolError
@@ -132,9 +134,17 @@ class Outcome:
     image: Image | None = None
 
     @cached_property
+    def written(self) -> str | None:
+        """The structure as JSON, as it is sent; None where only the exact writer can write it."""
+        try:
+            return orjson.dumps(self.structured).decode()
+        except TypeError:
+            return None
+
+    @cached_property
     def sizes(self) -> tuple[int, int]:
         """The characters of text and structure."""
-        return len(self.text), len(compact(self.structured))
+        return len(self.text), len(self.written or compact(self.structured))
 
 
 ToolFunction = Callable[[ToolCall, Mapping[str, Any] | None], Awaitable[Outcome]]

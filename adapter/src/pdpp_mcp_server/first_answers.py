@@ -1,8 +1,8 @@
-"""What a client asks first, answered while the library of the protocol is still being imported.
+"""What a client asks first, answered without the library of the protocol.
 
 Importing it is most of a start, and every host begins with the same two questions: who are you, and
 which tools are there. Rule: an answer here is the very one that the library gives, and whatever is
-unusual about a question leaves it to the library, which hears all of them in any case.
+unusual about a question leaves it to the library, which hears the greeting in any case.
 Source: docs/contract/mcp-adapter.md 2.1, 2.3.
 """
 
@@ -10,24 +10,32 @@ from __future__ import annotations
 
 import io
 import os
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from queue import Queue
 from threading import Lock, Thread
 from typing import BinaryIO
 
 import orjson
 
+from pdpp_mcp_server.call_messages import (
+    ClientSeen,
+    PlainCall,
+    client_seen,
+    is_plain_id,
+    plain_call,
+)
 from pdpp_mcp_server.contract import TITLE_OF_SERVER, TTL_MS, published_contract
-from pdpp_mcp_server.rs_client.json_values import Json, as_object, is_object
+from pdpp_mcp_server.rs_client.json_values import Json, as_object, is_object, parse_quickly
 
+INITIALIZED = "notifications/initialized"
 HANDSHAKES = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
 STATELESS = "2026-07-28"
 _META = "io.modelcontextprotocol/"
 _PER_REQUEST = {
     f"{_META}{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities")
 }
-_PLAIN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 LINES_AHEAD = 64
 """So many lines wait for the library; a client that sends more waits, too."""
 
@@ -48,15 +56,14 @@ class FirstAnswers:
         self._instructions = published_contract().instructions
         self._tools = [tool.published for tool in published_contract().tools.values()]
         self._greeted = self._initialized = False
+        self._is_left = False
+        self._client = ClientSeen()
 
     def answer(self, line: bytes) -> bytes | None:
         """The line that answers this one; None where nothing does, or the library has to."""
-        try:
-            message = as_object(orjson.loads(line))
-        except orjson.JSONDecodeError:
-            return None
+        message = {} if self._is_left else message_of(line)
         if message.keys() - {"params"} == {"jsonrpc", "method"}:
-            if message["method"] == "notifications/initialized":
+            if message["method"] == INITIALIZED:
                 self._initialized = self._greeted
             return None
         if (
@@ -66,12 +73,32 @@ class FirstAnswers:
             return None
         params = message.get("params", {})
         message_id = message["id"]
-        if not _is_plain(message_id) or not is_object(params):
+        if not is_plain_id(message_id) or not is_object(params):
             return None
         result = self._result(message["method"], params)
         if result is None:
             return None
         return orjson.dumps({"jsonrpc": "2.0", "id": message_id, "result": result}) + b"\n"
+
+    @property
+    def has_greeted(self) -> bool:
+        """Whether a client has begun a session with these answers."""
+        return self._greeted
+
+    @property
+    def client(self) -> ClientSeen:
+        """Who it is."""
+        return self._client
+
+    def leave(self) -> None:
+        """Leave the session to the library, which hears something that changes it."""
+        self._is_left, self._initialized = True, False
+
+    def plain_call(self, message: Json) -> PlainCall | None:
+        """The call that a message of an open session is, if the library is not needed for it."""
+        if not self._initialized:
+            return None
+        return plain_call(message)
 
     def _result(self, method: object, params: Json) -> Json | None:
         meta = params.get("_meta", {})
@@ -79,6 +106,7 @@ class FirstAnswers:
             return self._stateless(method) if _is_stateless(params, meta) else None
         if method == "initialize" and _is_greeting(params):
             self._greeted = True
+            self._client = client_seen(params["clientInfo"], params["capabilities"])
             return {
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": _capabilities(lists_change=False),
@@ -108,11 +136,9 @@ class FirstAnswers:
         }
 
 
-def _is_plain(message_id: object) -> bool:
-    """Whether an id is written in one way only, by which its second answer is known."""
-    if isinstance(message_id, str):
-        return _PLAIN_ID.fullmatch(message_id) is not None
-    return type(message_id) is int
+def message_of(line: bytes) -> Json:
+    """The message that a line is; an empty one where it is none."""
+    return as_object(parse_quickly(line))
 
 
 def _capabilities(*, lists_change: bool) -> Json:
@@ -148,28 +174,69 @@ def _is_client(info: object, capabilities: object) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A client no longer waits for one of its calls."""
+
+    message_id: object
+
+
+class LibraryNeeded(Enum):
+    """A line came that only the library can answer, or no line will come any more."""
+
+    NOW = auto()
+    NEVER = auto()
+
+
+Heard = PlainCall | Cancelled | LibraryNeeded
+
+
 class StandardStreams:
     """Standard input and output of one client.
 
-    Until `hand_over` its first questions are answered here.  The library reads `lines`, all there
-    were, and writes `answers`, of which those that were given before are left out.
+    Until `hand_over` its first questions are answered here.  Its plain calls, and when the library
+    is needed, are told to whoever listens.  The library reads `lines`, which are the greeting and
+    all that it has to answer, and writes `answers`, of which those that were given before are left
+    out.
     """
 
     def __init__(self, first: FirstAnswers, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._session = first
         self._first: FirstAnswers | None = first
         self._answered: set[str] = set()
         self._lock = Lock()
         self._outgoing = outgoing
-        waiting: Queue[bytes] = Queue(LINES_AHEAD)
-        self.lines = _Lines(waiting)
+        self._waiting: Queue[bytes] = Queue(LINES_AHEAD)
+        self._heard: list[Heard] = []
+        self._listener: Callable[[Heard], object] | None = None
+        self._is_needed = False
+        self.lines = _Lines(self._waiting)
         self.answers = _Answers(self)
-        reader = Thread(target=self._read, args=(incoming, waiting), name="stdin", daemon=True)
+        reader = Thread(target=self._read, args=(incoming,), name="stdin", daemon=True)
         reader.start()
 
+    @property
+    def client(self) -> ClientSeen:
+        """Who began the session."""
+        return self._session.client
+
     def hand_over(self) -> None:
-        """From now on the library answers."""
+        """From now on the library answers all but plain calls."""
         with self._lock:
             self._first = None
+
+    def listen(self, listener: Callable[[Heard], object]) -> None:
+        """Tell this listener, from the thread that reads, what is heard; what was, at once."""
+        with self._lock:
+            self._listener = listener
+            for heard in self._heard:
+                listener(heard)
+            self._heard.clear()
+
+    def leave(self, call: PlainCall) -> None:
+        """Leave a call to the library after all.  It waits where the library is behind."""
+        self._waiting.put(orjson.dumps(call.message) + b"\n")
+        self._tell(LibraryNeeded.NOW)
 
     def write(self, line: str) -> None:
         """Write what the library answers, unless it was answered before."""
@@ -177,19 +244,64 @@ class StandardStreams:
         if is_result and beginning in self._answered:
             self._answered.remove(beginning)
             return
-        self._outgoing.write(line.encode())
-        self._outgoing.flush()
+        self.send(line.encode())
 
-    def _read(self, incoming: BinaryIO, waiting: Queue[bytes]) -> None:
+    def send(self, line: bytes) -> None:
+        """Write one line."""
+        with self._lock:
+            self._outgoing.write(line)
+            self._outgoing.flush()
+
+    def _tell(self, heard: Heard) -> None:
+        with self._lock:
+            if self._listener is None:
+                self._heard.append(heard)
+            else:
+                self._listener(heard)
+
+    def _read(self, incoming: BinaryIO) -> None:
         for line in incoming:
-            with self._lock:
-                answer = self._first and self._first.answer(line)
-                if answer:
-                    self._answered.add(answer.partition(b',"result":')[0].decode())
-                    self._outgoing.write(answer)
-                    self._outgoing.flush()
-            waiting.put(line)
-        waiting.put(b"")
+            if not self._is_settled(line):
+                self._waiting.put(line)
+        self._waiting.put(b"")
+        self._tell(LibraryNeeded.NEVER)
+
+    def _is_settled(self, line: bytes) -> bool:
+        """Whether the library need not hear of a line."""
+        session, method = self._session, None
+        was_open = session.has_greeted
+        if was_open:
+            message = message_of(line)
+            method = message.get("method")
+            call = session.plain_call(message) if method == "tools/call" else None
+            if call is not None:
+                self._tell(call)
+                return True
+            if method == "notifications/cancelled":
+                self._tell(Cancelled(as_object(message.get("params")).get("requestId")))
+                return not self._is_needed
+            if method == "initialize":
+                session.leave()
+        if self._is_answered(line, told_again=not was_open):
+            if was_open:
+                return True
+            self._is_needed = self._is_needed or not session.has_greeted
+        else:
+            self._is_needed = self._is_needed or method != INITIALIZED
+        if self._is_needed:
+            self._tell(LibraryNeeded.NOW)
+        return False
+
+    def _is_answered(self, line: bytes, *, told_again: bool) -> bool:
+        with self._lock:
+            answer = self._first and self._first.answer(line)
+            if not answer:
+                return False
+            if told_again:
+                self._answered.add(answer.partition(b',"result":')[0].decode())
+            self._outgoing.write(answer)
+            self._outgoing.flush()
+            return True
 
 
 class _Lines(io.TextIOBase):

@@ -14,16 +14,14 @@ from pdpp_mcp_server.calls import Link, Outcome, ToolCall
 from pdpp_mcp_server.contract import TTL_MS, published_contract
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces.refusal import render_refusal
+from pdpp_mcp_server.plain_results import PREFIX, links_shown, meta_of
 from pdpp_mcp_server.prompts import PROMPTS, Prompt
 from pdpp_mcp_server.resources import FIXED, TEMPLATES, Content, Resource
 from pdpp_mcp_server.rs_client.json_values import Json, as_object
 
-PREFIX = "pdpp.dev/"
 RESOURCE_NOT_FOUND = -32002
 HANDSHAKE_ERAS = ("2024-", "2025-")
 OUR_FAILURES = frozenset({"rs_timeout", "rs_unreachable", "rs_invalid_response", "internal_error"})
-WITHOUT_ORIGIN = frozenset({"fetch"})
-"""Tools whose results name neither request nor provider."""
 
 
 def call_result(call: ToolCall, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
@@ -33,27 +31,14 @@ def call_result(call: ToolCall, outcome: Outcome) -> tuple[types.CallToolResult,
         blocks.append(
             types.ImageContent(data=outcome.image.data, mime_type=outcome.image.mime_type)
         )
-    if not outcome.is_error and not (call.openai and call.tool == "search"):
-        blocks += [_resource_link(link) for link in outcome.links]
+    blocks += [_resource_link(link) for link in links_shown(call, outcome)]
     result = types.CallToolResult(
         content=blocks,
         structured_content=outcome.structured,
         is_error=outcome.is_error,
-        _meta=_meta(call, outcome),
+        _meta=meta_of(call, outcome),
     )
     return result, outcome.sizes
-
-
-def _meta(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
-    meta: dict[str, Any] = {}
-    if call.tool not in WITHOUT_ORIGIN:
-        if outcome.request_id:
-            meta[f"{PREFIX}request_id"] = outcome.request_id
-        meta[f"{PREFIX}provider_url"] = call.provider_url
-    meta[f"{PREFIX}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
-    text_chars, structured_chars = outcome.sizes
-    meta[f"{PREFIX}size"] = {"text_chars": text_chars, "structured_chars": structured_chars}
-    return meta
 
 
 def _resource_link(link: Link) -> types.ResourceLink:

@@ -18,13 +18,20 @@ from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import AdapterOptions, Outcome, ToolCall
 from pdpp_mcp_server.contract import replacement_of
 from pdpp_mcp_server.faces.refusal import render_refusal
-from pdpp_mcp_server.metrics import Counts, MeasuredPort
+from pdpp_mcp_server.metrics import Counts
 from pdpp_mcp_server.prompts import NOTHING, UnusableArguments, complete
 from pdpp_mcp_server.questions import CONNECTION, ask, comes_back, question_of, with_answer
 from pdpp_mcp_server.safe_text import quoted
 from pdpp_mcp_server.sdk_results import resource_error, resource_result
 from pdpp_mcp_server.server_offer import ServerOffer, personal_data
-from pdpp_mcp_server.tool_runs import Callers, ToolRun, draw_nonce, guarded, is_openai, refusal_of
+from pdpp_mcp_server.tool_runs import (
+    Callers,
+    ToolRun,
+    guarded,
+    is_openai,
+    open_run,
+    refusal_of,
+)
 
 _log = logging.getLogger("pdpp_mcp_server")
 
@@ -47,20 +54,8 @@ class Adapter:
         """The call of one request, bound to one tool."""
         caller = self.callers(context.request)
         told = context.session.report_progress if self.tells_progress else None
-        port = MeasuredPort(caller.open_port(tool), told)
-        call = ToolCall(
-            tool=tool,
-            port=port,
-            provider_url=caller.provider_url,
-            nonce=draw_nonce,
-            openai=is_openai(
-                client_name(context), context.meta, caller.user_agent, caller.client_id
-            ),
-            settings=self.settings,
-            server_capabilities=caller.server_capabilities,
-            budget=contract.ResultBudget(caller.result_chars or contract.STRUCTURED_AIM),
-        )
-        return call, ToolRun(tool, caller, port, self.counts, call.budget.ceiling)
+        openai = is_openai(client_name(context), context.meta, caller.user_agent, caller.client_id)
+        return open_run(caller, tool, self.counts, self.settings, openai=openai, told=told)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams

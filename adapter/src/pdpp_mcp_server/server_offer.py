@@ -13,12 +13,7 @@ from pdpp_mcp_server.calls import Outcome, ToolCall, ToolFunction
 from pdpp_mcp_server.prompts import PROMPTS
 from pdpp_mcp_server.resources import Resource, read_resource
 from pdpp_mcp_server.sdk_results import call_result
-from pdpp_mcp_server.tools.aggregate import aggregate
-from pdpp_mcp_server.tools.fetch import fetch
-from pdpp_mcp_server.tools.query_records import query_records
-from pdpp_mcp_server.tools.read_record_field import read_record_field
-from pdpp_mcp_server.tools.schema import schema
-from pdpp_mcp_server.tools.search import search
+from pdpp_mcp_server.tools.offered import OFFERED
 
 PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
 ResourceReader = Callable[[ToolCall, str], Awaitable[Resource]]
@@ -48,14 +43,7 @@ personal_data = ServerOffer(
     list_resources=sdk_results.list_resources_result,
     list_templates=sdk_results.list_templates_result,
     list_prompts=sdk_results.list_prompts_result,
-    tools={
-        "schema": schema,
-        "query_records": query_records,
-        "aggregate": aggregate,
-        "search": search,
-        "fetch": fetch,
-        "read_record_field": read_record_field,
-    },
+    tools=OFFERED,
     prompts={name: partial(sdk_results.prompt_result, prompt) for name, prompt in PROMPTS.items()},
     read_resource=read_resource,
 )

@@ -4,23 +4,31 @@ Source: docs/contract/mcp-adapter.md 2.1; docs/decisions.md C18. Until the kind 
 known no record is read; an owner's ends the process.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, Any, cast
+from importlib import import_module
 
 import anyio
-from mcp.server.lowlevel import NotificationOptions
-from mcp.server.stdio import stdio_server
+import anyio.to_thread
+import orjson
+from anyio.abc import TaskGroup
 
 from pdpp_kernel.failures import new_request_id
+from pdpp_mcp_server.call_messages import PlainCall
 from pdpp_mcp_server.calls import AdapterOptions
-from pdpp_mcp_server.first_answers import ServerIdentity, StandardStreams
-from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions, Subscribing
+from pdpp_mcp_server.first_answers import (
+    Cancelled,
+    Heard,
+    LibraryNeeded,
+    ServerIdentity,
+    StandardStreams,
+)
 from pdpp_mcp_server.metrics import Counts, telling
+from pdpp_mcp_server.plain_calls import PlainCalls
 from pdpp_mcp_server.reads import get_schema
 from pdpp_mcp_server.rs_client.json_values import as_object, as_text
 from pdpp_mcp_server.rs_client.port import Path, Query, RsPort, RsResponse
-from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server_metadata import ServerMetadata
 from pdpp_mcp_server.tool_runs import ClientRequest
 
@@ -73,28 +81,82 @@ class CheckedPort:
         return await self.port.get(path, query, max_bytes=max_bytes)
 
 
-POLL_SECONDS = 5.0
-DOCUMENTS_EVERY = 6
-"""Of so many looks one is at what the access covers, the others only at feeds."""
+CLOSED = {"code": -32000, "message": "Connection closed"}
+"""What the library answers to calls that are not done when the input ends."""
 
 
 @dataclass(slots=True)
-class PollPace:
-    """When one listener looks: this adapter hears of no write, so it asks."""
+class StdioSession:
+    """One client: its plain calls are answered here, all else by the library, once it is needed."""
 
-    seconds: float = POLL_SECONDS
-    looks: int = 0
+    streams: StandardStreams
+    calls: PlainCalls
+    caller: Callable[[], ClientRequest]
+    identity: ServerIdentity
+    tasks: TaskGroup
+    in_flight: dict[object, anyio.CancelScope] = field(
+        default_factory=dict[object, anyio.CancelScope]
+    )
+    has_library: bool = False
 
-    async def wait(self) -> bool:
-        """As the protocol has it."""
-        await anyio.sleep(self.seconds)
-        self.looks += 1
-        return self.looks % DOCUMENTS_EVERY == 0
+    async def serve(self) -> None:
+        """Serve until the input ends."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Heard] = asyncio.Queue()
+        self.streams.listen(lambda heard: loop.call_soon_threadsafe(queue.put_nowait, heard))
+        while (heard := await queue.get()) is not LibraryNeeded.NEVER or self.has_library:
+            if isinstance(heard, PlainCall):
+                self.tasks.start_soon(self._answer, heard)
+            elif isinstance(heard, Cancelled):
+                self._cancel(heard.message_id)
+            elif heard is LibraryNeeded.NOW and not self.has_library:
+                self.has_library = True
+                self.tasks.start_soon(self._serve_by_library)
+        self._end()
+
+    def _cancel(self, cancelled_id: object) -> None:
+        for message_id, scope in self.in_flight.items():
+            if str(message_id) == str(cancelled_id):
+                scope.cancel()
+
+    async def _answer(self, asked: PlainCall) -> None:
+        async def told(reads: float) -> None:
+            params = {"progressToken": asked.progress_token, "progress": reads}
+            message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+            self.streams.send(orjson.dumps(message) + b"\n")
+
+        hears = asked.progress_token is not None
+        with anyio.CancelScope() as scope:
+            self.in_flight[asked.message_id] = scope
+            try:
+                answer = await self.calls.answer(
+                    asked, self.streams.client, self.caller(), told if hears else None
+                )
+            finally:
+                if self.in_flight.get(asked.message_id) is scope:
+                    del self.in_flight[asked.message_id]
+            if answer is None:
+                await anyio.to_thread.run_sync(self.streams.leave, asked)
+            else:
+                self.streams.send(answer + b"\n")
+
+    async def _serve_by_library(self) -> None:
+        # in a thread: what is called meanwhile is answered
+        library = await anyio.to_thread.run_sync(import_module, SDK_MODULE)
+        session = library.SdkSession(
+            self.streams, self.caller, self.identity, self.calls.settings, self.calls.counts
+        )
+        await session.serve(self.tasks)
+        self._end()
+
+    def _end(self) -> None:
+        for message_id in self.in_flight:
+            message = {"jsonrpc": "2.0", "id": message_id, "error": CLOSED}
+            self.streams.send(orjson.dumps(message) + b"\n")
+        self.tasks.cancel_scope.cancel()
 
 
-async def poll_pace() -> PollPace:
-    """A pace for one listener more."""
-    return PollPace()
+SDK_MODULE = "pdpp_mcp_server.sdk_stdio"
 
 
 async def serve_stdio(
@@ -112,8 +174,7 @@ async def serve_stdio(
     check = KindCheck(kind_known, refuse_owner)
     metadata = ServerMetadata(CheckedPort(open_port("metadata", new_request_id()), check))
 
-    def callers(request: Any) -> ClientRequest:
-        del request
+    def caller() -> ClientRequest:
         request_id = new_request_id()
         return ClientRequest(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
@@ -123,30 +184,6 @@ async def serve_stdio(
             result_chars=result_chars,
         )
 
-    async def open_again() -> RsPort:
-        return callers(None).open_port(SUBSCRIPTION)
-
-    counts = Counts()
-    streams.hand_over()
-    lines, answers = (
-        anyio.wrap_file(cast("IO[str]", stream)) for stream in (streams.lines, streams.answers)
-    )
-    async with (
-        stdio_server(lines, answers) as (incoming, outgoing),
-        telling(counts),
-        anyio.create_task_group() as tasks,
-    ):
-        server = build_server(
-            callers,
-            name=identity.name,
-            version=identity.version,
-            settings=settings,
-            counts=counts,
-            subscriptions=OfferedSubscriptions(
-                Listening(lambda _: (None, open_again), poll_pace),
-                Subscribing(tasks, open_again, poll_pace),
-            ),
-        )
-        told = NotificationOptions(resources_changed=True)
-        await server.run(incoming, outgoing, server.create_initialization_options(told))
-        tasks.cancel_scope.cancel()
+    calls = PlainCalls(settings or AdapterOptions(), Counts())
+    async with telling(calls.counts), anyio.create_task_group() as tasks:
+        await StdioSession(streams, calls, caller, identity, tasks).serve()

@@ -7,7 +7,7 @@ and nothing else.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -17,7 +17,14 @@ import anyio
 
 from pdpp_kernel.failures import log_failure, new_request_id
 from pdpp_mcp_server import contract
-from pdpp_mcp_server.calls import Outcome, ServerCapabilities, ToolCall, ToolFunction, none_known
+from pdpp_mcp_server.calls import (
+    AdapterOptions,
+    Outcome,
+    ServerCapabilities,
+    ToolCall,
+    ToolFunction,
+    none_known,
+)
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces.refusal import render_refusal
 from pdpp_mcp_server.metrics import Counts, MeasuredPort
@@ -153,3 +160,27 @@ def _is_openai_url(client_id: str) -> bool:
     except ValueError:
         return False
     return any(host == known or host.endswith(f".{known}") for known in OPENAI_HOSTS)
+
+
+def open_run(
+    caller: ClientRequest,
+    tool: str,
+    counts: Counts,
+    settings: AdapterOptions,
+    *,
+    openai: bool,
+    told: Callable[[float], Awaitable[None]] | None = None,
+) -> tuple[ToolCall, ToolRun]:
+    """The call of one request, bound to one tool.  Shapes: `told` hears of each read."""
+    port = MeasuredPort(caller.open_port(tool), told)
+    call = ToolCall(
+        tool=tool,
+        port=port,
+        provider_url=caller.provider_url,
+        nonce=draw_nonce,
+        openai=openai,
+        settings=settings,
+        server_capabilities=caller.server_capabilities,
+        budget=contract.ResultBudget(caller.result_chars or contract.STRUCTURED_AIM),
+    )
+    return call, ToolRun(tool, caller, port, counts, call.budget.ceiling)

@@ -78,6 +78,15 @@ def parse_json(raw: bytes) -> Any:
     return value if _is_exact(value) else _exactly(raw)
 
 
+def parse_quickly(raw: bytes) -> Any | None:
+    """The value; None where it is none, or only an exact reader keeps it."""
+    try:
+        value = orjson.loads(raw)
+        return value if _is_exact(value) else None
+    except ValueError:
+        return None
+
+
 def _is_exact(value: object) -> bool:
     """Whether the quick reader kept every number; it rounds integers of more than 64 bits.
 

@@ -34,6 +34,7 @@ from pdpp_mcp_server.change_bell import Bell, Signal
 from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions
 from pdpp_mcp_server.listeners import OpenPort as OpenAgain
 from pdpp_mcp_server.metrics import Counts, telling
+from pdpp_mcp_server.plain_calls import PlainCalls
 from pdpp_mcp_server.rs_client.port import RsPort
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server_offer import (
@@ -41,7 +42,9 @@ from pdpp_mcp_server.server_offer import (
     personal_data,
 )
 from pdpp_mcp_server.tool_runs import ClientRequest
+from pdpp_mcp_server.tools.offered import OFFERED
 from personal_server.hosted_mcp.admission import CLIENT_KINDS, Admission, Admitted, HostedCredential
+from personal_server.hosted_mcp.call_answers import AskedCall, CallAnswers, asked_call
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.cors import preflight, readable_by
@@ -88,6 +91,18 @@ STATE_KEY = "mcp_credential"
 OpenPort = Callable[[HostedCredential], RsPort]
 
 
+CallerOf = Callable[[HostedCredential, str | None], ClientRequest]
+"""(credential, user agent) → caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDoor:
+    """How calls are answered that need nothing of the SDK."""
+
+    answers: CallAnswers
+    caller_of: CallerOf
+
+
 class HostedApp(Surface[McpRoute, HostedCredential]):
     """The ASGI application behind `/mcp`.
 
@@ -103,6 +118,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         counts: Counts,
         bell: Bell | None = None,
         listening: Listening | None = None,
+        plain: PlainDoor | None = None,
     ) -> None:
         body = BodyRule((), BODY_BYTES)
         paths = (RESOURCE, f"{RESOURCE}/")
@@ -115,6 +131,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         self.counts = counts
         self._bell = bell
         self._listening = listening
+        self._plain = plain
         self._lists = ListAnswers()
         self._calls = Places(CALLS)
 
@@ -190,11 +207,24 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             return known
         receive = _replayed(exchange.body, request.receive)
         async with self._calls.one():
+            call = asked_call(request.origin, request.headers.raw, exchange.body)
+            plain = call and await self._plain_answer(call, exchange)
+            if plain is not None:
+                return plain
             await exchange.route.serve(request.scope, receive, answered, exchange.identified)
         response = answered.response()
         if asked is not None:
             self._lists.keep(asked, response)
+        if call is not None and self._plain is not None:
+            self._plain.answers.keep(call, response)
         return response
+
+    async def _plain_answer(self, asked: AskedCall, exchange: McpExchange) -> Response | None:
+        if self._plain is None:
+            return None
+        user_agent = exchange.request.headers.get("user-agent")
+        caller = self._plain.caller_of(exchange.identified, user_agent)
+        return await self._plain.answers.answer(asked, caller)
 
     def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
         """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""
@@ -314,8 +344,11 @@ def hosted_app(
 
     listening = bell and Listening(source_of, bell.pace)
 
+    def caller_of(credential: HostedCredential, user_agent: str | None) -> ClientRequest:
+        return _caller(credential, user_agent, open_port, behind.capabilities)
+
     def callers(request: Any) -> ClientRequest:
-        return _caller(request, open_port, behind.capabilities)
+        return caller_of(request.scope["state"][STATE_KEY], request.headers.get("user-agent"))
 
     def manager(origin: str) -> StreamableHTTPSessionManager:
         server = build_server(
@@ -337,20 +370,26 @@ def hosted_app(
         )
 
     managers = {origin: manager(origin) for origin in origins}
-    return HostedApp(managers, admission, allowed_origins, counts, bell, listening)
+    plain = None
+    if offer.tools is OFFERED:
+        calls = PlainCalls(settings or AdapterOptions(), counts)
+        plain = PlainDoor(CallAnswers(calls), caller_of)
+    return HostedApp(managers, admission, allowed_origins, counts, bell, listening, plain)
 
 
 def _caller(
-    request: Request, open_port: OpenPort, server_capabilities: ServerCapabilities
+    credential: HostedCredential,
+    user_agent: str | None,
+    open_port: OpenPort,
+    server_capabilities: ServerCapabilities,
 ) -> ClientRequest:
-    credential: HostedCredential = request.scope["state"][STATE_KEY]
     return ClientRequest(
         open_port=lambda tool: open_port(replace(credential, tool=tool)),
         provider_url=credential.origin,
         request_id=credential.request_id,
         client_id=credential.client_id,
         grant_id=credential.grant_id,
-        user_agent=request.headers.get("user-agent"),
+        user_agent=user_agent,
         server_capabilities=server_capabilities,
         result_chars=credential.result_chars,
     )

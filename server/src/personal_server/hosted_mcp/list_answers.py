@@ -47,6 +47,11 @@ class AskedList:
         return b'{"jsonrpc":"2.0","id":%s,"result":' % self.message_id
 
 
+def told(headers: RawHeaders) -> RawHeaders:
+    """Those headers that the SDK looks at."""
+    return tuple(pair for pair in headers if pair[0].startswith(b"mcp-") or pair[0] in _OF_REQUEST)
+
+
 def asked_list(origin: str, headers: RawHeaders, body: bytes) -> AskedList | None:
     """What a message asks for, if it is a list and its id is a plain one."""
     if len(body) > LONGEST_BYTES or b"/list" not in body:
@@ -58,8 +63,7 @@ def asked_list(origin: str, headers: RawHeaders, body: bytes) -> AskedList | Non
     message_id = bytes(message.id)
     if message.method not in LISTS or _PLAIN_ID.match(message_id) is None:
         return None
-    told = tuple(pair for pair in headers if pair[0].startswith(b"mcp-") or pair[0] in _OF_REQUEST)
-    rest = (origin, told, message.jsonrpc, message.method, bytes(message.params))
+    rest = (origin, told(headers), message.jsonrpc, message.method, bytes(message.params))
     return AskedList(message_id, rest)
 
 

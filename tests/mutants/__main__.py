@@ -1,7 +1,7 @@
 """Change a room's modules a little, and see whether the room's own tests notice.
 
 `python -m tests.mutants ROOM [COUNT] [--seed SEED] [--module NAME]` is what `make mutants` runs.
-Everything happens in copies of the tree, two at a time.
+Everything happens in copies of the tree, two at a time (`--at-once 1`: one).
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 86_400_000_000_000)
     parser.add_argument("--module", default="", help="only modules whose path holds this")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many copies are tried")
     asked = parser.parse_args()
     mutants = sample(asked.room, asked.count, asked.seed, asked.module)
     print(f"{asked.room}: {len(mutants)} mutants, seed {asked.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        made = [Copy(Path(folder) / str(number)) for number in range(AT_ONCE)]
+        made = [Copy(Path(folder) / str(number)) for number in range(asked.at_once)]
         try:
             left_out: set[str] = set()
             for shelf in ROOMS[asked.room]:
@@ -101,7 +102,7 @@ def main() -> int:
             for copy in made:
                 copy.left_out = sorted(left_out)
                 copies.put(copy)
-            with ThreadPoolExecutor(AT_ONCE) as pool:
+            with ThreadPoolExecutor(asked.at_once) as pool:
                 verdicts = list(pool.map(partial(judged, copies), mutants))
         finally:
             for copy in made:

@@ -37,7 +37,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     AuthorizationRow,
     ClientRow,

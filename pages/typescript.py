@@ -17,7 +17,7 @@ from personal_server.resource_server.reads import (
     RecordList,
     Timeline,
 )
-from personal_server.resource_server.schema import SchemaBody
+from personal_server.resource_server.schema_bodies import SchemaBody
 from personal_server.resource_server.search_routes import SearchResults
 from personal_server.web.json_schemas import Components
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from personal_server.console.consent_view import CLAIMED
-from personal_server.storage.authorization import ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
 from tests.browser.agent import allow_home_mailbox
 from tests.browser.chromium import chromium
 from tests.browser.site import Owner, Site, site

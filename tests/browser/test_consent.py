@@ -21,7 +21,7 @@ from personal_server.console.consent_view import CHECKED, CLAIMED, KNOWN, UNKNOW
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.hosts import CLAUDE_CODE, VS_CODE
-from personal_server.storage.authorization import ClientRow, GrantRow
+from personal_server.storage.authorization_rows import ClientRow, GrantRow
 from server.tests.console.household import DAY, bank_request, mail_request
 from tests.browser.chromium import chromium
 from tests.browser.site import SECONDS, Owner, Site

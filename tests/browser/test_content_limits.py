@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from personal_server.domain.grant import ContentLimit, parse_grant
-from personal_server.storage.authorization import GrantRow
+from personal_server.storage.authorization_rows import GrantRow
 from tests.browser.site import Owner, Site
 from tests.browser.visits import limit_to_senders, prepare
 

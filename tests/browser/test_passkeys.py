@@ -16,7 +16,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from webauthn import verify_authentication_response
 from webauthn.helpers import base64url_to_bytes
 
-from personal_server.storage.authorization import AuditRow, RequestRow, ReviewArtifactRow
+from personal_server.storage.authorization_rows import AuditRow, RequestRow, ReviewArtifactRow
 from tests.browser.chromium import chromium
 from tests.browser.site import SECONDS, Owner, Site
 from tests.browser.visits import mail_wanted, prepare

@@ -24,7 +24,7 @@ from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.tokens import Entitlement, mint
 from personal_server.granting.transitions import transition
 from personal_server.settings import Settings
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     CanaryRow,
     ClientRow,

@@ -49,10 +49,10 @@ REDECLARES = """
 import sys
 from pathlib import Path
 import orjson
-from personal_server.storage.sql.records import rebuilds
+from personal_server.storage.sql.records import copy_slices, rebuilds
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import FILES, NOTES, declaration
-rebuilds.AT_ONCE, rebuilds.SLICE_SECONDS, rebuilds.LINES_AT_ONCE = -1, 0, 10
+rebuilds.AT_ONCE, rebuilds.SLICE_SECONDS, copy_slices.LINES_AT_ONCE = -1, 0, 10
 query = {**NOTES["query"], "search": {"lexical_fields": ["body"]}}
 changed = declaration("2", [{**NOTES, "query": query}, FILES])
 with sqlite_store(Path(sys.argv[1])) as store:

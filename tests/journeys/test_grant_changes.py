@@ -13,7 +13,7 @@ import pytest
 
 from personal_server.app.owner_store import open_owner_store
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from server.tests.app.http_server.served import ServedProcess, client_token, command
 from server.tests.app.http_server.several import Caller, callers_of_each, several
 from tests.postgresql import schema, server

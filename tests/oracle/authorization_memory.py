@@ -9,19 +9,16 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import Any, cast
 
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     AuthorizationRow,
-    ClientQuery,
     ClientRow,
     FamilyRow,
     GrantRow,
-    HeldQuery,
-    ListPlace,
     PackageMemberRow,
     PackageRow,
-    R,
 )
+from personal_server.storage.ports.authorization_store import ClientQuery, HeldQuery, ListPlace, R
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
 
 Tables = dict[type[AuthorizationRow], list[AuthorizationRow]]

@@ -25,14 +25,14 @@ from personal_server.granting.revocations import disconnect, end_access
 from personal_server.granting.tokens import Issued, Refresh, Rotating
 from personal_server.granting.transitions import LIFECYCLES
 from personal_server.reading.tokens import TokenResolver, TokenUses
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
-    AuthorizationStore,
     ClientRow,
     FamilyRow,
     GrantRow,
     TokenRow,
 )
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from server.tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.new_files import new_file

@@ -35,7 +35,7 @@ from personal_server.enforcement.timeline import time_field
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
     ClientRow,
     GrantRow,

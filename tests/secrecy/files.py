@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from pages.parts import modules
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.sqlite.database import SqliteSession
 from tests.secrecy.watch import Watch
 

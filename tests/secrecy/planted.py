@@ -21,7 +21,7 @@ from personal_server.consent.credentials import (
     secret_hash,
     shown_user_code,
 )
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.migrations import Step, known_steps
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import ROW_TYPES, AuditRow
+from personal_server.storage.authorization_rows import ROW_TYPES, AuditRow
 from server.tests.console.browsing import press
 from server.tests.console.household import (
     PEOPLE,

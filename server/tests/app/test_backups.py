@@ -24,7 +24,7 @@ from personal_server.app.scheduled_backups import ScheduledBackups, superfluous
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
-from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, TokenRow
 from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backups import BackupRefused

@@ -29,7 +29,7 @@ from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
 from server.tests.feeds.test_feed_states import a_feed
 

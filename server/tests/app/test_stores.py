@@ -5,7 +5,7 @@ from pathlib import Path
 from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings
-from personal_server.storage.authorization import OwnerRow
+from personal_server.storage.authorization_rows import OwnerRow
 
 JOURNAL = Path(__file__).parents[1] / "samples" / "journal.json"
 

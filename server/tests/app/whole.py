@@ -16,7 +16,7 @@ from personal_server.app.stores import open_stores
 from personal_server.granting.codes import challenge_of
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.settings import Settings
-from personal_server.storage.authorization import R
+from personal_server.storage.ports.authorization_store import R
 from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.console.browsing import Browser, Clock, Page, press
 from tests.browser.site import fill

@@ -35,8 +35,9 @@ from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.reviews import Review
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
-from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.catalog import Catalog
+from personal_server.storage.ports.authorization_store import AuthorizationStore, R
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.tables import Assignment, ColumnCondition

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from personal_server.storage.authorization import ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "http://127.0.0.1:5555/cb"

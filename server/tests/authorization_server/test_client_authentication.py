@@ -11,7 +11,7 @@ import pytest
 from joserfc import jwk
 
 from personal_server.consent.client_registration import DEVICE_CODE
-from personal_server.storage.authorization import AuditRow, ClientRow, FamilyRow, RequestRow
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow, RequestRow
 from server.tests.authorization_server.publishing import (
     JWKS,
     KEY,

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from personal_server.domain.hosts import CLAUDE_CODE, CODEX, DOCUMENT_DAYS, PublishedDocument
-from personal_server.storage.authorization import ClientDocumentRow, ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientDocumentRow, ClientRow, RequestRow
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from personal_server.authorization_server.configuration import (
     PreRegistered,
     keep_pre_registered,
 )
-from personal_server.storage.authorization import ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 
 
 def keep(server: Any, *clients: PreRegistered) -> dict[str, ClientRow]:

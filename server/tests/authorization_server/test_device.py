@@ -9,7 +9,7 @@ import pytest
 
 from pdpp_kernel.oauth_errors import ApprovalConflict, InvalidUserCode
 from personal_server.granting.audit import Acting
-from personal_server.storage.authorization import GrantRow, RequestRow, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, RequestRow, TokenRow
 
 pytestmark = pytest.mark.anyio
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

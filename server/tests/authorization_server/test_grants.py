@@ -11,7 +11,7 @@ from personal_server.consent.narrowings import Narrowing
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalChange, LocalGranting
-from personal_server.storage.authorization import FamilyRow, GrantRow, PackageRow
+from personal_server.storage.authorization_rows import FamilyRow, GrantRow, PackageRow
 
 pytestmark = pytest.mark.anyio
 

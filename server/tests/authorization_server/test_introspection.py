@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import GrantRow, IntrospectionClientRow, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, IntrospectionClientRow, TokenRow
 from personal_server.storage.tables import Assignment
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "http://127.0.0.1/cb"

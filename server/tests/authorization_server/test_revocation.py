@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import GrantRow, PackageRow, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, PackageRow, TokenRow
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from personal_server.granting.retention import sweep
-from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
+from personal_server.storage.authorization_rows import FamilyRow, GrantRow, TokenRow
 
 pytestmark = pytest.mark.anyio
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import IntrospectionClientRow
+from personal_server.storage.authorization_rows import IntrospectionClientRow
 
 
 def test_credentials_for_introspection_are_printed_once(terminal: Any) -> None:

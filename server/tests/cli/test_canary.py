@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from personal_server.storage.authorization import CanaryRow
+from personal_server.storage.authorization_rows import CanaryRow
 
 
 def test_a_canary_is_planted_listed_and_taken_out(terminal: Any) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from personal_server.consent.credentials import secret_hash, token_reference
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from server.tests.app.server.test_collectors import MANIFEST
 from server.tests.console.household import HOME
 

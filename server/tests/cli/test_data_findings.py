@@ -22,8 +22,8 @@ from personal_server.cli.data_findings import PARTS
 from personal_server.cli.doctor import doctor_command
 from personal_server.settings import Settings
 from personal_server.storage.checksums import line_sum, record_sum
-from personal_server.storage.sql.records import rebuilds
-from personal_server.storage.sql.records.blobs import PREFIX, blob_path
+from personal_server.storage.sql.records import copy_slices, rebuilds
+from personal_server.storage.sql.records.blob_files import PREFIX, blob_path
 from server.tests.storage.ports.asking import search
 from server.tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 
@@ -296,7 +296,7 @@ def test_a_rebuild_that_is_under_way_is_finished_by_a_repair(
     file: apsw.Connection, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", 10)
-    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 100)
+    monkeypatch.setattr(copy_slices, "LINES_AT_ONCE", 100)
     run(file, "DELETE FROM w#")
     assert doctor(capsys, "--repair")[0] == 0
     assert execute(file, "SELECT count(*) FROM rebuilds") == 0

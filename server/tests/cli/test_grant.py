@@ -9,7 +9,7 @@ import pytest
 from pdpp_kernel.errors import GrantRevoked, InvalidToken
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     GrantRow,
     ReadingAlarmRow,
     SubscriptionRow,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import EventRow, SubscriptionRow
+from personal_server.storage.authorization_rows import EventRow, SubscriptionRow
 
 
 def subscribed(terminal: Any, status: str = "active") -> None:

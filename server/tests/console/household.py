@@ -21,12 +21,7 @@ from personal_server.console.languages import Language, languages
 from personal_server.console.uploads import Recognized, UploadParts
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
-from personal_server.domain.stored import (
-    Batch,
-    CollectionRun,
-    RecordWrite,
-    RunStatus,
-)
+from personal_server.domain.stored import Batch, CollectionRun, RecordWrite, RunStatus
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.owner_locale import OwnerLocale
@@ -34,16 +29,16 @@ from personal_server.reading.identification import Identifier, OneState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
     ClientRow,
     GrantRow,
-    R,
     RequestRow,
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.ports.authorization_store import R
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from personal_server.domain.disclosure import DENIED
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     EventRow,
     GrantRow,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from personal_server.console.apps import CHANGED
-from personal_server.storage.authorization import AuditRow, ClientRow, FamilyRow, GrantRow
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow, GrantRow
 from server.tests.console.browsing import Browser, allow, marked, numbers, words
 from server.tests.console.household import DAY, Household, mail_request
 

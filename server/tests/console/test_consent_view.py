@@ -7,7 +7,7 @@ from typing import Any
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.console.words import PURPOSES
-from personal_server.storage.authorization import CodeRow
+from personal_server.storage.authorization_rows import CodeRow
 from server.tests.console.browsing import Browser, allow, marked, numbers, press, words
 from server.tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import RequestRow
+from personal_server.storage.authorization_rows import RequestRow
 from server.tests.console.browsing import SECOND, Browser, allow, marked, numbers, states
 from server.tests.console.household import Household, mail_request
 

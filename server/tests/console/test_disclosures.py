@@ -11,7 +11,7 @@ from pdpp_kernel.values import render_instant
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from personal_server.console.disclosure_lines import HOW, HOW_BY_ROUTE
 from personal_server.domain.disclosure import DENIED, AskedDetail
-from personal_server.storage.authorization import ReadingAlarmRow
+from personal_server.storage.authorization_rows import ReadingAlarmRow
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import Browser, allow, marked, numbers, states, words
 from server.tests.console.household import DAY, HOME, Household, mail_request

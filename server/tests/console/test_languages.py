@@ -48,7 +48,7 @@ from personal_server.console.words import field_words
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.domain.hosts import host_connections
 from personal_server.owner_locale import OwnerLocale
-from personal_server.storage.authorization import CanaryRow, GrantRow, ReadingAlarmRow
+from personal_server.storage.authorization_rows import CanaryRow, GrantRow, ReadingAlarmRow
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import SECOND, Browser, Page, allow, words
 from server.tests.console.household import HOME, PEOPLE, SUBJECTS, Household, mail_request

@@ -13,7 +13,7 @@ import pytest
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.domain.disclosure import AskedDetail
-from personal_server.storage.authorization import GrantRow
+from personal_server.storage.authorization_rows import GrantRow
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import Browser, Page, allow
 from server.tests.console.household import HOME, MAIL_SOURCE, Household

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from personal_server.storage.authorization import GrantRow, PackageRow
+from personal_server.storage.authorization_rows import GrantRow, PackageRow
 from server.tests.console.browsing import Browser, allow, marked, numbers, states
 from server.tests.console.household import (
     CHECKING,

@@ -31,10 +31,10 @@ from personal_server.app.server import DELIVERING_SECONDS
 from personal_server.delivery import deliveries
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
-from personal_server.delivery.subscribers import EVERYTHING
+from personal_server.delivery.subscription_scopes import EVERYTHING
 from personal_server.enforcement.queries import ChangesQuery, Selectors
 from personal_server.reading.changes import follow
-from personal_server.storage.authorization import EventRow
+from personal_server.storage.authorization_rows import EventRow
 from personal_server.storage.ports.snapshots import ChangeSignal
 from server.tests.delivery.notes import A, furnish, grant_of, write
 from server.tests.delivery.post_office import ACTING, NoSignal, PostOffice, post_office

@@ -23,10 +23,12 @@ from personal_server.delivery.deliveries import Deliveries
 from personal_server.delivery.events import Events
 from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.subscribers import (
-    EVERYTHING,
-    Filters,
     Subscriptions,
     SubscriptionView,
+)
+from personal_server.delivery.subscription_scopes import (
+    EVERYTHING,
+    Filters,
 )
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.grant import Grant, render_grant
@@ -37,8 +39,7 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.sealed_tokens import KeyedSealer
 from personal_server.reading.tokens import TokenHolder, TokenResolver
-from personal_server.storage.authorization import (
-    AuthorizationStore,
+from personal_server.storage.authorization_rows import (
     EventRow,
     GrantRow,
     ReadingLimitsRow,
@@ -46,6 +47,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from personal_server.storage.sql.snapshot import SqlSnapshot

@@ -14,11 +14,12 @@ import pytest
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.delivery import callbacks, deliveries
 from personal_server.delivery.events import MOST_WAITING
-from personal_server.delivery.subscribers import EVERYTHING, Changes
+from personal_server.delivery.subscribers import Changes
+from personal_server.delivery.subscription_scopes import EVERYTHING
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.authorization import AuditRow, EventRow, SubscriptionRow
+from personal_server.storage.authorization_rows import AuditRow, EventRow, SubscriptionRow
 from server.tests.delivery.notes import A, B, grant_of, write
 from server.tests.delivery.post_office import (
     ACTING,

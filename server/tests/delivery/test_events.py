@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from personal_server.delivery.subscribers import Filters
+from personal_server.delivery.subscription_scopes import Filters
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.grant import ContentLimit
@@ -19,7 +19,7 @@ from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.revocations import end_grant
 from personal_server.reading.changes import follow
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.authorization import AuditRow, GrantRow
+from personal_server.storage.authorization_rows import AuditRow, GrantRow
 from server.tests.delivery.notes import URI, A, B, delete, grant_of, write
 from server.tests.delivery.post_office import PostOffice, Received
 

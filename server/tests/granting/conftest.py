@@ -20,13 +20,9 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, challenge_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.reviews import Review
-from personal_server.storage.authorization import (
-    AuthorizationRow,
-    AuthorizationStore,
-    ClientRow,
-    RequestRow,
-)
+from personal_server.storage.authorization_rows import AuthorizationRow, ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

@@ -9,7 +9,7 @@ import pytest
 from pdpp_kernel.errors import InvalidState
 from personal_server.consent.credentials import secret_hash
 from personal_server.granting.clients import add_introspection_client
-from personal_server.storage.authorization import IntrospectionClientRow
+from personal_server.storage.authorization_rows import IntrospectionClientRow
 
 
 def test_the_secret_is_known_by_its_hash(bench: Any) -> None:

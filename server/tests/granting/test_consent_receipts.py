@@ -12,7 +12,7 @@ from joserfc import jws
 from joserfc.jwk import KeySet
 
 from personal_server.granting.consent_receipts import ConsentReceipt, ConsentReceipts
-from personal_server.storage.authorization import GrantRow
+from personal_server.storage.authorization_rows import GrantRow
 from server.tests.console.browsing import allow
 from server.tests.console.household import Household, mail_request
 

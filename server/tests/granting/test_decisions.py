@@ -23,7 +23,7 @@ from personal_server.consent.choices import Choices, EntryChoice
 from personal_server.domain.grant import parse_grant
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     ClientRow,
     CodeRow,

@@ -25,7 +25,7 @@ from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     CodeRow,
     FamilyRow,

@@ -14,7 +14,7 @@ from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalGranting, LocalRequest
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import AuditRow, GrantRow, ReviewArtifactRow
+from personal_server.storage.authorization_rows import AuditRow, GrantRow, ReviewArtifactRow
 from tests.proving import bearer, unproven
 
 CLI = Acting("local_cli", user="me")

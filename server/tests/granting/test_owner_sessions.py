@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 
 from pdpp_kernel.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
 from personal_server.granting.owner_sessions import Browser, OwnerSignIn
-from personal_server.storage.authorization import AuditRow, OwnerRow
+from personal_server.storage.authorization_rows import AuditRow, OwnerRow
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SECOND = 1_000_000_000

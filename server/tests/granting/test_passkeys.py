@@ -25,7 +25,7 @@ from personal_server.granting.passkeys import (
     has_passkey,
     relying_party,
 )
-from personal_server.storage.authorization import AuditRow, PasskeyRow
+from personal_server.storage.authorization_rows import AuditRow, PasskeyRow
 
 ORIGIN, ELSEWHERE = "https://me.example", "https://evil.example"
 OWNER = Acting("owner", "req_1", "127.0.0.1")

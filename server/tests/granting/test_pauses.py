@@ -11,7 +11,7 @@ from personal_server.granting.pauses import (
     pause_access,
     resume_access,
 )
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     CodeRow,
     FamilyRow,

@@ -23,7 +23,7 @@ from personal_server.granting.reading_alarms import (
     read_since,
     reading_figures,
 )
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     CanaryRow,
     GrantRow,

@@ -14,7 +14,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating, network_near
 from personal_server.reading.tokens import TokenUses
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     FamilyRow,
     GrantRow,

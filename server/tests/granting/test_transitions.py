@@ -12,7 +12,7 @@ import pytest
 
 import personal_server
 from personal_server.granting.transitions import LIFECYCLES, revoke, transition
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
     CodeRow,
     FamilyRow,

@@ -9,7 +9,7 @@ import pytest
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.grant import StreamGrant
-from personal_server.storage.authorization import ReadingLimitsRow, SubscriptionRow
+from personal_server.storage.authorization_rows import ReadingLimitsRow, SubscriptionRow
 from server.tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

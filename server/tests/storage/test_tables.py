@@ -13,9 +13,8 @@ from pages.parts import PACKAGES
 from personal_server.storage.tables import Cell, ColumnKind, Comparison, StoredRow, column
 
 PROGRAM = """
-from personal_server.storage.authorization import (
-    AuthorizationWriter, ClientRow, GrantRow, PackageMemberRow
-)
+from personal_server.storage.authorization_rows import ClientRow, GrantRow, PackageMemberRow
+from personal_server.storage.ports.authorization_store import AuthorizationWriter
 from personal_server.storage.sql import statements
 from personal_server.storage.sql.fixed_tables import ConnectionRow, SourceRow
 

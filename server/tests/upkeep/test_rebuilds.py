@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.sql.records import rebuilds
+from personal_server.storage.sql.records import copy_slices, rebuilds
 from personal_server.upkeep.rebuilds import SLICES_AT_ONCE, RebuildWork
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.sql.records.test_rebuilds import (
@@ -19,7 +19,7 @@ def test_work_is_done_in_slices_with_pauses_until_nothing_is_left(
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
     monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
-    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 1)
+    monkeypatch.setattr(copy_slices, "LINES_AT_ONCE", 1)
     pauses: list[float] = []
     with sqlite_store(tmp_path) as store:
         furnished(store, "cin_a")

@@ -22,7 +22,7 @@ from personal_server.granting.retention import (
 )
 from personal_server.reading.tokens import TokenResolver
 from personal_server.settings import Settings
-from personal_server.storage.authorization import ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 from personal_server.storage.damage import MEND_RECORDS, DamageNotes
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key

@@ -25,14 +25,11 @@ from pdpp_kernel.values import DAY_NANOSECONDS, instant_ns, render_instant
 from personal_server.app.backup_ledger import keep_ledger
 from personal_server.app.stores import Stores
 from personal_server.configuration_file import configuration_path
-from personal_server.domain.stored import (
-    BackupProof,
-    StoreCounts,
-)
+from personal_server.domain.stored import BackupProof, StoreCounts
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.fixed_tables import BackupRow
-from personal_server.storage.sql.records.blobs import PREFIX, blob_path
+from personal_server.storage.sql.records.blob_files import PREFIX, blob_path
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backup_signatures import BackupSigner
 from personal_server.upkeep.backups import (

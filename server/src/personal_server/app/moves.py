@@ -14,7 +14,7 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.configuration_file import configuration_path, read_configuration
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.whole_copy import CopyRefused, DatabaseCopy, Tell, silently
-from personal_server.storage.sql.records.blobs import blob_path
+from personal_server.storage.sql.records.blob_files import blob_path
 from personal_server.upkeep.backups import fsync_folder
 from personal_server.upkeep.ledger import NAME as LEDGER
 

@@ -25,12 +25,10 @@ from personal_server.app.stores import open_stores
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import close_after_restore
 from personal_server.settings import Settings
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import IntrospectionClientRow, OwnerRow, PasskeyRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationWriter,
-    IntrospectionClientRow,
-    OwnerRow,
-    PasskeyRow,
 )
 from personal_server.storage.sqlite.foreign_schema import code_in, foreign_tables
 from personal_server.upkeep.backups import (

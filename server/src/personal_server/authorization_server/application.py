@@ -33,8 +33,8 @@ from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
-from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.error_responses import ErrorPage, plain_page
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import RateLimits

@@ -38,7 +38,7 @@ from personal_server.consent.redirects import matches, with_parameters
 from personal_server.granting.decisions import refusal_parameters
 from personal_server.granting.pending_requests import PUSHED_NS, Asking, Requesting
 from personal_server.reading.proofs import Proofs
-from personal_server.storage.authorization import ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 from personal_server.web.limits import RateLimits
 from personal_server.web.replies import NO_STORE, answer
 

@@ -29,11 +29,10 @@ from personal_server.consent.client_registration import CHECK, DOCUMENT, GRANT_T
 from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id, secret_hash
 from personal_server.granting.audit import METADATA_CHANGED, Acting, Subject, audit
 from personal_server.granting.clients import forget_check
-from personal_server.storage.authorization import (
-    AssertionIdRow,
+from personal_server.storage.authorization_rows import AssertionIdRow, ClientRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationStore,
     AuthorizationWriter,
-    ClientRow,
 )
 from personal_server.storage.tables import Assignment
 

@@ -32,7 +32,8 @@ from personal_server.consent.client_documents import (
 from personal_server.domain.hosts import DOCUMENT_DAYS, PUBLISHED
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
-from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
+from personal_server.storage.authorization_rows import ClientDocumentRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.guarded_fetch import MAX_DOCUMENT, MAX_KEYS, UNREACHABLE, GuardedFetch
 from personal_server.web.limits import RateLimits
 

@@ -15,7 +15,8 @@ from personal_server.consent.client_registration import (
 )
 from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id
 from personal_server.consent.redirects import DEFAULT_SCHEMES
-from personal_server.storage.authorization import AuthorizationStore, ClientRow
+from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from personal_server.consent.authorization_requests import (
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Asking, Requesting
-from personal_server.storage.authorization import ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 from personal_server.web.limits import RateLimits, network_of
 from personal_server.web.replies import answer
 

@@ -31,8 +31,12 @@ from personal_server.granting.holdings import current_id
 from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
-from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
+from personal_server.storage.authorization_rows import ClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+)
 from personal_server.web.replies import answer
 from personal_server.web.requests import IncomingRequest
 

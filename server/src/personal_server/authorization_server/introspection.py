@@ -26,8 +26,9 @@ from personal_server.domain.envelope import UnavailableConnections
 from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.granting.audit import audit
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge
-from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
+from personal_server.storage.authorization_rows import IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.error_responses import json_error
 from personal_server.web.limits import RateLimits
 from personal_server.web.replies import answer

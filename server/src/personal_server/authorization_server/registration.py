@@ -17,7 +17,7 @@ from personal_server.authorization_server.endpoint_requests import EndpointReque
 from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.granting.clients import register_client
-from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.limits import RateLimits
 from personal_server.web.replies import answer
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.granting.revocations import disconnect
-from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.replies import answer
 
 

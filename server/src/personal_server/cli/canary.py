@@ -19,7 +19,7 @@ from personal_server.cli.kept_data import open_store
 from personal_server.cli.store import StoreOpener, local_acting
 from personal_server.collecting.canaries import PlantedPlace, plant
 from personal_server.granting.canaries import forget_canary, note_canary
-from personal_server.storage.authorization import CanaryRow
+from personal_server.storage.authorization_rows import CanaryRow
 
 Flag = Annotated[bool, Parameter(negative="")]
 COLUMNS = ("stream", "key", "connection", "added", "last read by", "when")

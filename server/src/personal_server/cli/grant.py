@@ -39,7 +39,7 @@ from personal_server.consent.narrowings import Narrowing
 from personal_server.consent.selections import parse_selections
 from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
-from personal_server.delivery.subscribers import pause_all
+from personal_server.delivery.subscription_states import pause_all
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import ContentLimit, StreamGrant, render_stream_grant
 from personal_server.granting.grant_successors import rename_access
@@ -65,7 +65,7 @@ from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
 from personal_server.reading.preview import Evidence, StreamKey
-from personal_server.storage.authorization import AuthorizationReader, HeldQuery
+from personal_server.storage.ports.authorization_store import AuthorizationReader, HeldQuery
 
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 LINES = 50

@@ -30,7 +30,7 @@ from personal_server.cli.store import StoreOpener
 from personal_server.granting.holdings import Holding, list_held
 from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
-from personal_server.storage.authorization import HeldQuery
+from personal_server.storage.ports.authorization_store import HeldQuery
 from personal_server.upkeep.ownership import DataNotOwned, require_own_files
 
 Asking = Callable[[Sequence[str]], str]

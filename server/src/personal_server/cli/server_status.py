@@ -27,8 +27,8 @@ from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.settings import Settings
-from personal_server.storage.authorization import HeldQuery
 from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.ports.authorization_store import HeldQuery
 
 
 def status_command(around: CommandContext) -> Callable[..., int]:

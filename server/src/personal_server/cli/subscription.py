@@ -16,7 +16,7 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
 from personal_server.cli.kept_data import open_store
 from personal_server.cli.store import StoreOpener, local_acting
-from personal_server.delivery.subscribers import (
+from personal_server.delivery.subscription_states import (
     find_subscription,
     forget,
     go_on,
@@ -24,7 +24,8 @@ from personal_server.delivery.subscribers import (
     send_test,
     subscription_list,
 )
-from personal_server.storage.authorization import AuthorizationReader, SubscriptionRow
+from personal_server.storage.authorization_rows import SubscriptionRow
+from personal_server.storage.ports.authorization_store import AuthorizationReader
 
 Flag = Annotated[bool, Parameter(negative="")]
 

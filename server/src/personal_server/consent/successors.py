@@ -20,7 +20,6 @@ SourceStream = tuple[str, str]
 """(source id, stream)"""
 
 
-# What a change asks for -------------------------------------------------------------------------
 def change_selections(
     grants: Sequence[Grant], commitments: Mapping[str, tuple[str, ...]]
 ) -> tuple[Selection, ...]:

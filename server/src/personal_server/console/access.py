@@ -36,7 +36,12 @@ from personal_server.console.reading_limits import limit_words, parse_limits
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.subscription_views import subscription_view, subscriptions_of
 from personal_server.console.words import laid_open
-from personal_server.delivery.subscribers import forget, go_on, pause, pause_all
+from personal_server.delivery.subscription_states import (
+    forget,
+    go_on,
+    pause,
+    pause_all,
+)
 from personal_server.domain.disclosure import SERVED
 from personal_server.granting.grant_changes import MOST_NAME_CHARS, GrantChanges
 from personal_server.granting.grant_successors import rename_access
@@ -56,20 +61,15 @@ from personal_server.granting.reading_alarms import (
     reading_figures,
 )
 from personal_server.granting.revocations import end_access
-from personal_server.storage.authorization import (
-    AuditRow,
+from personal_server.storage.authorization_rows import AuditRow, ReviewArtifactRow, TokenRow
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
     HeldQuery,
-    ReviewArtifactRow,
-    TokenRow,
 )
-from personal_server.storage.catalog import Catalogs
-from personal_server.storage.ports.disclosure_stores import (
-    DisclosureQuery,
-    DisclosureStore,
-)
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery, DisclosureStore
 
 RECENT_READS, RECENT_TOKENS = 15, 20
 

@@ -12,7 +12,7 @@ from personal_server.console.words import HELD_STATUSES, field_words, trust_mark
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant
 from personal_server.granting.holdings import HeldGrant, Holding
-from personal_server.storage.authorization import AuditRow, ReadingAlarmRow
+from personal_server.storage.authorization_rows import AuditRow, ReadingAlarmRow
 from personal_server.storage.catalog import Catalog
 
 REASONS: Mapping[str, Text] = {

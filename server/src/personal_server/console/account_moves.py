@@ -35,8 +35,8 @@ from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection
 from personal_server.granting.holdings import Holding, list_held
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 
 MOST_MOVED = 20_000
 """Records that are counted and moved while a page is waited for; more is left to the command."""

@@ -34,8 +34,8 @@ from personal_server.console.sources import AccountView, account_view
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.granting.holdings import list_held
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 from personal_server.storage.ports.whole_store import RecordStore
 
 HELD_READ, REFUSED_SHOWN = 200, 20

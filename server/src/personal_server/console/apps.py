@@ -19,13 +19,11 @@ from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import trust_mark
 from personal_server.granting.audit import METADATA_CHANGED
 from personal_server.granting.revocations import block_client, end_client_access, unblock_client
-from personal_server.storage.authorization import (
-    AuditRow,
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
     ClientQuery,
-    ClientRow,
-    FamilyRow,
     HeldQuery,
     ListPlace,
 )

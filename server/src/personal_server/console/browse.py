@@ -72,7 +72,7 @@ from personal_server.reading.field_windows import ShownFieldWindow, read_field_w
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_records
 from personal_server.reading.single_records import read_record
-from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.byte_ranges import FilePart

@@ -16,8 +16,9 @@ from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.granting.canaries import forget_canary, note_canary
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, CanaryRow
+from personal_server.storage.authorization_rows import CanaryRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 
 @dataclass(frozen=True, slots=True)

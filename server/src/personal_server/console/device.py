@@ -21,7 +21,8 @@ from personal_server.domain.keyed_values import ValueSpace
 from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
-from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.web.failed_attempts import failures_in
 from personal_server.web.failed_attempts import refuse_until as _refuse_until
 from personal_server.web.limits import ALL, MINUTE_NS

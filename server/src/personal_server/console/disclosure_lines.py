@@ -10,7 +10,7 @@ from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.words import field_words
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.reading_history import held_id
-from personal_server.storage.authorization import ReadingAlarmRow
+from personal_server.storage.authorization_rows import ReadingAlarmRow
 
 HOW: Mapping[str, Text] = {
     "query_records": message("listed records"),

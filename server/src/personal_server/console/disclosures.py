@@ -31,10 +31,10 @@ from personal_server.enforcement.queries import FieldSelection, RecordQuery, Sel
 from personal_server.granting.holdings import client_names
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.single_records import read_record
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import ReadingAlarmRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
-    ReadingAlarmRow,
 )
 from personal_server.storage.ports.disclosure_stores import (
     DisclosedShare,

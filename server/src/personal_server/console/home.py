@@ -22,17 +22,10 @@ from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import (
-    AuthorizationStore,
-    ClientRow,
-    HeldQuery,
-    RequestRow,
-)
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog, Catalogs
-from personal_server.storage.ports.disclosure_stores import (
-    DisclosureQuery,
-    DisclosureStore,
-)
+from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
+from personal_server.storage.ports.disclosure_stores import DisclosureQuery, DisclosureStore
 
 WEEK_DAYS = 7
 SHOWN_REQUESTS = 10

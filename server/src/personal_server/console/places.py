@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pdpp_kernel.errors import InvalidRequest
-from personal_server.storage.authorization import ListPlace
+from personal_server.storage.ports.authorization_store import ListPlace
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from pdpp_kernel.texts import Joined, Text, message
 from personal_server.console.session import PageRequest
-from personal_server.storage.authorization import ReadingLimitsRow
+from personal_server.storage.authorization_rows import ReadingLimitsRow
 
 
 def limit_words(limits: ReadingLimitsRow) -> Text:

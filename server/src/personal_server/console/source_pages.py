@@ -12,8 +12,8 @@ from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
 from personal_server.granting.holdings import list_held
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 
 READERS_READ = 200
 

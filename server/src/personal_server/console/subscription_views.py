@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pdpp_kernel.texts import Joined, Text, message
-from personal_server.delivery.subscribers import subscription_list
+from personal_server.delivery.subscription_states import subscription_list
 from personal_server.granting.holdings import Holding
-from personal_server.storage.authorization import AuthorizationReader, EventRow, SubscriptionRow
+from personal_server.storage.authorization_rows import EventRow, SubscriptionRow
+from personal_server.storage.ports.authorization_store import AuthorizationReader
 
 STATUSES: Mapping[str, Text] = {
     "pending_verification": message("waiting until the app's address answers"),

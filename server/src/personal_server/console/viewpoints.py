@@ -26,7 +26,7 @@ from personal_server.reading.owner import (
     ProspectiveReads,
 )
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 OWN = "/owner"
 HELD = "/owner/access/{id}"

@@ -27,20 +27,17 @@ from anyio.abc import TaskGroup
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.delivery.callbacks import Answer, Callbacks, UnsafeAddress
 from personal_server.delivery.events import AccessPaused, Events, Letter, prune
+from personal_server.delivery.pending_events import EventType
 from personal_server.delivery.signatures import signed_headers
-from personal_server.delivery.subscribers import (
+from personal_server.delivery.subscription_states import (
     ACTIVE,
     PENDING,
-    EventType,
     fail,
     verified,
 )
 from personal_server.granting.audit import SERVER
-from personal_server.storage.authorization import (
-    AuthorizationWriter,
-    EventRow,
-    SubscriptionRow,
-)
+from personal_server.storage.authorization_rows import EventRow, SubscriptionRow
+from personal_server.storage.ports.authorization_store import AuthorizationWriter
 from personal_server.storage.ports.snapshots import ChangeSignal
 from personal_server.storage.tables import Assignment
 

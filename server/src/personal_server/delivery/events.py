@@ -17,29 +17,28 @@ from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import render_instant
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import RandomBytes
-from personal_server.delivery.signatures import SecretBox
-from personal_server.delivery.subscribers import (
-    ACTIVE,
-    CHALLENGE_NS,
-    PENDING,
-    REVOKED,
+from personal_server.delivery.pending_events import (
     EventType,
-    end,
-    fail,
     new_event,
     oldest_of,
-    sources_of,
     waiting,
+)
+from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.subscribers import CHALLENGE_NS
+from personal_server.delivery.subscription_scopes import sources_of
+from personal_server.delivery.subscription_states import (
+    ACTIVE,
+    PENDING,
+    REVOKED,
+    end,
+    fail,
 )
 from personal_server.granting.audit import SERVER
 from personal_server.reading.changes import news_after
 from personal_server.reading.identification import Identified, Identifier, OneState, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     EventRow,
     FamilyRow,
     GrantRow,
@@ -47,6 +46,11 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+)
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 
 

@@ -21,8 +21,7 @@ class ConnectionStatus(StrEnum):
 
 CLIENT_READABLE = frozenset({ConnectionStatus.ACTIVE, ConnectionStatus.PAUSED})
 
-# (action, from) -> to.
-# Source: docs/contract/resource-server.md 14.2.  "record" is the first accepted record.
+# (action, from) -> to (docs/contract/resource-server.md 14.2); "record" is the first accepted one.
 TRANSITIONS: Mapping[tuple[str, ConnectionStatus], ConnectionStatus] = {
     ("record", ConnectionStatus.DRAFT): ConnectionStatus.ACTIVE,
     ("pause", ConnectionStatus.ACTIVE): ConnectionStatus.PAUSED,

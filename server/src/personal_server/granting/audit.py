@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.storage.authorization import AuditRow, AuthorizationWriter
+from personal_server.storage.authorization_rows import AuditRow
+from personal_server.storage.ports.authorization_store import AuthorizationWriter
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ Source: docs/contract/resource-server.md 14.6.
 from __future__ import annotations
 
 from personal_server.granting.audit import Acting, audit
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import CanaryRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationStore,
     AuthorizationWriter,
-    CanaryRow,
 )
 
 

@@ -29,13 +29,11 @@ from personal_server.consent.credentials import (
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.holdings import active_held, list_held
 from personal_server.granting.transitions import close_request
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import ClientRow, IntrospectionClientRow, RequestRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationStore,
     AuthorizationWriter,
-    ClientRow,
     HeldQuery,
-    IntrospectionClientRow,
-    RequestRow,
 )
 
 MAX_NEVER_APPROVED = 1_000

@@ -30,15 +30,17 @@ from personal_server.granting.pending_requests import OWNER_DEVICE
 from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.tokens import Entitlement, Issued, details_of, held_rows, mint
 from personal_server.granting.transitions import revoke, transition
-from personal_server.storage.authorization import (
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     CodeRow,
     FamilyRow,
     GrantRow,
     RequestRow,
     TokenRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationStore,
+    AuthorizationWriter,
 )
 
 SLOW_DOWN_SECONDS = 5

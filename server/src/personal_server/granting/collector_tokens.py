@@ -21,7 +21,8 @@ from personal_server.consent.credentials import (
 from personal_server.domain.authority import TokenKind
 from personal_server.granting.audit import Acting, audit
 from personal_server.granting.transitions import revoke
-from personal_server.storage.authorization import AuthorizationStore, TokenRow
+from personal_server.storage.authorization_rows import TokenRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 COLLECTOR = TokenKind.COLLECTOR.value
 SCOPE = "pdpp:collect"

@@ -23,7 +23,8 @@ from pdpp_kernel.values import NANOSECONDS, render_instant
 from personal_server.consent.credentials import base64url
 from personal_server.consent.terms import render_details
 from personal_server.granting.holdings import show_held
-from personal_server.storage.authorization import AuthorizationReader, ReviewArtifactRow
+from personal_server.storage.authorization_rows import ReviewArtifactRow
+from personal_server.storage.ports.authorization_store import AuthorizationReader
 
 RECEIPT_TYPE = "pdpp-consent-receipt+jws"
 ALGORITHM = "Ed25519"

@@ -53,10 +53,7 @@ from personal_server.granting.reviews import (
 )
 from personal_server.granting.revocations import end_access
 from personal_server.granting.transitions import close_request, transition
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     CodeRow,
     GrantRow,
@@ -68,6 +65,11 @@ from personal_server.storage.authorization import (
     ReviewArtifactRow,
 )
 from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+)
 
 CODE_NS = 120 * NANOSECONDS
 

@@ -23,11 +23,10 @@ from personal_server.consent.selections import Selection
 from personal_server.consent.successors import change_selections
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.holdings import Holding, successor_of
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import RequestRow, ReviewArtifactRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
-    RequestRow,
-    ReviewArtifactRow,
 )
 
 CHANGE = "change"

@@ -11,14 +11,11 @@ from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.grant_changes import MOST_NAME_CHARS
 from personal_server.granting.holdings import Holding, show_held
 from personal_server.granting.revocations import end_access
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     CodeRow,
     FamilyRow,
     GrantRow,
     PackageRow,
-    R,
     ReadingAlarmRow,
     ReadingLimitsRow,
     ReadingSpanRow,
@@ -26,6 +23,11 @@ from personal_server.storage.authorization import (
     RequestRow,
     SubscriptionRow,
     TokenRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationWriter,
+    R,
 )
 
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from personal_server.consent import lifecycle
 from personal_server.consent.standing import package_standing
 from personal_server.domain.grant import Grant
-from personal_server.storage.authorization import (
-    AuthorizationReader,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     FamilyRow,
     GrantRow,
-    HeldQuery,
-    ListPlace,
     PackageRow,
     RequestRow,
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    HeldQuery,
+    ListPlace,
+)
 from personal_server.storage.tables import ColumnCondition
 
 

@@ -42,13 +42,12 @@ from personal_server.granting.reviews import (
     review_of,
 )
 from personal_server.granting.tokens import Entitlement, Issued, mint
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
-    ClientRow,
-    RequestRow,
 )
-from personal_server.storage.catalog import Catalogs
 
 
 @dataclass(frozen=True, slots=True)

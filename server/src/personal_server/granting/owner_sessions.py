@@ -35,13 +35,11 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.granting.audit import NOTHING, Acting, audit
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import OwnerLinkRow, OwnerRow, OwnerSessionRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
-    OwnerLinkRow,
-    OwnerRow,
-    OwnerSessionRow,
 )
 
 LINK_SECONDS: Final = 600

@@ -29,7 +29,8 @@ from personal_server.domain.keyed_values import (
 )
 from personal_server.domain.own_values import OwnSpace
 from personal_server.granting.audit import NOTHING, Acting, audit
-from personal_server.storage.authorization import AuthorizationStore, JsonObject, PasskeyRow
+from personal_server.storage.authorization_rows import JsonObject, PasskeyRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 REGISTER, SIGN_IN, APPROVE = "register", "sign-in", "approve"
 MAX_PASSKEYS: Final = 20

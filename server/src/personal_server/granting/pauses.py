@@ -15,8 +15,7 @@ from personal_server.consent import lifecycle
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.revocations import end_access
 from personal_server.granting.transitions import close_request, revoke, transition
-from personal_server.storage.authorization import (
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     CodeRow,
     FamilyRow,
     GrantRow,
@@ -27,6 +26,7 @@ from personal_server.storage.authorization import (
     RequestRow,
     TokenRow,
 )
+from personal_server.storage.ports.authorization_store import AuthorizationWriter
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,10 @@ from personal_server.consent.credentials import (
 )
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.transitions import close_request
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.ports.authorization_store import (
     AuthorizationStore,
     AuthorizationWriter,
-    ClientRow,
-    RequestRow,
 )
 
 PUSHED_NS = 300 * NANOSECONDS

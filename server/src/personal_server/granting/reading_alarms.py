@@ -31,15 +31,17 @@ from personal_server.domain.reading_history import (
 )
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.pauses import hold_after_alarm
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     CanaryRow,
     ReadingAlarmRow,
     ReadingLimitsRow,
     ReadingSpanRow,
     ReadingWordsRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
 )
 
 MINUTE, HOUR = 60, 3_600

@@ -19,10 +19,8 @@ from personal_server.granting.reading_alarms import forget_reading
 from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.tokens import FAMILY_IDLE_NS
 from personal_server.granting.transitions import close_request, transition
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AssertionIdRow,
-    AuthorizationStore,
-    AuthorizationWriter,
     ClientDocumentRow,
     CodeRow,
     EventRow,
@@ -34,6 +32,10 @@ from personal_server.storage.authorization import (
     RequestRow,
     SubscriptionRow,
     TokenRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationStore,
+    AuthorizationWriter,
 )
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.whole_store import RecordStore

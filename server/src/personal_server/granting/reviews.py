@@ -40,7 +40,7 @@ from personal_server.consent.terms import (
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
 from personal_server.granting.grant_changes import AccessChange
 from personal_server.granting.holdings import Holding
-from personal_server.storage.authorization import ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog
 
 

@@ -13,9 +13,7 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.transitions import revoke
-from personal_server.storage.authorization import (
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     CodeRow,
     FamilyRow,
@@ -25,6 +23,10 @@ from personal_server.storage.authorization import (
     RefreshTokenRow,
     RequestRow,
     TokenRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationStore,
+    AuthorizationWriter,
 )
 from personal_server.storage.tables import ColumnCondition
 

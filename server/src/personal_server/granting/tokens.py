@@ -35,20 +35,22 @@ from personal_server.consent.unusual_reading import REFRESH_REPEATED
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.revocations import end_family
 from personal_server.granting.transitions import transition
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationStore,
-    AuthorizationWriter,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     FamilyRow,
     GrantRow,
     PackageRow,
-    R,
     ReadingAlarmRow,
     RefreshTokenRow,
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+    R,
+)
 from personal_server.storage.tables import ColumnCondition, StoredColumn
 
 ACCESS_TOKEN_NS = 3_600 * NANOSECONDS

@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 
 from personal_server.consent import lifecycle
 from personal_server.consent.lifecycle import Lifecycle
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
-    AuthorizationWriter,
     CodeRow,
     FamilyRow,
     GrantRow,
     PackageRow,
-    R,
     RefreshTokenRow,
     RequestRow,
     SubscriptionRow,
     TokenRow,
 )
+from personal_server.storage.ports.authorization_store import AuthorizationWriter, R
 from personal_server.storage.tables import Assignment, ColumnCondition
 
 LIFECYCLES: Mapping[type[AuthorizationRow], Lifecycle] = {

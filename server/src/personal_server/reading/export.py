@@ -33,13 +33,11 @@ from pdpp_kernel.record import (
 )
 from pdpp_kernel.values import NANOSECONDS, instant_text, render_instant
 from personal_server.domain.connection import Connection
-from personal_server.domain.stored import (
-    StoredDeclaration,
-    StoredStream,
-)
+from personal_server.domain.stored import StoredDeclaration, StoredStream
 from personal_server.reading.scratch import ScratchStream
 from personal_server.reading.shown_disclosures import ShownDisclosure
-from personal_server.storage.authorization import AuthorizationStore, GrantRow
+from personal_server.storage.authorization_rows import GrantRow
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 CHUNK_BYTES = 64 * 1024

@@ -26,9 +26,7 @@ from personal_server.domain.authority import ReadingBudget, TokenKind
 from personal_server.domain.grant import MemberGrant, Resolved
 from personal_server.domain.possession import PresentedToken
 from personal_server.reading.proofs import Proofs
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    AuthorizationStore,
+from personal_server.storage.authorization_rows import (
     FamilyRow,
     GrantRow,
     PackageRow,
@@ -37,6 +35,10 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.derived import once
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+)
 
 Clock = Callable[[], int]
 

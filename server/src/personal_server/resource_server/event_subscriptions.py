@@ -22,9 +22,11 @@ from pdpp_kernel.wire_objects import Address, Instant, WireObject, Word
 from personal_server.delivery.signatures import shown_secret
 from personal_server.delivery.subscribers import (
     Changes,
-    Filters,
     Subscriptions,
     SubscriptionView,
+)
+from personal_server.delivery.subscription_scopes import (
+    Filters,
     sources_of,
 )
 from personal_server.domain.authority import ReadAuthority, TokenKind
@@ -38,7 +40,7 @@ from personal_server.resource_server.envelopes import (
     page_of,
     shown_source,
 )
-from personal_server.storage.authorization import SubscriptionRow
+from personal_server.storage.authorization_rows import SubscriptionRow
 from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import Parameter
 from personal_server.web.replies import Reply

@@ -48,13 +48,13 @@ from personal_server.resource_server.reads import (
     counting_cost,
     counts_nothing,
 )
-from personal_server.resource_server.schema import (
+from personal_server.resource_server.schema_bodies import (
     ConnectorList,
     SchemaBody,
-    SchemaRoutes,
     SingleStream,
     StreamList,
 )
+from personal_server.resource_server.schema_routes import SchemaRoutes
 from personal_server.resource_server.search_routes import SearchResults, SearchRoutes
 from personal_server.web.parameters import SELECTORS
 from personal_server.web.routes import Caching, Route

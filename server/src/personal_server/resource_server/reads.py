@@ -42,11 +42,6 @@ from personal_server.web.parameters import Parameters
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
 
-# Record routes: lists, single records, field windows.
-#
-# Source: docs/contract/resource-server.md 7, 8, 9.
-
-
 Item = TypeVar("Item")
 _PLACE = {"connection_id": "cin_diary", "connector_key": "journal"}
 _META = {"count": {"kind": "none"}, "warnings": ()}

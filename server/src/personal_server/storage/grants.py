@@ -8,12 +8,8 @@ from pdpp_kernel.errors import GrantInvalid
 from personal_server.consent import lifecycle
 from personal_server.consent.standing import standing
 from personal_server.domain.grant import Grant, MemberGrant, parse_grant
-from personal_server.storage.authorization import (
-    AuthorizationReader,
-    GrantRow,
-    PackageMemberRow,
-    PackageRow,
-)
+from personal_server.storage.authorization_rows import GrantRow, PackageMemberRow, PackageRow
+from personal_server.storage.ports.authorization_store import AuthorizationReader
 
 
 def grant_standing(row: GrantRow, now_ns: int) -> str:

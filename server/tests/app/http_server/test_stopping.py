@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from personal_server.app.owner_store import open_owner_store
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.app.http_server.served import (
     CALLER,

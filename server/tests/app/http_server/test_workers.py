@@ -21,7 +21,7 @@ from personal_server.app.owner_store import open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.serve import WORKER
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.app.http_server.killed import run
 from server.tests.app.http_server.served import PAYMENTS, ServedProcess, client_token, until

@@ -17,7 +17,7 @@ from personal_server.app.backups import BackupOrder, make_backup, verify_backup
 from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
-from personal_server.storage.authorization import OwnerRow
+from personal_server.storage.authorization_rows import OwnerRow
 from personal_server.upkeep.backup_signatures import BackupSigner
 from personal_server.upkeep.backups import (
     DATABASE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from server.tests.app.whole import ORIGIN, Whole, whole
 from server.tests.console.browsing import Page, marked
 from server.tests.console.household import mail_request

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from personal_server.collecting.persons import turn_on
-from personal_server.storage.authorization import AuditRow, CanaryRow, ReadingAlarmRow
+from personal_server.storage.authorization_rows import AuditRow, CanaryRow, ReadingAlarmRow
 from server.tests.app.whole import Whole, whole
 from server.tests.console.browsing import SECOND, marked
 from server.tests.console.household import HOME, mail_request

@@ -13,7 +13,7 @@ from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.app.server import compose
 from personal_server.reading.disclosure_recorder import DisclosureRecorder
 from personal_server.settings import Settings
-from personal_server.storage.authorization import FamilyRow, TokenRow
+from personal_server.storage.authorization_rows import FamilyRow, TokenRow
 from personal_server.upkeep.clock import accept_clock
 from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.app.whole import Whole, whole

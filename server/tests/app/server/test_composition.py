@@ -18,7 +18,8 @@ from personal_server.app.stores import open_stores
 from personal_server.granting.audit import Acting
 from personal_server.granting.pauses import pause_access
 from personal_server.settings import Settings
-from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, PackageRow, TokenRow
+from personal_server.storage.ports.authorization_store import R
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition

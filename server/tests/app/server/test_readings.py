@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import AuditRow, GrantRow, ReadingAlarmRow
+from personal_server.storage.authorization_rows import AuditRow, GrantRow, ReadingAlarmRow
 from server.tests.app.whole import Whole, whole
 from server.tests.console.browsing import SECOND, marked, numbers
 from server.tests.console.household import mail_request

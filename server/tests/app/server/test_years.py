@@ -25,7 +25,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.retention import Retention, forget, sweep
 from personal_server.granting.revocations import end_access
 from personal_server.settings import Settings
-from personal_server.storage.authorization import AssertionIdRow, ClientDocumentRow, ClientRow
+from personal_server.storage.authorization_rows import AssertionIdRow, ClientDocumentRow, ClientRow
 from personal_server.upkeep.logs import seal_logs, signing_key, verify_log
 from personal_server.upkeep.scratch import sweep_scratch
 from server.tests.app.whole import CALLBACK, Whole, whole

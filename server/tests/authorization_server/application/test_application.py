@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from pdpp_kernel.errors import PersonalServerError
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import ClientRow, GrantRow
+from personal_server.storage.authorization_rows import ClientRow, GrantRow
 from server.tests.authorization_server.keeper import Keeper
 from tests.proving import bearer, unproven
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 
 pytestmark = pytest.mark.anyio
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import ClientRow, FamilyRow, GrantRow, PackageRow
+from personal_server.storage.authorization_rows import ClientRow, FamilyRow, GrantRow, PackageRow
 from server.tests.authorization_server.application.endpoints import DETAILS
 from server.tests.authorization_server.conftest import CALLBACK, DEVICE, NOTES, OWNER, entry
 

@@ -12,7 +12,7 @@ import pytest
 
 from pdpp_kernel.errors import RateLimitExceeded
 from personal_server.consent.credentials import base64url, secret_hash
-from personal_server.storage.authorization import ClientRow, IntrospectionClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, IntrospectionClientRow, RequestRow
 from personal_server.web.limits import MAX_KEYS, Bucket
 
 pytestmark = pytest.mark.anyio

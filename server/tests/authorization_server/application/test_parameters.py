@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     CodeRow,
     GrantRow,
     IntrospectionClientRow,

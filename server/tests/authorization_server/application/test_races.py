@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
+from personal_server.storage.authorization_rows import FamilyRow, GrantRow, TokenRow
 from server.tests.authorization_server.application.endpoints import DETAILS, approved_device
 from server.tests.authorization_server.conftest import VERIFIER, entry
 

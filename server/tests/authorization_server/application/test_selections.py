@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from personal_server.storage.authorization import RequestRow
+from personal_server.storage.authorization_rows import RequestRow
 from server.tests.authorization_server.conftest import NOTES, entry
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from server.tests.authorization_server.application.endpoints import DETAILS
 from server.tests.authorization_server.conftest import DEVICE, VERIFIER
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from joserfc import jwk
 
-from personal_server.storage.authorization import AuditRow, GrantRow
+from personal_server.storage.authorization_rows import AuditRow, GrantRow
 from server.tests.authorization_server.publishing import (
     JWKS,
     KEY,

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from personal_server.granting.clients import add_introspection_client
-from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
+from personal_server.storage.authorization_rows import FamilyRow, GrantRow, TokenRow
 from server.tests.authorization_server.conftest import ORIGIN, OWNER, VERIFIER
 from server.tests.authorization_server.publishing import URL, assertion, chatgpt, claude
 from tests.proving import SECONDS, Holder

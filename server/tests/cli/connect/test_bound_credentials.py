@@ -25,7 +25,7 @@ from pdpp_mcp_server.rs_client.authorization_flows import PollWait
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from pdpp_mcp_server.rs_client.discovery import network_exchange
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing
-from personal_server.storage.authorization import TokenRow
+from personal_server.storage.authorization_rows import TokenRow
 from server.tests.app.whole import Whole, whole
 from server.tests.console.browsing import allow
 from tests.browser.chromium import free_port, served

@@ -12,7 +12,7 @@ from pdpp_kernel.texts import CatalogueText
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.console import consent_changes
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.storage.authorization import ClientRow, GrantRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, GrantRow, RequestRow
 from server.tests.console.browsing import Browser, marked, press
 from server.tests.console.household import HOME, MAIL_SOURCE, WORK, Household, mail_request
 

@@ -10,7 +10,7 @@ from personal_server.console import consent_page
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
 from personal_server.granting.reviews import Review
-from personal_server.storage.authorization import ReviewArtifactRow
+from personal_server.storage.authorization_rows import ReviewArtifactRow
 from server.tests.console.browsing import Browser, marked, numbers, press
 from server.tests.console.household import Household, bank_request, mail_request
 

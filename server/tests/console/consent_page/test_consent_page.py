@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     GrantRow,
     PackageRow,
     ReadingLimitsRow,

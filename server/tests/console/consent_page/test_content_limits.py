@@ -7,7 +7,7 @@ import html
 import pytest
 
 from personal_server.domain.grant import Grant, parse_grant
-from personal_server.storage.authorization import GrantRow
+from personal_server.storage.authorization_rows import GrantRow
 from server.tests.console.browsing import Browser, marked, numbers, press, words
 from server.tests.console.household import HOME, Household, mail_request
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from personal_server.storage.authorization import AuditRow, CodeRow, GrantRow, RequestRow
+from personal_server.storage.authorization_rows import AuditRow, CodeRow, GrantRow, RequestRow
 from server.tests.console.browsing import Browser, press
 from server.tests.console.household import Household, mail_request
 

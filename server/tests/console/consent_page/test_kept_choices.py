@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pdpp_sources.mail.reader import DECLARATION as MAIL
-from personal_server.storage.authorization import RequestRow
+from personal_server.storage.authorization_rows import RequestRow
 from server.tests.console.browsing import Browser, Page, marked, numbers, press
 from server.tests.console.household import MAIL_SOURCE, WORK, Household, bank_request, mail_request
 

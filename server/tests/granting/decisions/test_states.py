@@ -22,15 +22,15 @@ from personal_server.granting.retention import sweep
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.reading.tokens import TokenUses
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     CodeRow,
     FamilyRow,
     GrantRow,
-    R,
     RefreshTokenRow,
     RequestRow,
     TokenRow,
 )
+from personal_server.storage.ports.authorization_store import R
 from personal_server.storage.tables import Assignment
 from server.tests.granting.conftest import entry
 

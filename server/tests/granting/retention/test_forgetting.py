@@ -7,7 +7,7 @@ from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.granting.audit import SERVER, audit
 from personal_server.granting.retention import Retention, forget
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures

@@ -8,7 +8,7 @@ from typing import Any
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.retention import sweep
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     AuditRow,
     ClientRow,
     CodeRow,

@@ -18,8 +18,9 @@ from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.domain.possession import PresentedToken
 from personal_server.reading.identification import Identified, Identifier, OneState
 from personal_server.reading.tokens import TokenResolver, TokenState
-from personal_server.storage.authorization import GrantRow, R, TokenRow
+from personal_server.storage.authorization_rows import GrantRow, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports.authorization_store import R
 from personal_server.storage.tables import Assignment
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.memory import MemoryStore

@@ -11,7 +11,7 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     FamilyRow,
     GrantRow,
     PackageMemberRow,

@@ -26,7 +26,7 @@ from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
-from personal_server.storage.sql.records import rebuilds
+from personal_server.storage.sql.records import copy_slices, rebuilds
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import BY_DATABASE, Opened
 from server.tests.storage.worlds import connection, declaration, scope
@@ -162,7 +162,7 @@ def test_what_was_stored_before_a_declaration_told_of_persons_is_rebuilt(
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
     monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
-    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(copy_slices, "LINES_AT_ONCE", 2)
     with opened(tmp_path) as store:
         declare(store, cards("1", tells=False))
         store.add_connection(connection("cin_a"))

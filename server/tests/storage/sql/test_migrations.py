@@ -10,7 +10,7 @@ import pytest
 
 from personal_server.domain.disclosure import SERVED
 from personal_server.settings import Settings
-from personal_server.storage import authorization
+from personal_server.storage import authorization_rows as authorization
 from personal_server.storage.feed_rows import FEED_ROWS
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql import fixed_tables

@@ -15,7 +15,7 @@ import orjson
 
 from pdpp_kernel.criteria import Term
 from personal_server.enforcement.rows import Candidate
-from personal_server.storage.postgres.dialect import Sought, of_each, texts_in
+from personal_server.storage.postgres.posted_words import Sought, of_each, texts_in
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line

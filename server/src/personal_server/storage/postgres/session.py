@@ -23,7 +23,7 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
-from personal_server.storage.authorization import ReadingSpanRow, ReadingWordsRow
+from personal_server.storage.authorization_rows import ReadingSpanRow, ReadingWordsRow
 from personal_server.storage.postgres.dialect import DIALECT, render_double
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T

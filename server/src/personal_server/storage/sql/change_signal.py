@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from pdpp_kernel.errors import PersonalServerError
-from personal_server.storage.authorization import AuditRow
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.sql.driver import Database, Line
 from personal_server.storage.sql.fixed_tables import StoreRow
 

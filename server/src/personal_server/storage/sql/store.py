@@ -11,7 +11,7 @@ from personal_server.domain.stored import SealingKey
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import FactRow, SealingKeyRow, StoreRow
-from personal_server.storage.sql.records import blobs
+from personal_server.storage.sql.records import blob_files
 from personal_server.storage.sql.records.blobs import BlobsPart
 from personal_server.storage.sql.records.catalog import CatalogPart
 from personal_server.storage.sql.records.collectors import CollectorsPart
@@ -77,7 +77,7 @@ class SqlRecordStore(
         damage = self._database.damage
         for noted in damage.known():
             if isinstance(noted, str):
-                is_damaged = blobs.is_damaged(self._blob_directory, noted)
+                is_damaged = blob_files.is_damaged(self._blob_directory, noted)
             else:
                 with self.snapshot() as snapshot:
                     is_damaged = snapshot.is_damaged(noted)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from personal_server.storage.authorization import ROW_TYPES
+from personal_server.storage.authorization_rows import ROW_TYPES
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 

@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization import (
-    AuthorizationReader,
+from personal_server.storage.authorization_rows import (
     AuthorizationRow,
-    AuthorizationStore,
-    ClientQuery,
     ClientRow,
     FamilyRow,
     GrantRow,
-    HeldQuery,
-    ListPlace,
     PackageMemberRow,
     PackageRow,
+)
+from personal_server.storage.ports.authorization_store import (
+    AuthorizationReader,
+    AuthorizationStore,
+    ClientQuery,
+    HeldQuery,
+    ListPlace,
 )
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase

@@ -19,7 +19,7 @@ from personal_server.domain.stored import Rebuild
 from personal_server.enforcement.rows import Matches
 from personal_server.settings import Settings
 from personal_server.storage.ports.whole_store import RecordStore
-from personal_server.storage.sql.records import rebuilds, word_index
+from personal_server.storage.sql.records import copy_slices, rebuilds, word_index
 from server.tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from server.tests.storage.plans_at_random import CONNECTIONS
 from server.tests.storage.ports.asking import feed, horizon, search, told
@@ -65,7 +65,7 @@ EARLIER = declaration(
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
     monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
-    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(copy_slices, "LINES_AT_ONCE", 2)
 
 
 def declare(store: RecordStore, found: SourceDeclaration) -> None:

@@ -24,7 +24,7 @@ from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.declared_layouts import layout_of
-from personal_server.storage.sql.records import rebuilds, writes
+from personal_server.storage.sql.records import copy_slices, rebuilds, writes
 from personal_server.storage.sql.records.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
@@ -293,7 +293,7 @@ def test_a_file_of_before_is_answered_from_summaries_once_it_is_copied(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
-    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(copy_slices, "LINES_AT_ONCE", 2)
     monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
     plan = AggregatePlan((scope(NOTEBOOK),), Metric.COUNT, groupings=(MONTHS,), limit=100)
     with closing(SqliteDatabase(unpack(name, tmp_path) / "personal-server.sqlite3")) as database:

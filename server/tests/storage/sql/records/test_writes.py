@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.sql.records.blobs import PREFIX
+from personal_server.storage.sql.records.blob_files import PREFIX
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.ports.asking import content_of, receive, search
 from server.tests.storage.worlds import furnish, note, write

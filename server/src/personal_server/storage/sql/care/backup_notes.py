@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from personal_server.domain.stored import BackupFailure, BackupProof, BackupSchedule
-from personal_server.storage.authorization import GrantRow, PackageRow
+from personal_server.storage.authorization_rows import GrantRow, PackageRow
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import BackupRow, ErasureRow, FactRow
 from personal_server.storage.sql.statements import (

@@ -26,7 +26,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import FORM
-from personal_server.storage.sql.records.blobs import PREFIX, blob_path, digest_of, stray_files
+from personal_server.storage.sql.records.blob_files import PREFIX, blob_path, digest_of, stray_files
 from personal_server.storage.sql.records.rebuilds import make_anew
 from personal_server.storage.sql.records.summaries import summaries_are_sound
 from personal_server.storage.sql.source_tables import SourceTables, all_sources, find_source

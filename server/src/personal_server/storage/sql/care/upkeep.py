@@ -12,11 +12,8 @@ from dataclasses import astuple
 import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
-from personal_server.domain.stored import (
-    ClockNote,
-    StoreCounts,
-)
-from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow
+from personal_server.domain.stored import ClockNote, StoreCounts
+from personal_server.storage.authorization_rows import AuditRow, GrantRow, OwnerRow
 from personal_server.storage.sql.care.backup_notes import SqlBackupNotes
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
@@ -33,11 +30,7 @@ from personal_server.storage.sql.logs.authorization_transaction import AUDIT
 from personal_server.storage.sql.logs.disclosure_rows import DisclosureRow
 from personal_server.storage.sql.logs.disclosures import DISCLOSURES, kept_commitments
 from personal_server.storage.sql.logs.log_chain import LogHeadRow
-from personal_server.storage.sql.statements import (
-    ignoring,
-    insert,
-    select,
-)
+from personal_server.storage.sql.statements import ignoring, insert, select
 
 OWNER, CLOCK = "subject_id", "clock"
 _FIND_COUNTER = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))

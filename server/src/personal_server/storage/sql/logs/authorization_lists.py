@@ -6,15 +6,14 @@ Rule: a page is one statement on an index, however long the list is.
 from __future__ import annotations
 
 from personal_server.consent.client_registration import CHECK, PRE_REGISTERED
-from personal_server.storage.authorization import (
-    ClientQuery,
+from personal_server.storage.authorization_rows import (
     ClientRow,
     FamilyRow,
     GrantRow,
-    HeldQuery,
     PackageMemberRow,
     PackageRow,
 )
+from personal_server.storage.ports.authorization_store import ClientQuery, HeldQuery
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.statements import SUBJECT
 

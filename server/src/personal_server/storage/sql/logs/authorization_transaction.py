@@ -9,15 +9,8 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from pdpp_kernel.values import MAX_INTEGER
-from personal_server.storage.authorization import (
-    AuditRow,
-    AuthorizationRow,
-    ClientQuery,
-    ClientRow,
-    HeldQuery,
-    ListPlace,
-    R,
-)
+from personal_server.storage.authorization_rows import AuditRow, AuthorizationRow, ClientRow
+from personal_server.storage.ports.authorization_store import ClientQuery, HeldQuery, ListPlace, R
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.logs.authorization_lists import client_conditions, held_ids

@@ -1,4 +1,4 @@
-"""Blobs: who holds which bytes, and the files beside the database that hold them.
+"""Blobs: who holds which bytes (`blob_files` keeps these beside the database).
 
 Rule: bytes are in place before their upload is committed, and leave only after nobody holds them;
 both happen inside a write transaction, so that no two processes disagree.
@@ -6,22 +6,13 @@ both happen inside a write transaction, so that no two processes disagree.
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import logging
-import os
-import stat
-import tempfile
 from collections.abc import Iterable
-from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import orjson
 
-from pdpp_kernel.errors import BodyTooLarge, DamagedRecord, StorageUnavailable
-from pdpp_kernel.refused_writes import REASON_OF_ERRNO, data_moved, read_only
-from pdpp_kernel.texts import message
+from pdpp_kernel.errors import DamagedRecord
 from personal_server.domain.stored import BlobUpload
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
@@ -29,13 +20,19 @@ from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
+from personal_server.storage.sql.records.blob_files import (
+    PREFIX,
+    blob_path,
+    digest_of,
+    put_in_place,
+    receive_file,
+    remove_files,
+    stray_files,
+)
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sql.statements import delete, exists, replacing, select
 from personal_server.storage.sql.store_part import StorePart, writable
 from personal_server.storage.tables import ColumnKind
-
-PREFIX = "blob_sha256_"
-_log = logging.getLogger(__name__)
 
 _UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.blob_id)
 _IS_HELD = exists(BlobUploadRow, *_UPLOAD)
@@ -81,14 +78,14 @@ class BlobsPart(StorePart):
         """Bytes are read before the transaction, which gives them their name."""
         with self._database.read() as session:
             writable(session, self.subject_id, connection_id)
-        scratch, blob_id, size = _receive(self._blob_directory, chunks, max_bytes)
+        scratch, blob_id, size = receive_file(self._blob_directory, chunks, max_bytes)
         upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
         try:
             with self._database.write() as session:
                 writable(session, self.subject_id, connection_id)
                 row_key = (self.subject_id, connection_id, blob_id)
                 held_blob = session.first(_IS_HELD, row_key)
-                _put_in_place(self._blob_directory, scratch, blob_id)
+                put_in_place(self._blob_directory, scratch, blob_id)
                 session.run(
                     replacing(BlobUploadRow),
                     (*row_key, size, mime_type, now_ns),
@@ -135,7 +132,7 @@ class BlobsPart(StorePart):
         strays = stray_files(self._blob_directory, before_ns)
         file_names = {PREFIX + path.name for path in strays}
         remove_unheld(self._database, self._blob_directory, {b for _, b in old} | file_names)
-        _remove_all(path for path in strays if path.parent == self._blob_directory)
+        remove_files(path for path in strays if path.parent == self._blob_directory)
         return len(old)
 
 
@@ -208,7 +205,7 @@ def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) 
     if not candidates:
         return
     with database.write() as session:
-        _remove_all(
+        remove_files(
             blob_path(directory, blob_id)
             for blob_id in candidates
             if not session.first(_IS_HELD_BY_ANY, (blob_id,))
@@ -225,131 +222,8 @@ def unheld_blobs(database: Database, directory: Path) -> set[str]:
 def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
     """(connection, blob) of old uploads without a reference."""
     old = session.rows(_OLD_UPLOADS, (subject_id, before_ns))
-    return [
-        (connection_id, blob_id)
-        for connection_id, blob_id in old
-        if not _is_referenced(session, subject_id, connection_id, blob_id)
-    ]
+    return [pair for pair in old if not _is_referenced(session, subject_id, *pair)]
 
 
 def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
     return session.first(_IS_REFERENCED, (blob_id, subject_id, connection_id)) is not None
-
-
-# Files ----------------------------------------------------------------------------------------
-def blob_path(directory: Path, blob_id: str) -> Path:
-    """`ab/<sha256>` below the blob directory."""
-    digest = blob_id.removeprefix(PREFIX)
-    return directory / digest[:2] / digest
-
-
-def digest_of(content: BufferedReader) -> str:
-    """The SHA-256 of a file that is at its beginning, in hex."""
-    return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def is_damaged(directory: Path, blob_id: str) -> bool:
-    """Whether bytes that are there are others than were stored."""
-    try:
-        with blob_path(directory, blob_id).open("rb") as content:
-            return digest_of(content) != blob_id.removeprefix(PREFIX)
-    except FileNotFoundError:
-        return False
-
-
-def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
-    """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
-    try:
-        directory.mkdir(exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
-    except OSError as error:
-        raise _unwritable(error) from error
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            digest, size = _copy(chunks, file, max_bytes)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise _unwritable(error) from error
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-    return scratch, PREFIX + digest, size
-
-
-def _put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
-    """Give received bytes their name."""
-    path = blob_path(directory, blob_id)
-    try:
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        scratch.replace(path)
-        for parent in (path.parent, directory):
-            descriptor = os.open(parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-    except OSError as error:
-        raise _unwritable(error) from error
-
-
-def stray_files(directory: Path, before_ns: int) -> list[Path]:
-    """Scratch files and blobs of interrupted uploads or removals, by their age."""
-    if not directory.is_dir():
-        return []
-    return [path for path in directory.rglob("*") if _is_file_before(path, before_ns)]
-
-
-def _is_file_before(path: Path, before_ns: int) -> bool:
-    """Whether it is an old file; one that vanished meanwhile, as uploads do, is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_mtime_ns < before_ns
-
-
-def _remove_all(paths: Iterable[Path]) -> None:
-    """Remove every file that can be.  Raises: StorageUnavailable, when some could not."""
-    failures = 0
-    for path in paths:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError:
-            failures += 1
-    if failures:
-        raise StorageUnavailable(
-            message(
-                (
-                    "The server cannot remove %(num)s files from the blob directory. "
-                    "Check who owns them."
-                ),
-                num=str(failures),
-            )
-        )
-
-
-def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > max_bytes:
-            raise BodyTooLarge(f"A blob can have at most {max_bytes} bytes.", param="body")
-        digest.update(chunk)
-        file.write(chunk)
-    return digest.hexdigest(), size
-
-
-def _unwritable(error: OSError) -> StorageUnavailable:
-    kind = errno.errorcode.get(error.errno or 0, "an unknown error")
-    _log.error("the blob directory cannot be written: %s", kind)
-    if error.errno in REASON_OF_ERRNO:
-        return read_only(REASON_OF_ERRNO[error.errno])
-    if error.errno == errno.ENOENT:
-        return data_moved()
-    return StorageUnavailable(
-        ("The server cannot write to the blob directory. Check who owns the directory."),
-        retry_after_seconds=30,
-    )

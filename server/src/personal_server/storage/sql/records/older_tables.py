@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.layout import FORM
-from personal_server.storage.sql.records.rebuilds import BEGIN_EMPTYING, copy_under_way
+from personal_server.storage.sql.records.record_copies import BEGIN_EMPTYING, copy_under_way
 from personal_server.storage.sql.source_tables import SourceTables, all_sources
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pdpp_kernel.values import MAX_INTEGER
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import ChangeRow, EraRow, ErasedRow, GoneRow, StoreRow
-from personal_server.storage.sql.records.rebuilds import copied_index
+from personal_server.storage.sql.records.record_copies import copied_index
 from personal_server.storage.sql.source_tables import SourceTables, all_sources
 from personal_server.storage.sql.statements import delete, exists, ignoring, insert
 

@@ -25,7 +25,7 @@ from pdpp_kernel.record import FieldChange, JsonObject
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import Batch, Rejection, WriteOutcome
-from personal_server.storage.authorization import CanaryRow
+from personal_server.storage.authorization_rows import CanaryRow
 from personal_server.storage.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.record_changes import changed_fields
 from personal_server.storage.sql.declared_layouts import layout_of
@@ -63,7 +63,7 @@ from personal_server.storage.sql.records.passages import (
 )
 from personal_server.storage.sql.records.persons import forget_lost_corrections
 from personal_server.storage.sql.records.pruning import FIND_STORE_VALUE, STORE_VALUE, prune, wipe
-from personal_server.storage.sql.records.rebuilds import drop_copies, erase_copies
+from personal_server.storage.sql.records.record_copies import drop_copies, erase_copies
 from personal_server.storage.sql.records.summaries import uncount_lines
 from personal_server.storage.sql.records.written_rows import (
     FLUSHED_AT,

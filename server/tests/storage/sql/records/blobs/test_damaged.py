@@ -8,7 +8,7 @@ import pytest
 
 from pdpp_kernel.errors import DamagedRecord
 from personal_server.reading.export import Enclosures, ExportArchive, extent_of
-from personal_server.storage.sql.records.blobs import blob_path
+from personal_server.storage.sql.records.blob_files import blob_path
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import furnish, note, write
 

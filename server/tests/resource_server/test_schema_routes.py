@@ -10,10 +10,7 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import LimitValue
-from personal_server.domain.stored import (
-    CollectionRun,
-    RunStatus,
-)
+from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import SchemaQuery
 from personal_server.reading import schema

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.authorization import (
+from personal_server.storage.authorization_rows import (
     ROW_TYPES,
     AuditRow,
     AuthorizationRow,
-    AuthorizationStore,
     ClientRow,
     OwnerLinkRow,
     OwnerRow,
     RequestRow,
 )
+from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

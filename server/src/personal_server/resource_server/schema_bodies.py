@@ -1,4 +1,8 @@
-"""Schema, connector and stream routes.  Source: docs/contract/resource-server.md 6."""
+"""Schema bodies: full rows, compact rows, and the budget of the compact body.
+
+Rule: rows are made from the declaration and the grant; compact rows say the same in flags.
+Source: docs/contract/resource-server.md 6.3, 6.4.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ import msgspec
 
 from pdpp_kernel.aggregations import FIGURE_WORDS
 from pdpp_kernel.declaration import Property, Semantics
-from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.operators import FilterFlag, Operator, operators_of
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import (
@@ -25,13 +28,9 @@ from pdpp_kernel.wire_objects import (
     Word,
     Yes,
 )
-from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.disclosure import Disclosed, TokenName
-from personal_server.domain.envelope import (
-    UnavailableConnections,
-    name_unavailable,
-)
+from personal_server.domain.disclosure import TokenName
+from personal_server.domain.envelope import UnavailableConnections
 from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
     MODE_NOT_AVAILABLE,
@@ -49,55 +48,21 @@ from personal_server.enforcement.capabilities import (
     usable_metrics,
     usable_views,
 )
-from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.expansion import reach
-from personal_server.enforcement.queries import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
-    SchemaQuery,
-    StreamQuery,
-)
-from personal_server.reading.freshness import ShownFreshness, least_of
-from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import unavailable_meta
-from personal_server.reading.schema import (
-    ConnectorEntry,
-    Described,
-    Glance,
-    StreamEntry,
-    StreamSummary,
-    describe_schema,
-    describe_stream,
-    grouped,
-    summarize_streams,
-)
+from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
+from personal_server.reading.freshness import ShownFreshness
+from personal_server.reading.schema import ConnectorEntry, Glance, StreamEntry
 from personal_server.resource_server.envelopes import (
     ListOf,
     Meta,
     SelfLink,
     ShownSource,
     StreamLabel,
-    completed,
-    meta_of,
-    page_of,
     shown_source,
 )
-from personal_server.resource_server.read_queries import (
-    selectors_of,
-    snapshot_of,
-)
-from personal_server.web.parameters import Parameters
-from personal_server.web.replies import Reply
-from personal_server.web.requests import Request
-
-# Schema bodies: full rows, compact rows, and the budget of the compact body.
-#
-# Rule: rows are made from the declaration and the grant; compact rows say the same in flags.
-# Source: docs/contract/resource-server.md 6.3, 6.4.
-
 
 MAX_COMPACT_BYTES = 256 * 1024
 COUNT_KINDS = ("none", "estimated", "exact")
+
 
 _TEXT_OPERATORS = frozenset(operators_of(FilterFlag.TEXT))
 _UNSAFE = re.compile(r"\s+|[;,\[\]{}=]")
@@ -384,14 +349,15 @@ def connector_row(
 ) -> SchemaConnector:
     """One source with its stream rows."""
     return SchemaConnector(
-        **_connector_members(authority, entry),
+        **connector_members(authority, entry),
         declaration_version=entry.first.declaration_version,
         stream_count=len(streams),
         streams=streams,
     )
 
 
-def _connector_members(authority: ReadAuthority, entry: ConnectorEntry) -> dict[str, Any]:
+def connector_members(authority: ReadAuthority, entry: ConnectorEntry) -> dict[str, Any]:
+    """What full and compact bodies say of a connector."""
     source = entry.first
     return {
         "source": shown_source(source.source.kind, source.source.id),
@@ -586,187 +552,3 @@ def _more_filters(declared: Property) -> str:
 
 def _clean(value: str) -> str:
     return _UNSAFE.sub("_", value)
-
-
-_SHORTENED = Warning(
-    "partial_results",
-    "Rows without field_capabilities were shortened; pass stream for one of them.",
-    param="stream",
-)
-
-
-class SchemaRoutes:
-    """The routes that describe sources."""
-
-    def __init__(self, ports: ReadPorts) -> None:
-        self._ports = ports
-
-    def read_schema(self, request: Request) -> Reply:
-        """`GET /v1/schema`."""
-        query = schema_query(request.parameters)
-        described = describe_schema(self._ports, snapshot_of(request), request.authority, query)
-        body = _schema_body(request, described, compact=query.compact)
-        if query.compact and query.stream is None and fit_budget(body):
-            meta = package_meta(request.authority)
-            body.meta = meta_of(request, warnings=[_SHORTENED], meta=meta)
-        return Reply(body, disclosed=_glanced(described))
-
-    def read_stream(self, request: Request) -> Reply:
-        """`GET /v1/streams/{stream}`."""
-        query = StreamQuery(request.path["stream"], selectors_of(request.parameters))
-        entry = describe_stream(self._ports, snapshot_of(request), request.authority, query)
-        return Reply(completed(SingleStream, request, full_row(request.authority, entry)))
-
-    def list_streams(self, request: Request) -> Reply:
-        """`GET /v1/streams`."""
-        summaries = self._summaries(request)
-        rows = [_stream_row(request, summary) for summary in summaries]
-        body = page_of(StreamList, request, rows, meta=self._unavailable(request))
-        return Reply(body, disclosed=_disclosed(summaries))
-
-    def list_connectors(self, request: Request) -> Reply:
-        """`GET /v1/connectors`."""
-        summaries = self._summaries(request)
-        by_order = {summary.source.order: summary for summary in summaries}
-        entries = grouped([summary.source for summary in summaries])
-        rows = [_connector_entry(request, entry, by_order) for entry in entries]
-        body = page_of(ConnectorList, request, rows, meta=self._unavailable(request))
-        return Reply(body, disclosed=_disclosed(summaries))
-
-    def _summaries(self, request: Request) -> list[StreamSummary]:
-        query = SchemaQuery(selectors=selectors_of(request.parameters))
-        return summarize_streams(self._ports, snapshot_of(request), request.authority, query)
-
-    def _unavailable(self, request: Request) -> dict[str, object]:
-        return unavailable_meta(request.authority, selectors_of(request.parameters))
-
-
-def schema_query(sent: Parameters) -> SchemaQuery:
-    """The schema that was asked for.
-
-    Source: docs/contract/resource-server.md 6.2.
-    Raises: InvalidRequest.
-    """
-    view, detail, stream = (
-        sent.texts.get("view"),
-        sent.texts.get("detail"),
-        sent.texts.get("stream"),
-    )
-    if detail is not None and view not in (None, detail):
-        raise InvalidRequest(
-            "'detail' and 'view' contradict each other. Send one of them.", param="detail"
-        )
-    if detail == "full" and stream is None:
-        raise InvalidRequest("'detail=full' needs 'stream'.", param="detail", retry_with="stream")
-    return SchemaQuery(
-        compact="compact" in (view, detail),
-        full_detail=detail == "full",
-        stream=stream,
-        selectors=selectors_of(sent),
-    )
-
-
-def _connector(described: Described, entry: ConnectorEntry, *, compact: bool) -> SchemaConnector:
-    authority = described.authority
-    if not compact:
-        return connector_row(authority, entry, [full_row(authority, e) for e in entry.streams])
-    rows = [compact_row(authority, each) for each in entry.streams]
-    connector = connector_row(authority, entry, rows)
-    lift_connections(connector, rows)
-    return connector
-
-
-def _schema_body(request: Request, described: Described, *, compact: bool) -> SchemaBody:
-    connectors = [_connector(described, entry, compact=compact) for entry in described.connectors]
-    return SchemaBody(
-        bearer=bearer_of(described.authority),
-        connector_count=len(connectors),
-        stream_count=sum(connector.stream_count for connector in connectors),
-        **name_unavailable(described.authority.unavailable),
-        connectors=connectors,
-        detail="compact" if compact else None,
-        today=Today(described.today.isoformat(), described.time_zone) if compact else None,
-        links=SelfLink(request.self_link),
-        meta=meta_of(request, meta=package_meta(request.authority)),
-    )
-
-
-def _stream_row(request: Request, summary: StreamSummary) -> ShownStream:
-    source = summary.source
-    return ShownStream(
-        name=source.stream,
-        record_count=summary.record_count,
-        last_updated=summary.last_updated,
-        **identity(request.authority, source),
-        connector_id=source.connector_key,
-        source=shown_source(source.source.kind, source.source.id),
-        freshness=summary.freshness.render(),
-    )
-
-
-def _connector_entry(
-    request: Request, entry: ConnectorEntry, summaries: Mapping[tuple[str, str], StreamSummary]
-) -> ListedConnector:
-    rows = [
-        _connector_stream(request, [summaries[source.order] for source in stream.sources])
-        for stream in entry.streams
-    ]
-    first_of_each = {s.connection_id: s for each in entry.streams for s in each.sources}
-    connections = [first_of_each[cid] for cid in sorted(first_of_each)]
-    return ListedConnector(
-        **_connector_members(request.authority, entry),
-        stream_count=len(rows),
-        streams=rows,
-        granted_connections=granted_connections(request.authority, connections),
-    )
-
-
-def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> ListedStream:
-    """One stream of a source, over its connections."""
-    source = summaries[0].source
-    stream = source.declared
-    fields = field_capabilities(source)
-    place = f"/v1/streams/{quote(stream.name, safe='')}"
-    aggregates = stream.aggregations.count or any(
-        capability.usable for field in fields for capability in field.aggregations.values()
-    )
-    expands = any(
-        reach(request.authority, s.source, declared).child is not None
-        for declared in stream.expansions
-        for s in summaries
-    )
-    updated = [summary.last_updated for summary in summaries if summary.last_updated is not None]
-    return ListedStream(
-        name=stream.name,
-        record_count=sum(summary.record_count for summary in summaries),
-        last_updated=max(updated, default=None),
-        freshness=least_of(summary.freshness for summary in summaries).render(),
-        capabilities=StreamCapabilities(
-            records=True,
-            records_url=f"{place}/records",
-            stream_metadata=True,
-            metadata_url=place,
-            aggregate=aggregates,
-            aggregate_url=f"{place}/aggregate" if aggregates else None,
-            exact_filters=any(field.exact.usable for field in fields),
-            range_filters=any(field.range.usable for field in fields),
-            expand=expands,
-            changes_since=all(summary.source.made_of is None for summary in summaries),
-        ),
-    )
-
-
-def _glanced(described: Described) -> list[Disclosed]:
-    """As those, and which field the dates are of."""
-    return [
-        Disclosed(source, (glance.time_field,) if glance.time_field else (), 0)
-        for connector in described.connectors
-        for entry in connector.streams
-        if (glance := entry.glance) is not None
-        for source in entry.sources
-    ]
-
-
-def _disclosed(summaries: Sequence[StreamSummary]) -> list[Disclosed]:
-    """Counts and dates are disclosed, records are not."""
-    return [Disclosed(summary.source, (), 0) for summary in summaries]

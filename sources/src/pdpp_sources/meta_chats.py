@@ -21,6 +21,7 @@ from pdpp_sources.common.attachments import kind_of, with_file
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
+    author_kind,
     declaration,
     flag,
     integer,
@@ -79,6 +80,7 @@ MESSAGES = chat_messages(
         *in_chat(),
         moment("sent_at", "When it was sent, in UTC", event=True),
         message_author("author", "Who wrote it"),
+        author_kind(),
         text("text", "What it says", title=True),
         word("kind", "message, photos, videos, audio_files, files, sticker, share, call …"),
         plain("link", "Address of what it shares"),
@@ -232,6 +234,7 @@ def _message_items(
         "chat_name": chat.name,
         "sent_at": sent_at,
         "author": author,
+        "author_kind": "person" if author else None,
         "text": words or json_values.text(json_values.inner(value, "share"), "share_text"),
         "kind": _kind(value),
         "link": json_values.line(json_values.inner(value, "share"), "link"),

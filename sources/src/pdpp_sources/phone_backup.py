@@ -29,6 +29,7 @@ from pdpp_sources.common.attachments import UNKNOWN_KIND
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
+    author_kind,
     caseless,
     declaration,
     flag,
@@ -96,6 +97,7 @@ MESSAGES = chat_messages(
         *in_chat(description="conversation"),
         moment("sent_at", "When it was sent or came in, in UTC", event=True),
         person(sensitive(message_author("author", "Number of its author; me")), PersonForm.WRITTEN),
+        author_kind(),
         flag("is_from_me", "Whether you sent it"),
         sensitive(text("text", "What it says", title=True)),
         text("subject", "Its subject line"),
@@ -232,6 +234,7 @@ def _message(element: XmlElement) -> Iterator[SourceItem]:
         "chat_id": chat_id,
         "sent_at": sent_at,
         "author": author,
+        "author_kind": "person" if author else None,
         "is_from_me": is_mine,
         "text": words,
         "subject": _said(element, "subject", "sub"),

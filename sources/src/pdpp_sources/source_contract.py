@@ -1,0 +1,131 @@
+"""The contract of a source as tests that a package of readers runs over its own.
+
+A test module names the reader and an export of it; pytest, or unittest, finds the rest:
+
+    class TestViewings(SourceContract):
+        source = ViewingsSource()
+        specimen = Path(__file__).parent / "specimen"
+
+Nothing here needs pytest. What the checks promise stands in docs/sources.md.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from pdpp_kernel.source_item import SourceItem, SourceRecord
+from pdpp_sources.common.export import open_export
+from pdpp_sources.common.source import SourceReader
+from pdpp_sources.registry import readings, with_outside
+
+_LONGEST_KEY_CHARS = 1024
+_DATED = (2024, 2, 1, 12, 0, 0)
+
+
+class SourceContract:
+    """Tests of one source over a small export of it, which has something broken in it.
+
+    Shapes: `specimen` is a file or a folder with a record of every stream that the source declares.
+    """
+
+    source: ClassVar[SourceReader]
+    specimen: ClassVar[Path]
+
+    def test_it_alone_reads_its_export(self) -> None:
+        """No built-in source is surer of these files."""
+        with open_export(self.specimen) as export:
+            known = readings(export, sources=with_outside([self.source]))
+        keys = [reading.source.connector_key for reading in known]
+        assert keys == [self.source.connector_key], f"these sources read the specimen: {keys}"
+
+    def test_every_stream_has_a_record(self) -> None:
+        """What is declared can come."""
+        declared = {stream["name"] for stream in self.source.declaration["streams"]}
+        seen = {item.stream for item in _records(self._read(self.specimen))}
+        assert seen == declared, f"without a record: {sorted(declared - seen)}"
+
+    def test_every_record_has_its_declared_fields(self) -> None:
+        """Required members are there, and no others than declared ones."""
+        schemas = {each["name"]: each["schema"] for each in self.source.declaration["streams"]}
+        for item in _records(self._read(self.specimen)):
+            schema = schemas[item.stream]
+            unknown = item.data.keys() - schema["properties"].keys()
+            missing = set(schema.get("required", ())) - item.data.keys()
+            assert not unknown, f"{item.stream} declares no {sorted(unknown)}"
+            assert not missing, f"a record of {item.stream} lacks {sorted(missing)}"
+            assert 0 < len(item.data["id"]) <= _LONGEST_KEY_CHARS
+
+    def test_reading_again_and_from_a_zip_says_the_same(self) -> None:
+        """Ids come from the content, so that importing again changes nothing."""
+        first = self._read(self.specimen)
+        assert _told(first) == _told(self._read(self.specimen))
+        with _zipped(self.specimen) as archive:
+            assert _told(first) == _told(self._read(archive))
+
+    def test_reading_from_a_position_continues_there(self) -> None:
+        """An import that was interrupted goes on."""
+        whole = self._read(self.specimen)
+        positions = [item.position for item in whole]
+        assert positions == sorted(positions), "positions fall"
+        for start in sorted(set(positions)):
+            rest = self._read(self.specimen, start)
+            assert rest == [item for item in whole if item.position >= start], f"from {start}"
+
+    def test_no_key_has_two_values(self) -> None:
+        """A record is known by its stream and its id."""
+        known: dict[tuple[str, str], object] = {}
+        for item in _records(self._read(self.specimen)):
+            own = (item.stream, item.data["id"])
+            assert known.setdefault(own, item.data) == item.data, f"two records are {own}"
+
+    def test_a_file_that_is_cut_short_ends_no_import(self) -> None:
+        """Damage is reported, never raised."""
+        for kept in (0.9, 0.5, 0.1):
+            with _cut(self.specimen, kept) as folder:
+                self._read(folder)
+
+    def _read(self, path: Path, start: int = 0) -> list[SourceItem]:
+        with open_export(path) as export:
+            mine = self.source.recognize(export)
+            return list(self.source.read(export.only(mine.members), start)) if mine else []
+
+
+def _records(items: list[SourceItem]) -> Iterator[SourceRecord]:
+    return (item for item in items if isinstance(item, SourceRecord))
+
+
+def _told(items: list[SourceItem]) -> list[tuple[str, object]]:
+    return [(item.stream, item.data) for item in _records(items)]
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    root = path.parent if path.is_file() else path
+    return {str(each.relative_to(root)): each.read_bytes() for each in files}
+
+
+@contextmanager
+def _zipped(path: Path) -> Generator[Path]:
+    """The files in an archive, all of one time."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "export.zip"
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in _files(path).items():
+                archive.writestr(zipfile.ZipInfo(name, _DATED), content)
+        yield target
+
+
+@contextmanager
+def _cut(path: Path, kept: float) -> Generator[Path]:
+    """The files without their ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in _files(path).items():
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content[: int(len(content) * kept)])
+        yield Path(folder)

@@ -306,10 +306,17 @@ def filter_query(arguments: Arguments) -> Query:
     try:
         return encode_filter(arguments["filter"])
     except ToolError as error:
-        typed = typed_filter(arguments["filter"])
+        typed = typed_filter(arguments["filter"]) or _without_nulls(arguments["filter"])
         if typed is not None:
             error.with_repair({**arguments, "filter": typed})
         raise
+
+
+def _without_nulls(value: object) -> Json | None:
+    """A filter that asks for null, as it is asked; None where it asks for none."""
+    given = as_object(value)
+    asked = {key: {"exists": False} if each is None else each for key, each in given.items()}
+    return asked if asked != given else None
 
 
 async def require_operators(call: ToolCall, arguments: Arguments) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from adapter.tests.asking import ask
 from adapter.tests.seed import world
 from pdpp_kernel.operators import FURTHER_OPERATORS, RANGE_OPERATORS
-from pdpp_mcp_server.arguments import encode_filter, typed_filter
+from pdpp_mcp_server.arguments import encode_filter, filter_query, typed_filter
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.rs_client.json_values import as_object
 
@@ -135,3 +135,11 @@ async def test_operators_go_only_to_a_server_that_names_them(tool: str, name: st
     taken = await ask(rs, tool, arguments, is_ours=True)
     assert not taken.is_error
     assert rs.requests[-1].values(f"filter[id][{name}]") == ["true" if name == "exists" else "m1"]
+
+
+def test_a_filter_for_null_is_offered_as_one_for_what_has_no_value() -> None:
+    with pytest.raises(ToolError) as caught:
+        filter_query({"filter": {"paid_at": None, "kind": "bill"}})
+    assert caught.value.error["code"] == "invalid_filter"
+    [repair] = caught.value.repairs
+    assert repair["filter"] == {"paid_at": {"exists": False}, "kind": "bill"}

@@ -29,6 +29,15 @@ async def test_a_good_request_waits_for_the_owner(app: Any) -> None:
     assert row.resource == "https://me.example/mcp"
 
 
+async def test_a_state_has_up_to_8_192_characters(app: Any) -> None:
+    whole = "s" * 8_192
+    answer = await app.authorize(state=whole)
+    assert answer.headers["location"].startswith("/consent/ar_")
+    assert app.server.rows(RequestRow)[0].state == whole
+    refused = redirected(await app.authorize(state=whole + "s"))
+    assert refused["error"] == ["invalid_request"]
+
+
 @pytest.mark.parametrize(
     ("over", "code"),
     [

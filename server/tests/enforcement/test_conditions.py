@@ -32,6 +32,14 @@ def test_a_request_has_at_most_32_conditions() -> None:
     assert (caught.value.code, caught.value.param) == ("invalid_filter", "filter[size]")
 
 
+@pytest.mark.parametrize("field", ["size", "unread", "sent_at", "due"])
+def test_who_asks_for_null_is_told_the_operator_for_it(field: str) -> None:
+    with pytest.raises(PersonalServerError) as caught:
+        conditions_on((mails(),), (FilterText(field, None, "null"),))
+    assert caught.value.code == "invalid_filter"
+    assert f"filter[{field}][exists]=false" in caught.value.text
+
+
 @pytest.mark.parametrize(
     ("conditions", "span"),
     [

@@ -191,3 +191,41 @@ async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_ar
             held.go_on.set()
     assert statuses == [200] * 320
     assert (known.working, known.waiting) == (0, 0)
+
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+JSON, ALL = {"Content-Type": "application/json"}, {"Accept": "*/*"}
+
+
+async def ask(client: httpx2.AsyncClient, headers: dict[str, str]) -> httpx2.Response:
+    request = client.build_request("POST", f"{origin}/mcp", json=LIST)
+    for name in ("accept", "content-type"):
+        del request.headers[name]
+    request.headers.update({"Authorization": f"Bearer {token}", **headers})
+    return await client.send(request)
+
+
+async def test_an_unknown_version_is_told_which_are_known(
+    http: tuple[httpx2.AsyncClient, World],
+) -> None:
+    answer = await ask(http[0], {**JSON, **ALL, "MCP-Protocol-Version": "2031-01-01"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, -32022)
+    assert {"2025-11-25", "2026-07-28"} <= set(error["data"]["supported"])
+
+
+async def test_another_content_type_is_refused_in_our_form(
+    http: tuple[httpx2.AsyncClient, World],
+) -> None:
+    for sent in ({}, {"Content-Type": "text/plain"}):
+        answer = await ask(http[0], {**ALL, **sent})
+        assert answer.status_code == 415
+        assert answer.json()["error"]["code"] == "unsupported_media_type"
+
+
+async def test_a_request_without_accept_takes_any_answer(
+    http: tuple[httpx2.AsyncClient, World],
+) -> None:
+    answer = await ask(http[0], JSON)
+    assert (answer.status_code, len(answer.json()["result"]["tools"])) == (200, 6)
+    assert (await ask(http[0], {**JSON, "Accept": "text/html"})).status_code == 406

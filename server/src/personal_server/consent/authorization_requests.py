@@ -27,7 +27,7 @@ from personal_server.consent.selections import MAX_BYTES, MAX_URI, parse_selecti
 
 SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
 MCP_PATH, QUERY_PATH = "/mcp", "/v1"
-MAX_STATE = 2_048
+MAX_STATE = 8_192
 CODE_PARAMETERS = frozenset(
     {
         "request",

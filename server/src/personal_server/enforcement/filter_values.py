@@ -189,9 +189,15 @@ def _wrong_type(declared: Property, text: FilterText) -> InvalidFilter:
             "The value for '%(field)s' must be of type %(kind)s. %(example)s",
             field=declared.name,
             kind=str(declared.kind),
-            example=_example(declared),
+            example=_without_value(declared) if text.text == "null" else _example(declared),
         ),
         param=text.param,
+    )
+
+
+def _without_value(declared: Property) -> Text:
+    return message(
+        "For records without a value: filter[%(field)s][exists]=false", field=declared.name
     )
 
 

@@ -8,6 +8,7 @@ application and comes in the scope.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
@@ -198,21 +199,24 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
 
     async def answer(self, exchange: McpExchange) -> Response:
         """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
-        answered, request = _Whole(), exchange.request
+        request = exchange.request
         if self._bell is not None and request.headers.get("mcp-method") == LISTEN:
             return self._stream(exchange)
         asked = asked_list(request.origin, request.headers.raw, exchange.body)
         known = None if asked is None else self._lists.answer(asked)
         if known is not None:
             return known
-        receive = _replayed(exchange.body, request.receive)
         async with self._calls.one():
             call = asked_call(request.origin, request.headers.raw, exchange.body)
             plain = call and await self._plain_answer(call, exchange)
             if plain is not None:
                 return plain
-            await exchange.route.serve(request.scope, receive, answered, exchange.identified)
-        response = answered.response()
+            response = await self._whole(exchange, request.scope)
+            if response.status_code in (400, 406):
+                from personal_server.hosted_mcp import refused_heads  # noqa: PLC0415 (few are)
+
+                again = partial(self._whole, exchange)
+                response = await refused_heads.second_answer(request, response, again)
         if asked is not None:
             self._lists.keep(asked, response)
         if call is not None and self._plain is not None:
@@ -225,6 +229,13 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         user_agent = exchange.request.headers.get("user-agent")
         caller = self._plain.caller_of(exchange.identified, user_agent)
         return await self._plain.answers.answer(asked, caller)
+
+    async def _whole(self, exchange: McpExchange, scope: Scope) -> Response:
+        """What the SDK answers."""
+        answered = _Whole()
+        receive = _replayed(exchange.body, exchange.request.receive)
+        await exchange.route.serve(scope, receive, answered, exchange.identified)
+        return answered.response()
 
     def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
         """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""

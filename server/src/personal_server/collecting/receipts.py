@@ -71,12 +71,6 @@ def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
 
 
-def has_unfinished(store: RecordStore, connection_id: str) -> bool:
-    """Whether an import into a connection began and has no end yet."""
-    streams = store.state(connection_id).state
-    return any(ImportMemory(store, connection_id, name).is_unfinished() for name in streams)
-
-
 def _places(remembered: Data, but: str | None = None) -> Data:
     member = remembered.get("places")
     positions = cast("Data", member) if isinstance(member, dict) else {}

@@ -95,7 +95,8 @@ def test_many_sources_are_a_line_each_that_unfolds_when_ticked(
     lines = either.all(".what > .source")
     assert len(lines) > 10
     assert not [kinds for kinds in either.all(".kind, .bundles") if kinds.is_displayed()]
-    assert max(line.size["height"] for line in lines) <= 60
+    sizes: list[Any] = [line.size for line in lines]
+    assert max(size["height"] for size in sizes) <= 60
     assert either.find("[data-find]").is_displayed() is counts_by_itself(either)
     for place in (0, 1_000):
         either.driver.execute_script(f"scrollTo(0, {place})")

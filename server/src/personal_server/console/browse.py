@@ -24,6 +24,14 @@ from personal_server.collecting.receipts import receipts_of
 from personal_server.console.disclosure_lines import disclosure_lines
 from personal_server.console.pages import Templates, console_headers
 from personal_server.console.places import parse_number
+from personal_server.console.presentations import (
+    Appearance,
+    Bubble,
+    bubbles,
+    called,
+    letter_of,
+    look_of,
+)
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
 from personal_server.console.record_values import (
     FIELDS_SHOWN,
@@ -87,6 +95,7 @@ READS_SHOWN = 20
 IMPORTS_SHOWN = 5
 VALUE_CHARS = 60
 RELATED_SHOWN, RELATED_COLUMNS = 6, 3
+AROUND_SHOWN = 10
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
@@ -262,15 +271,19 @@ class BrowsePages:
         root, following = viewpoint.root, first + FIELDS_SHOWN
         shown = dict(list(data.items())[first:following])
         related = related_to(root, source, siblings, key, data)
+        fields, look = record_fields(root, source, key, shown), look_of(source)
+        is_letter = look is Appearance.MAIL and not first
         values = {
             "viewpoint": viewpoint,
-            "title": title_of(source, key, data),
+            "title": title_of(source, data) or called(source, data) or cut(key, SHORT_CHARS),
+            "letter": letter_of(source, data, fields) if is_letter else None,
+            "around": self._around(viewpoint, source, key, data) if look is Appearance.CHAT else [],
             "label": source.declared.label,
             "account": _account(source),
             "account_id": source.connection_id,
             "place": records_path(root, *place),
             "own": records_path(root, *place, key),
-            "fields": record_fields(root, source, key, shown),
+            "fields": fields,
             "masked": self._masked(viewpoint, source),
             "unmasked": records_path(OWN, *place, key),
             "empty": [field_words(n) for n, v in data.items() if v is None or v in ("", [], {})],
@@ -299,6 +312,33 @@ class BrowsePages:
                 rows = _related_rows(viewpoint, snapshot, authority, source, each)
                 found[place] = replace(found[place], rows=rows)
         return found
+
+    def _around(
+        self, viewpoint: Viewpoint, source: ReadableSource, key: str, data: Mapping[str, object]
+    ) -> list[Bubble]:
+        """What was said right before and after a message, as far as that is read in a moment."""
+        dated, conversation = time_field(source), source.declared.conversation_field or ""
+        at, value = data.get("" if dated is None else dated.name), data.get(conversation)
+        if dated is None or not isinstance(at, str) or not isinstance(value, str) or not value:
+            return []
+        found: list[tuple[str, Mapping[str, object]]] = []
+        with suppress(QueryTimeout, InvalidFilter), viewpoint.reads.open(FIGURES_SECONDS) as state:
+            for operator, sign in (("lte", "-"), ("gt", "")):
+                query = RecordsQuery(
+                    source.stream,
+                    Selectors(source.connection_id),
+                    limit=AROUND_SHOWN + (operator == "lte"),
+                    size=PageSize(chars=PAGE_CHARS),
+                    sort=f"{sign}{dated.name}",
+                    filters=(
+                        FilterText(conversation, None, value),
+                        FilterText(dated.name, operator, at),
+                    ),
+                )
+                answer = read_records(viewpoint.reads.ports, *state, query)
+                rows = [(each["id"], each["data"]) for each in _plain(answer.data)]
+                found = [*reversed(rows)] if sign else [*found, *rows]
+        return bubbles(viewpoint.root, source, key, found)
 
     def _masked(self, viewpoint: Viewpoint, source: ReadableSource) -> list[tuple[str, str]]:
         """The fields that an app does not get, by name and in words."""

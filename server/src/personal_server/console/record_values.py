@@ -318,7 +318,6 @@ def related_to(
     return links
 
 
-def title_of(source: ReadableSource, key: str, data: Data) -> Text:
-    """What a record is called, else its key."""
-    value = data.get(source.declared.title_field or "")
-    return brief(value, limit=SHORT_CHARS) or cut(key, SHORT_CHARS)
+def title_of(source: ReadableSource, data: Data) -> Text:
+    """What a record is called; empty where it has no title."""
+    return brief(data.get(source.declared.title_field or ""), limit=SHORT_CHARS)

@@ -1,0 +1,146 @@
+"""What a record looks like to people: a mail, or a message of a chat.  Pure.
+
+Rule: the roles of its declaration decide, never its source, so that an outsider's stream looks the
+same.  Source: docs/contract/resource-server.md 17 ("What a stream looks like").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pdpp_kernel.texts import Text, day_of_text, message
+from personal_server.console.record_values import RecordField, brief
+from personal_server.console.viewpoints import records_path
+from personal_server.console.words import cut, said
+from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.timeline import time_field
+
+BUBBLE_CHARS = 1_500
+NAME_CHARS = 80
+AUTHOR, RECIPIENT = "author", "recipient"
+_FSI, _PDI = "\u2068", "\u2069"
+
+
+class Appearance(StrEnum):
+    """What a stream looks like; a stream without one is a table of fields."""
+
+    MAIL = "mail"
+    CHAT = "chat"
+
+
+def look_of(source: ReadableSource) -> Appearance | None:
+    """What the records of a stream are, as far as what may be read of them shows it."""
+    declared, dated = source.declared, time_field(source)
+    authors = [n for n in declared.fields_with_role(AUTHOR) if n in source.fields]
+    if dated is None or not authors or not text_fields(source):
+        return None
+    if declared.conversation_field in source.fields:
+        return Appearance.CHAT
+    addressed = any(n in source.fields for n in declared.fields_with_role(RECIPIENT))
+    return Appearance.MAIL if addressed and declared.title_field in source.fields else None
+
+
+def text_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The fields that may hold what was written, the title last."""
+    declared = source.declared
+    texts = [
+        name
+        for name in declared.lexical_fields
+        if declared.properties[name].type == "text" and declared.properties[name].role is None
+    ]
+    title = declared.title_field
+    if title is not None and title in declared.lexical_fields:
+        texts.append(title)
+    return tuple(name for name in texts if name in source.fields)
+
+
+def author_of(source: ReadableSource, data: Mapping[str, object]) -> str:
+    """Who wrote a record, by the first of its names; empty where it says nothing of that."""
+    values = (data.get(name) for name in source.declared.fields_with_role(AUTHOR))
+    return next((cut(each, NAME_CHARS) for each in values if isinstance(each, str) and each), "")
+
+
+def called(source: ReadableSource, data: Mapping[str, object]) -> Text | None:
+    """What a record without a title is called: by its sender and day, if it has both."""
+    author, dated = author_of(source, data), time_field(source)
+    at = None if dated is None else data.get(dated.name)
+    if not author or not isinstance(at, str):
+        return None
+    # Isolated, so that a name written from right to left does not take the date apart.
+    return message("%(author)s, %(day)s", author=f"{_FSI}{author}{_PDI}", day=day_of_text(at))
+
+
+def _written(source: ReadableSource, data: Mapping[str, object]) -> str | None:
+    """The name of the field with what was written: the longest text, else the title."""
+    texts = {n: text for n in text_fields(source) if isinstance(text := data.get(n), str) and text}
+    title = source.declared.title_field or ""
+    others = [name for name in texts if name != title]
+    return max(others, key=lambda name: len(texts[name]), default=title if title in texts else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """A message of a chat; `here` is the record whose page it stands on."""
+
+    link: str
+    author: str
+    at: Text
+    text: str
+    here: bool
+    begins: bool
+    """Whether somebody else wrote the one before it."""
+
+
+def bubbles(
+    root: str, source: ReadableSource, key: str, records: Sequence[tuple[str, Mapping[str, object]]]
+) -> list[Bubble]:
+    """Messages in the order of a conversation.  Shapes: `records` are keys with their fields."""
+    dated = time_field(source)
+    shown: list[Bubble] = []
+    for found, data in records:
+        name = _written(source, data)
+        text = str(data.get(name)) if name else ""
+        author = author_of(source, data)
+        kind = None if dated is None else dated.kind
+        shown.append(
+            Bubble(
+                link=records_path(root, source.connection_id, source.stream, found),
+                author=author,
+                at=brief(data.get(dated.name), kind) if dated else "",
+                text=said(text, BUBBLE_CHARS) + ("…" if len(text) > BUBBLE_CHARS else ""),
+                here=found == key,
+                begins=not shown or shown[-1].author != author,
+            )
+        )
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class LetterView:
+    """A mail as its reader knows it: who wrote it to whom and when, and its text."""
+
+    authors: tuple[Text, ...]
+    recipients: tuple[Text, ...]
+    at: Text
+    body: RecordField | None
+
+
+def letter_of(
+    source: ReadableSource, data: Mapping[str, object], fields: Sequence[RecordField]
+) -> LetterView:
+    """A mail out of its fields as the page of a record shows them."""
+    by_name = {field.name: field for field in fields}
+    declared, dated = source.declared, time_field(source)
+    body = _written(source, data)
+
+    def texts(role: str) -> tuple[Text, ...]:
+        return tuple(by_name[n].text for n in declared.fields_with_role(role) if n in by_name)
+
+    return LetterView(
+        authors=texts(AUTHOR),
+        recipients=texts(RECIPIENT),
+        at=by_name[dated.name].text if dated and dated.name in by_name else "",
+        body=by_name.get(body) if body and body != declared.title_field else None,
+    )

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers site
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -91,7 +91,7 @@ test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take lo
 
 # What reads files stands on the standard library, which differs: each Python has an environment of
 # its own, with the kernel and the sources alone.
-READERS_PYTHON ?= $(PYTHON)
+READERS_PYTHON ?=
 READERS = .cache/readers/$(shell $(READERS_PYTHON) -c "import platform as p; print(p.python_implementation(), p.python_version(), sep='-')")
 # These only compute, and each worker collects them all.  How much memory a reader takes does not
 # depend on a patch of the library, nor does the kernel that ends a process beyond its limits: the
@@ -100,13 +100,25 @@ READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memor
 	--deselect sources/tests/tables/test_json_file.py::test_memory_holds_a_row_and_not_the_file \
 	--deselect sources/tests/test_reader_process.py::test_one_beyond_the_limits_is_too_costly_and_costs_no_other
 READERS_NEED := requirements/build.txt requirements/readers.txt
-test-readers: ## The tests of kernel and sources on another Python: make test-readers READERS_PYTHON=python3.13
+ifeq ($(READERS_PYTHON),)
+test-readers: ## The tests of kernel and sources on every other Python here, or on one: [READERS_PYTHON=python3.13]
+	@.ci/pythons $(PYTHON) | while read -r other; do \
+	  $(MAKE) --no-print-directory test-readers READERS_PYTHON="$$other" || exit; done
+else
+test-readers: readers-environment
+	$(READERS)/bin/python -m pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal --confcutdir=sources -p tests.reruns -p no:cacheprovider $(AGAIN) $(READ_BY)
+endif
+
+readers-environment:
 	@test -f $(READERS)/made.stamp && ! find $(READERS_NEED) -newer $(READERS)/made.stamp | grep -q . || { \
 	  $(READERS_PYTHON) -m venv --clear $(READERS) \
 	  && $(READERS)/bin/pip install --quiet --require-hashes $(READERS_NEED:%=-r %) \
 	  && $(READERS)/bin/pip install --quiet --no-deps --no-build-isolation --editable ./kernel --editable ./sources \
 	  && touch $(READERS)/made.stamp; }
-	$(READERS)/bin/python -m pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal --confcutdir=sources -p tests.reruns -p no:cacheprovider $(AGAIN) $(READ_BY)
+
+nightly: ## What every night proves: the long tests, and the readers on every Python that is here
+	$(MAKE) test-long
+	$(MAKE) test-readers
 
 # What serves and decides, on PostgreSQL; `make test` runs stores and properties on both.
 ON_BOTH := server/tests/app/server server/tests/authorization_server server/tests/granting tests/requirements \

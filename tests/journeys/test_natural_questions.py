@@ -52,6 +52,7 @@ def records(rest: RestCaller, stream: str) -> list[dict[str, Any]]:
     return [record["data"] for record in page["data"]]
 
 
+@pytest.mark.long
 def test_no_question_is_answered_by_nothing(doors: Doors) -> None:
     archive = archive_of(records(doors.rest, "messages"), records(doors.rest, "transactions"))
     relaxed, suggested = 0, 0

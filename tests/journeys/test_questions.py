@@ -10,6 +10,8 @@ from bench.samples import SampleUnavailable
 from tests.journeys.questions import MOST_CALLS, all_asked, archives, questions, served
 
 
+# `test_sources` asks both faces of every source; these ask the same of views, for minutes.
+@pytest.mark.long
 def test_every_question_is_answered_in_two_calls(tmp_path: Path) -> None:
     try:
         archives(with_mail=False)

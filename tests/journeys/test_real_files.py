@@ -5,6 +5,8 @@ from itertools import islice
 from pathlib import Path
 from runpy import run_path
 
+import pytest
+
 from bench import samples
 from bench.workspace import said, workspace
 from pdpp_kernel.source_item import Skipped, SourceRecord
@@ -50,6 +52,7 @@ def test_an_export_of_claude_that_others_wrote() -> None:
     assert len(records_of(items, "projects")) == 1
 
 
+@pytest.mark.long
 def test_real_calendars_give_their_events_or_say_why_not() -> None:
     items = [item for sample in samples.calendars() for item in read_path(sample.path)]
     assert len(records_of(items, "events")) > 6000
@@ -64,6 +67,7 @@ def test_real_address_books_give_their_people() -> None:
     assert len(records_of(items, "contacts")) == 19
 
 
+@pytest.mark.long
 def test_real_chats_are_read_in_every_order_of_dates() -> None:
     items = read_path(samples.chats().path)
     assert not [item for _, item in items if isinstance(item, Skipped)]

@@ -17,6 +17,7 @@ from pdpp_mcp_server.commands.main import command_line
 from pdpp_mcp_server.commands.read import read_app
 from personal_server.app.server import open_server
 from personal_server.cli.server_settings import settings_or_exit
+from server.tests.storage.released.directory import released_names, unpack
 
 MAIL = "".join(
     f"From x Mon Mar 14 06:30:0{n} 2022\nMessage-ID: <m{n}@example.org>\n"
@@ -165,6 +166,22 @@ def test_where_nothing_is_kept_the_command_says_where_it_looked(
     monkeypatch.setenv("COLUMNS", "300")
     assert run_app(command_line(), command) == 0
     assert str(tmp_path / "elsewhere") in capsys.readouterr().err
+
+
+def test_a_search_before_the_index_is_made_anew_says_so_and_claims_no_absence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After an upgrade, until a server ran: the index of an older version knows other words."""
+    monkeypatch.setenv("PDPP_DATA_DIR", str(unpack(released_names()[0], tmp_path)))
+    assert run_app(command_line(), ["search", "zeppelins", "--json"]) == 0
+    meta = json.loads(capsys.readouterr().out)["meta"]
+    pending = meta["recall"]["pending_index_count"]
+    assert pending > 0
+    assert "absent" not in meta["relaxed"]
+    assert run_app(command_line(), ["search", "zeppelins"]) == 0
+    told = capsys.readouterr().err
+    assert f": {pending}." in told
+    assert "pdpp serve" in told
 
 
 CHAT = """\

@@ -208,6 +208,11 @@ def _print_remarks(body: Json, *, found: bool) -> None:
     meta = meta_of(body)
     empty = as_text(as_object(meta.get("empty")).get("reason"))
     relaxed = as_object(meta.get("relaxed"))
+    if pending := as_object(meta.get("recall")).get("pending_index_count"):
+        words().print(
+            f"Records that the search index does not know yet: {pending}. "
+            "`pdpp serve` makes the index; search again then."
+        )
     if not found and (empty in EMPTY or not relaxed):
         words().print(EMPTY.get(empty or "", "No record matches."))
     if relaxed:

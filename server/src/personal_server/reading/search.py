@@ -261,6 +261,8 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     is_few = count < FEW_HITS and bool(plan.scopes) and not first.lost
     if is_few and not exact:
         wider = relaxation(snapshot, plan, count)
+        if first.pending:  # an index that is being made does not know what no record holds
+            wider = replace(wider, absent=())
         for words in wider.questions:
             if len(ranked) >= FEW_HITS:
                 break

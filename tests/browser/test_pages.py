@@ -29,6 +29,8 @@ CONTROLS = {
 CONSENTS = {"consent", "package", "picker", "training", "change", "changed", "limited"}
 SCRIPTED = {"disclosures", "locale", "uploads", *CONSENTS}
 OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
+LOADED = """return [...document.querySelectorAll("img, link[href], script, iframe")]
+  .map((each) => each.src || each.href).filter((url) => url)"""
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
@@ -37,7 +39,9 @@ CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
     "dark",
     [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=pytest.mark.long)],
 )
-def test_pages_fit_a_phone_name_their_controls_and_can_be_read(running: Site, dark: bool) -> None:
+def test_pages_fit_a_phone_name_their_controls_can_be_read_and_load_nothing_from_elsewhere(
+    running: Site, dark: bool
+) -> None:
     with chromium(width=320, dark=dark) as driver:
         owner = Owner(driver, running)
         owner.sign_in()
@@ -51,6 +55,8 @@ def test_pages_fit_a_phone_name_their_controls_and_can_be_read(running: Site, da
             assert driver.execute_script(CONTRAST) == [], name
             scripts: Any = driver.execute_script("return document.scripts.length")
             assert scripts == (name in SCRIPTED), name
+            loaded: Any = driver.execute_script(LOADED)
+            assert [url for url in loaded if not url.startswith((running.origin, "data:"))] == []
             assert len(owner.all("h1")) == 1, name
             assert len(owner.all("main")) == 1, name
             assert skipped_levels(owner) == [], name
@@ -82,8 +88,9 @@ def skipped_levels(owner: Owner) -> list[str]:
 def test_the_keyboard_reaches_every_control_in_reading_order_and_shows_where_it_is(
     owner: Owner, running: Site
 ) -> None:
+    addresses = prepare(running)
     for name in ("consent", "device", "access", "stream", "record", "search"):
-        owner.open(prepare(running)[name])
+        owner.open(addresses[name])
         places, outlines = walk_by_tab(owner)
         assert places == sorted(places), name
         assert len(places) == len(owner.all(REACHED)), name
@@ -142,11 +149,3 @@ def test_the_buttons_of_the_decision_are_equal(owner: Owner, running: Site) -> N
     assert len({size["height"] for size in sizes}) == 1
     widths = [size["width"] for size in sizes]
     assert max(widths) - min(widths) <= 1
-
-
-def test_nothing_is_loaded_from_elsewhere(owner: Owner, running: Site) -> None:
-    for address in prepare(running).values():
-        owner.open(address)
-        for element in owner.all("img, link[href], script, iframe"):
-            source = element.get_attribute("src") or element.get_attribute("href")
-            assert str(source).startswith((running.origin, "data:"))

@@ -2,7 +2,12 @@ from base64 import b64encode
 
 import pytest
 
-from pdpp_mcp_server.faces.record_identity import record_address, record_title, safe_url
+from pdpp_mcp_server.faces.record_identity import (
+    record_address,
+    record_title,
+    record_url,
+    safe_url,
+)
 from pdpp_mcp_server.handles import RecordRef
 
 origin = "https://me.example"
@@ -57,3 +62,13 @@ def test_an_address_is_the_payloads_the_servers_or_built() -> None:
 )
 def test_only_plain_web_addresses_are_safe(url: object) -> None:
     assert safe_url(url) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "segment"), [("a/b", "a%2Fb"), ("..", "~b64.Li4"), (".", "~b64.Lg")]
+)
+def test_the_address_of_a_record_is_one_that_no_path_damages(key: str, segment: str) -> None:
+    address = record_url("https://me.example", RecordRef("cin_a", "messages", key))
+    assert address == (
+        f"https://me.example/v1/streams/messages/records/{segment}?connection_id=cin_a"
+    )

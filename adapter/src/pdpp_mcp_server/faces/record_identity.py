@@ -7,6 +7,7 @@ and address are never empty, and never the snippet.
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from pdpp_kernel.record import key_segment
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.faces.truncation import binary_facts
@@ -198,7 +199,7 @@ def blob_url(origin: str, blob_id: str, connection_id: str | None) -> str:
 
 def record_url(origin: str, record: RecordRef) -> str:
     """The REST address of a record, built from its parts."""
-    stream, key = quote(record.stream, safe=""), quote(record.record_id, safe="")
+    stream, key = quote(record.stream, safe=""), key_segment(record.record_id)
     scope = record.connection_id
     query = f"?connection_id={quote(scope, safe='')}" if scope else ""
     return f"{origin}/v1/streams/{stream}/records/{key}{query}"

@@ -206,3 +206,17 @@ def test_a_column_that_is_not_what_the_owner_says_is_an_error() -> None:
 
 def test_every_kind_that_the_owner_may_say_has_its_spellings() -> None:
     assert set(COLUMN_KINDS) == KINDS.keys()
+
+
+def test_amounts_are_in_the_currency_of_their_row() -> None:
+    rows: list[dict[str, Json]] = [
+        {"Item": "tea", "Quantity": "2", "Amount": "4.50", "Fee": "1", "Currency": "EUR"},
+        {"Item": "rice", "Quantity": "1", "Amount": "900", "Fee": "2", "Currency": "JPY"},
+    ]
+    survey = Survey()
+    for row in rows:
+        survey.add(row)
+    columns = {column.source_name: column for column in survey.columns()}
+    assert {name for name, column in columns.items() if column.currency_field} == {"Amount", "Fee"}
+    assert columns["Amount"].currency_field == columns["Currency"].name
+    assert [name for name, column in columns.items() if column.is_currency] == ["Currency"]

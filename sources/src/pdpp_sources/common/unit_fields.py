@@ -17,7 +17,7 @@ def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> 
     return replace(shown, schema=shown.schema | told)
 
 
-def currency(name: str, about: str) -> Field:
+def currency(name: str, about: str, *, searched: bool = False) -> Field:
     """The ISO 4217 code that amounts beside it are in."""
-    made = word(name, about)
+    made = word(name, about, searched=searched)
     return replace(made, schema=made.schema | {"x_pdpp_type": "currency"})

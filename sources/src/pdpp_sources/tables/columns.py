@@ -29,6 +29,11 @@ from pdpp_sources.tables.column_codes import (
     shown_by,
     unguarded,
 )
+from pdpp_sources.tables.column_currencies import (
+    MOST_CURRENCY_CHARS,
+    amounts_beside,
+    names_currency,
+)
 from pdpp_sources.tables.column_days import (
     DAY_FIRST,
     DAY_FORMS,
@@ -91,6 +96,7 @@ _PATTERNS = {
 _INSTANTS_OF_TEXT = {epoch.name for epoch in (*UNIX.values(), WEBKIT)}
 _NO_INSTANTS = set(SPELLINGS) - set(EPOCHS)
 _TEXTS = frozenset({"string", "json"})
+_NUMBERS = frozenset({"integer", "number"})
 # How programs write that there is no value, where a number or a day should be.
 _NO_VALUES = frozenset(
     {"", '=""', "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "–", "—", "?", "\\n"}
@@ -117,7 +123,8 @@ class TableColumn:
     """One column: its name in the file, its name as a field, its type, its roles.
 
     Shapes: `why` is a word of why it is read so where that is no matter of course, `examples` up to
-        three of its cells; `has_whole_keys` where its cells, as keys, are whole numbers.
+        three of its cells; `currency` is the one of all its cells, `currency_field` the field that
+        says it of each row; `has_whole_keys` where its cells, as keys, are whole numbers.
     """
 
     source_name: str
@@ -129,9 +136,11 @@ class TableColumn:
     is_grouped: bool = False
     is_conversation: bool = False
     is_speaker: bool = False
+    is_currency: bool = False
     why: str = ""
     examples: tuple[str, ...] = ()
     currency: str | None = None
+    currency_field: str | None = None
     has_whole_keys: bool = False
 
     @property
@@ -196,6 +205,7 @@ class Survey:
         chat = _chat_columns(grouped) if time in whole else ()
         usual = None if chat else next(iter(texts), None)  # what is said in a chat is no title
         title = next((n for n in texts if n.lower() in _TITLE_NAMES), usual)
+        in_currency = self._in_currency(judged, key)
         return tuple(
             TableColumn(
                 name,
@@ -207,11 +217,13 @@ class Survey:
                 is_grouped=self._columns[name].is_grouped(_kind(spelling)) and name != key,
                 is_conversation=name in chat[:1],
                 is_speaker=name in chat[1:],
+                is_currency=name in in_currency.values(),
                 why=reason,
                 examples=tuple(self._columns[name].examples),
                 currency=next(iter(self._columns[name].currencies), None)
                 if _kind(spelling) == "number"
                 else None,
+                currency_field=fields.get(in_currency.get(name, "")),
                 has_whole_keys="integer" in self._columns[name].keys,
             )
             for name, (spelling, reason) in judged.items()
@@ -231,6 +243,19 @@ class Survey:
             before = known_columns[name].spelling if name in known_columns else None
             judged[name] = column.as_said(kind, hints) if kind else column.judged(before, hints)
         return judged
+
+    def _in_currency(
+        self, judged: Mapping[str, tuple[str, str]], key: str | None
+    ) -> dict[str, str]:
+        """Columns of amounts, each with the column that says in which currency it is."""
+        numbers = [n for n, (spelling, _) in judged.items() if _kind(spelling) in _NUMBERS]
+        told: dict[str, str] = {}
+        for name in sorted(judged, key=len, reverse=True):  # `fee_currency` before `currency`
+            is_short = 0 < self._columns[name].longest <= MOST_CURRENCY_CHARS
+            if judged[name][0] == "string" and is_short and names_currency(name):
+                beside = amounts_beside(name, [n for n in numbers if n != key])
+                told |= {amount: name for amount in beside if amount not in told}
+        return told
 
     def _is_unique(self, name: str) -> bool:
         column = self._columns[name]

@@ -44,7 +44,7 @@ from pdpp_sources.common.source import (
     matching,
     without_repeats,
 )
-from pdpp_sources.common.unit_fields import in_unit
+from pdpp_sources.common.unit_fields import currency, in_unit
 from pdpp_sources.file_names import family_name, table_key
 from pdpp_sources.tables.columns import TableColumn
 from pdpp_sources.tables.csv_file import SUFFIXES
@@ -282,6 +282,8 @@ def _made(column: TableColumn, *, is_event: bool) -> Field:
         about += f", written as {EPOCHS[column.spelling].words}"
     if column.kind in _MAKERS:
         return _MAKERS[column.kind](column, about, is_event)
+    if column.is_currency and not column.is_title:
+        return currency(column.name, about, searched=True)
     if column.is_conversation and not column.is_title:
         return conversation(word(column.name, about, searched=True))
     if column.is_speaker and not column.is_title:
@@ -293,9 +295,13 @@ def _made(column: TableColumn, *, is_event: bool) -> Field:
 
 _MAKERS: dict[str, Callable[[TableColumn, str, bool], Field]] = {
     "boolean": lambda column, about, _: flag(column.name, about),
-    "integer": lambda column, about, _: integer(column.name, about, summed=True),
+    "integer": lambda column, about, _: in_unit(
+        integer(column.name, about, summed=True), by=column.currency_field
+    ),
     "number": lambda column, about, _: in_unit(
-        number(column.name, about, summed=True), unit=column.currency
+        number(column.name, about, summed=True),
+        by=column.currency_field,
+        unit=None if column.currency_field else column.currency,
     ),
     "date": lambda column, about, event: day(column.name, about, event=event),
     "date-time": lambda column, about, event: moment(column.name, about, event=event),

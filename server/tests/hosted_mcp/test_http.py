@@ -209,6 +209,7 @@ async def test_an_unknown_version_is_told_which_are_known(
     http: tuple[httpx2.AsyncClient, World],
 ) -> None:
     answer = await ask(http[0], {**JSON, **ALL, "MCP-Protocol-Version": "2031-01-01"})
+    assert answer.json()["id"] == 1
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, -32022)
     assert {"2025-11-25", "2026-07-28"} <= set(error["data"]["supported"])

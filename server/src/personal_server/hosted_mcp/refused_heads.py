@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from pdpp_kernel.errors import UnsupportedMediaType
+from pdpp_mcp_server.rs_client.json_values import as_object, parse_quickly
 from personal_server.web.requests import IncomingRequest
 
 UNSUPPORTED_VERSION = -32022
@@ -35,9 +36,12 @@ async def second_answer(
         )
     version = headers.get("mcp-protocol-version")
     if version is not None and version not in SUPPORTED_PROTOCOL_VERSIONS:
+        said = as_object(parse_quickly(bytes(refused.body)))
+        if as_object(said.get("error")).get("code") == UNSUPPORTED_VERSION:
+            return refused
         data = {"supported": SUPPORTED_PROTOCOL_VERSIONS, "requested": version}
         error = {"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version"}
-        body = {"jsonrpc": "2.0", "id": None, "error": {**error, "data": data}}
+        body = {"jsonrpc": "2.0", "id": said.get("id"), "error": {**error, "data": data}}
         return Response(orjson.dumps(body), 400, media_type="application/json")
     if refused.status_code == 406 and "accept" not in headers:
         scope = request.scope

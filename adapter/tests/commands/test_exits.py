@@ -44,6 +44,12 @@ def chatter() -> None:
         print(number)
 
 
+@app.command
+def chatter_in_lines() -> None:
+    for number in range(20_000):
+        console().print(str(number))
+
+
 @pytest.mark.parametrize(("code", "number"), sorted(EXIT_OF_CODE.items()))
 def test_each_word_of_the_table_has_its_number(code: str, number: int) -> None:
     assert run_app(app, ["fail", code]) == number
@@ -105,10 +111,11 @@ def test_wrong_usage_ends_with_64(arguments: list[str]) -> None:
     assert run_app(app, arguments) == 64
 
 
-def test_a_reader_that_has_enough_is_no_failure() -> None:
+@pytest.mark.parametrize("command", ["chatter", "chatter-in-lines"])
+def test_a_reader_that_has_enough_is_no_failure(command: str) -> None:
     script = (
         "import sys; from adapter.tests.commands.test_exits import app, run_app;"
-        "sys.exit(run_app(app, ['chatter']))"
+        f"sys.exit(run_app(app, ['{command}']))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT

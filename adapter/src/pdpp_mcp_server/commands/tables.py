@@ -25,14 +25,15 @@ WHOLE = frozenset({"until", "last used", "how", "stream"})
 
 
 class PlainConsole(Console):
-    """A console whose words name each command as it works from where the person stands.
-
-    Foreign text is `Text`, and stays as it is.
-    """
+    """A console whose words name each command as it works here; foreign `Text` stays as it is."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, as rich does."""
         super().print(*(spelled(e) if isinstance(e, str) else e for e in objects), **options)
+
+    def on_broken_pipe(self) -> None:
+        """Whoever reads has enough, as `head` has: no fault, which rich would exit for."""
+        raise BrokenPipeError
 
 
 def console(stream: TextIO | None = None) -> Console:

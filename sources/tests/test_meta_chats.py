@@ -49,3 +49,10 @@ def test_loose_files_of_two_chats_are_two(tmp_path: Path) -> None:
         files = {"message_1.json": json.dumps({**chat, "title": title, **path}).encode()}
         (found,) = records_of(read_path(as_folder(files, tmp_path / title)), "chats")
         assert found["id"] == ("Cy" if number else "bo_1")
+
+
+def test_a_first_message_whose_author_is_damaged_hides_no_other(tmp_path: Path) -> None:
+    path = f"{INBOX}/message_1.json"
+    spoiled = FILES[path].replace(b'"sender_name"', b'"sende\xff_name"', 1)
+    messages = records_of(read_path(as_folder({**FILES, path: spoiled}, tmp_path)), "messages")
+    assert [m["author"] for m in messages] == ["Cy", None, "Ada", "Ada", "Ada"]

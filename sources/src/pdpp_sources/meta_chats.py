@@ -49,8 +49,9 @@ from pdpp_sources.common.text import decoded, one_line, or_none, printable
 from pdpp_sources.tables.meta_text import MetaText
 
 _HEAD_BYTES = 64 * 1024
+# Any message may say who wrote it, so that one that is damaged does not hide the others.
 _CHAT = re.compile(
-    rb'\s*\{(?=.*"messages"\s*:\s*\[\s*\{(?:[^{}]|\{[^{}]*\}){0,20000}?"sender_?[nN]ame"\s*:)'
+    rb'\s*\{(?=.*"messages"\s*:\s*\[\s*\{.{0,20000}?"sender_?[nN]ame"\s*:)'
     rb'(?=.*"(?:participants|threadName|thread_path)"\s*:)',
     re.DOTALL,
 )

@@ -19,18 +19,24 @@ from pdpp_mcp_server.commands.tables import tell_nothing_kept
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.configuration_file import read_configuration
 from personal_server.settings import Settings
 from personal_server.upkeep.logs import ChainedLogs
-from personal_server.upkeep.ownership import require_own_files
+from personal_server.upkeep.ownership import require_database, require_own_files
 
 
 def keeps_data(settings: Settings) -> bool:
     """Whether a server was ever used with these settings.
 
-    Raises: DataNotOwned, StorageUnavailable, where the directory is not ours to look into.
+    Raises: DataNotOwned, StorageUnavailable, where the directory is not ours to look into;
+        DataMismatch, where it lost its database.
     """
     require_own_files(settings.data_dir)
-    return settings.database_url is not None or settings.database_path.exists()
+    if settings.database_url is not None or settings.database_path.exists():
+        return True
+    configuration = read_configuration(settings.data_dir)
+    require_database(settings.database_path, configuration and configuration.subject_id)
+    return False
 
 
 def require_kept(settings: Settings) -> None:

@@ -101,11 +101,13 @@ def semantic_app() -> cyclopts.App:
         json
             Print JSON.
         """
+        chosen = read_choice(
+            settings_or_exit().data_dir
+        )  # a model may come before the first record
         with (
             settings_to_read(told=False) as settings,
             open_stores(settings, serving=False) as stores,
         ):
-            chosen = read_choice(settings.data_dir)
             progress = stores.records.embedding_progress()
         progress_shown: dict[str, Any] = {
             "model": None if chosen is None else chosen.name,

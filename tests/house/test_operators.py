@@ -30,6 +30,8 @@ ANOTHER_MEANING: Mapping[str, frozenset[str]] = {
     "authorization_server/openapi.py": frozenset({"in"}),
     "resource_server/documentation.py": frozenset({"in"}),
     "resource_server/openapi.py": frozenset({"in"}),
+    # the chat that a message is in
+    "pdpp_mcp_server/faces/hits.py": frozenset({"in"}),
     # Lithuanian
     "domain/word_forms.py": frozenset({"lt"}),
 }

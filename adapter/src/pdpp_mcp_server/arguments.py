@@ -315,7 +315,8 @@ def filter_query(arguments: Arguments) -> Query:
 def _without_nulls(value: object) -> Json | None:
     """A filter that asks for null, as it is asked; None where it asks for none."""
     given = as_object(value)
-    asked = {key: {"exists": False} if each is None else each for key, each in given.items()}
+    absent = {Operator.EXISTS.value: False}
+    asked = {key: absent if each is None else each for key, each in given.items()}
     return asked if asked != given else None
 
 

@@ -18,6 +18,7 @@ import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidFilter, InvalidRequest, NotFound, QueryTimeout
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Joined, Text, message
 from pdpp_kernel.values import instant_ns
 from personal_server.collecting.receipts import receipts_of
@@ -323,16 +324,16 @@ class BrowsePages:
             return []
         found: list[tuple[str, Mapping[str, object]]] = []
         with suppress(QueryTimeout, InvalidFilter), viewpoint.reads.open(FIGURES_SECONDS) as state:
-            for operator, sign in (("lte", "-"), ("gt", "")):
+            for operator, sign in ((Operator.LTE, "-"), (Operator.GT, "")):
                 query = RecordsQuery(
                     source.stream,
                     Selectors(source.connection_id),
-                    limit=AROUND_SHOWN + (operator == "lte"),
+                    limit=AROUND_SHOWN + (operator is Operator.LTE),
                     size=PageSize(chars=PAGE_CHARS),
                     sort=f"{sign}{dated.name}",
                     filters=(
                         FilterText(conversation, None, value),
-                        FilterText(dated.name, operator, at),
+                        FilterText(dated.name, operator.value, at),
                     ),
                 )
                 answer = read_records(viewpoint.reads.ports, *state, query)

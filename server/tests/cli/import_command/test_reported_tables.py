@@ -80,7 +80,7 @@ STRAVA = """Aktivitäts-ID,Aktivitätsdatum,Name der Aktivität,Distanz,Verstric
         (
             "Connections.csv",
             CONNECTIONS,
-            {"First_Name": ["Ada", "Bo"], "Connected_On": ["2023-01-05", "2022-12-31"]},
+            {"first_name": ["Ada", "Bo"], "connected_on": ["2023-01-05", "2022-12-31"]},
         ),
         (
             "Revolut-EUR-Statement.csv",

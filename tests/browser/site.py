@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 from pdpp_sources.bank.reader import DECLARATION as BANK
@@ -117,6 +116,26 @@ def fill(records: RecordStore, now_ns: int) -> None:
         records.commit(Batch(connection_id, declared, writes, now_ns))
 
 
+def left(element: WebElement) -> Callable[[object], bool]:
+    """Whether the page that held an element is gone.
+
+    While one page gives way to the next, the driver knows neither, and says so in other words.
+    """
+
+    def is_gone(_: object) -> bool:
+        try:
+            element.is_enabled()
+        except StaleElementReferenceException:
+            return True
+        except WebDriverException as error:
+            if "does not belong to the document" in str(error):
+                return True
+            raise
+        return False
+
+    return is_gone
+
+
 class Owner:
     """The owner at a browser."""
 
@@ -169,7 +188,7 @@ class Owner:
         """Press Update preview, and wait for the page that comes of it."""
         before = self.find("html")
         self.decide("preview")
-        WebDriverWait(self.driver, SECONDS).until(staleness_of(before))
+        WebDriverWait(self.driver, SECONDS).until(left(before))
 
     def figure(self) -> int:
         """How many records the app would get, as the consent page tells."""

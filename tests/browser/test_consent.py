@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -24,7 +23,7 @@ from personal_server.domain.hosts import CLAUDE_CODE, VS_CODE
 from personal_server.storage.authorization_rows import ClientRow, GrantRow
 from server.tests.console.household import DAY, bank_request, mail_request
 from tests.browser.chromium import chromium
-from tests.browser.site import SECONDS, Owner, Site
+from tests.browser.site import SECONDS, Owner, Site, left
 from tests.browser.visits import open_request, prepare
 
 pytestmark = pytest.mark.browser
@@ -108,7 +107,7 @@ def test_many_sources_are_a_line_each_that_unfolds_when_ticked(
     preset = either.find('button[name="bundle"][value^="0."]')
     before = either.find("html")
     either.press(preset)
-    WebDriverWait(either.driver, SECONDS).until(staleness_of(before))
+    WebDriverWait(either.driver, SECONDS).until(left(before))
     assert either.figure() == 0  # its account is empty
     for place in (0, 1_000):
         either.driver.execute_script(f"scrollTo(0, {place})")
@@ -192,7 +191,7 @@ def test_a_reload_keeps_what_was_ticked(either: Owner, running: Site) -> None:
         either.preview()
     before = either.find("html")
     either.open(address)
-    assert staleness_of(before)(either.driver)
+    assert left(before)(either.driver)
     assert either.figure() == 30
     assert either.find('input[name="stream.0.transactions"]').is_selected()
     assert Select(either.find("#expiry")).first_selected_option.get_attribute("value") == "30d"

@@ -12,7 +12,7 @@ POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\}{1,2})\+")
 # mail, which are cut back to the last whole one.
 SOUND = {
     "pdpp_sources/common/json_stream.py": ["_STRING"],
-    "pdpp_sources/contacts.py": ["pieces"],
+    "pdpp_sources/vcards.py": ["pieces"],
     "pdpp_sources/mail/message.py": ["_BASE64"],
 }
 

@@ -24,6 +24,7 @@ from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.declared_layouts import layout_of
+from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.records import copy_slices, rebuilds, writes
 from personal_server.storage.sql.records.summaries import NO_DAY, summaries_are_sound
 from personal_server.storage.sql.source_tables import all_sources
@@ -299,12 +300,13 @@ def test_a_file_of_before_is_answered_from_summaries_once_it_is_copied(
     with closing(SqliteDatabase(unpack(name, tmp_path) / "personal-server.sqlite3")) as database:
         with database.read() as session:
             [(subject_id,)] = session.rows("SELECT DISTINCT subject_id FROM sources")
+            forms = {each.layout.form for each in all_sources(session, subject_id)}
         store = SqlRecordStore(database, subject_id, tmp_path / "data" / "blobs")
         store.plan_rebuilds()
         told = [counted(store, plan)]
         while store.rebuild_slice():
             told.append(counted(store, plan))
-        assert len(told) > 5
+        assert (len(told) > 5) is (forms != {FORM})  # what is laid out as today is not copied
         assert told == [told[0]] * len(told)
         with store.snapshot() as snapshot:
             for source in all_sources(snapshot.session, subject_id):

@@ -8,7 +8,7 @@ Source: docs/contract/authorization-server.md 6.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from pdpp_kernel.oauth_errors import NotANarrowing
@@ -105,11 +105,14 @@ class _Form:
         names = {name for _, at, name in self.fields if at == index and name}
         names |= {name for at, name in self.limits if at == index}
         streams = {name: self._stream(index, name) for name in names}
-        # A kind that was ticked chooses its source, unless its tick was there and was taken away.
+        is_kept = ("keep", index, "") in self.fields
+        if not is_kept and ("kept", index, "") in self.fields:
+            # Its tick was taken away, and so are those of its kinds: they would bring it back.
+            streams = {n: replace(stream, wanted=False) for n, stream in streams.items()}
+        # A kind that was ticked chooses its source.
         ticked = any(stream.wanted for stream in streams.values())
-        was_kept = ("kept", index, "") in self.fields
         return EntryChoice(
-            keep=("keep", index, "") in self.fields or (ticked and not was_kept),
+            keep=is_kept or ticked,
             connections=frozenset(self.fields.get(("conn", index, ""), ())),
             streams=streams,
         )

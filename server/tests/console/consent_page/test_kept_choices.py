@@ -121,3 +121,18 @@ def test_what_was_chosen_is_forgotten_when_it_is_decided(
         assert house.rows(RequestRow)[-1].choices is not None
         press(browser, page, path, action)
         assert house.rows(RequestRow)[-1].choices is None
+
+
+def test_a_source_that_was_left_out_again_stays_out_while_others_are_chosen(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(None)
+    ticks = {"keep.0": "1", "stream.0.transactions": "1"}
+    chosen = press(browser, browser.get(path), path, "preview", **ticks)
+    fields = [(name, value) for name, value in chosen.form(path) if name != "keep.0"]
+    without = browser.post(path, [*fields, ("action", "preview")])
+    other = {"keep.1": "1", "stream.1.messages": "1", "conn.1": WORK}
+    both = press(browser, without, path, "preview", **other)
+    assert not re.search(r'name="(keep\.0|stream\.0\.[a-z]+)"[^>]* checked', both.text)
+    assert numbers(both, "figure")[0] == 12
+    assert press(browser, both, path, "approve").status == 303

@@ -71,7 +71,7 @@ class Terminal:
         app.command(granting_app(self._opened, lambda: self.cache))
         app.command(owner_app(self._opened))
         app.command(admin_app(self._opened))
-        app.command(collector_app(self._opened))
+        app.command(collector_app(self._opened, self._opened))
         app.command(canary_app(self._opened))
         app.command(person_app(self._opened, self._opened))
         app.command(subscription_app(self._opened))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pdpp_mcp_server.commands.exits import run_app
 from pdpp_mcp_server.commands.main import command_line
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
+from server.tests.app.server.test_collectors import MANIFEST
 
 LISTING = [
     ["grant", "list"],
@@ -59,8 +61,12 @@ def test_what_an_empty_store_would_answer_wrongly_is_refused(nowhere: Path) -> N
     assert os.listdir(nowhere.parent) == []
 
 
-def test_what_begins_a_directory_still_makes_it(nowhere: Path) -> None:
-    assert run(["owner", "link"]) == 0
+@pytest.mark.parametrize(
+    "words", [["owner", "link"], ["collector", "create", "Player", "--declaration", "plays.json"]]
+)
+def test_what_begins_a_directory_still_makes_it(nowhere: Path, words: list[str]) -> None:
+    (nowhere.parent / "plays.json").write_text(json.dumps(MANIFEST), encoding="utf-8")
+    assert run(words) == 0
     assert nowhere.exists()
 
 

@@ -19,7 +19,7 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, table, words
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.kept_data import open_store
-from personal_server.cli.store import StoreOpener, local_acting
+from personal_server.cli.store import StoreOpener, local_acting, make_store
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -33,8 +33,8 @@ FAULTS_TOLD = 5
 Flag = Annotated[bool, Parameter(negative="")]
 
 
-def collector_app(open_store: StoreOpener) -> cyclopts.App:
-    """The command group `pdpp collector`."""
+def collector_app(open_store: StoreOpener, make_store: StoreOpener) -> cyclopts.App:
+    """The command group `pdpp collector`; `make_store` opens what may be new in a directory."""
     app = cyclopts.App(name="collector", help="Let programs add records to an account.")
 
     @app.command
@@ -54,7 +54,7 @@ def collector_app(open_store: StoreOpener) -> cyclopts.App:
         json
             Print JSON.
         """
-        with open_store() as store:
+        with open_store() if declaration is None else make_store() as store:
             account = (
                 _named(store, connection)
                 if declaration is None
@@ -207,4 +207,4 @@ def _named(store: OwnerStore, name: str) -> Connection:
     return matches[0]
 
 
-collector = collector_app(open_store)
+collector = collector_app(open_store, make_store)

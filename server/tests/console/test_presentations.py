@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.values import render_instant
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
 from personal_server.domain.declaration_document import parse_declaration
@@ -54,10 +56,7 @@ def outsiders() -> dict[str, Any]:
         "cursor_field": "posted",
         "consent_time_field": "posted",
         "selection": {"fields": True, "resources": True},
-        "query": {
-            "range_filters": {"posted": ["gte", "gt", "lte", "lt"]},
-            "search": {"lexical_fields": ["post"]},
-        },
+        "query": {"search": {"lexical_fields": ["post"]}},
     }
     return {
         "protocol_version": "0.1.0",
@@ -74,7 +73,6 @@ def chat(house: Household, raw: dict[str, Any], connection_id: str, names: dict[
     declared = parse_declaration(raw)
     house.declare(raw)
     house.connect(connection_id, declared.connector_key, declared.source_id, "Chats")
-    stream = declared.streams[names["stream"]]
     rows = [
         {
             "id": f"m{number:02}",
@@ -85,7 +83,13 @@ def chat(house: Household, raw: dict[str, Any], connection_id: str, names: dict[
         }
         for number in range(40)
     ]
-    writes = [RecordWrite(str(row["id"]), row, house.clock.now_ns) for row in rows]
+    put(house, declared.streams[names["stream"]], connection_id, rows)
+
+
+def put(
+    house: Household, stream: Stream, connection_id: str, rows: Sequence[dict[str, Any]]
+) -> None:
+    writes = [RecordWrite(row["id"], row, house.clock.now_ns) for row in rows]
     house.records.commit(Batch(connection_id, stream, writes, house.clock.now_ns))
 
 
@@ -122,6 +126,27 @@ def test_a_message_stands_among_the_ten_before_and_after_it(
     first = read(browser, f"/owner/records/{account}/{names['stream']}/m00")
     assert first.all(".bubbles .said") == [f"said {number}" for number in range(0, 22, 2)]
     assert set(first.all(".bubbles .by")) == {"Grace", "Alan"}
+
+
+@pytest.mark.parametrize("number", [0, 4, 15, 29])
+def test_a_message_is_shown_once_among_many_of_the_same_instant(
+    house: Household, number: int
+) -> None:
+    chat(house, WHATSAPP, CHAT, NAMES)
+    at = render_instant(house.clock.now_ns - 20 * SECOND)
+    rows = [
+        {"id": f"s{n:02}", "chat_id": "c1", "author": "Alan", "sent_at": at, "text": f"burst {n}"}
+        for n in range(30)
+    ]
+    put(house, parse_declaration(WHATSAPP).streams["messages"], CHAT, rows)
+    page = read(house.signed_in(), f"/owner/records/{CHAT}/messages/s{number:02}")
+    texts = page.all(".bubbles .said")
+    assert page.all(".bubbles .here .said") == [f"burst {number}"]
+    assert len(texts) == len(set(texts)) <= 21
+    before = texts[: texts.index(f"burst {number}")]
+    assert len(before) == 10
+    order = [f"said {n}" for n in range(1, 20, 2)] + [f"burst {n}" for n in range(number)]
+    assert before == [text for text in order if text in before]
 
 
 def test_looking_at_a_conversation_is_told_to_nobody(house: Household) -> None:

@@ -18,7 +18,6 @@ import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidFilter, InvalidRequest, NotFound, QueryTimeout
-from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Joined, Text, message
 from pdpp_kernel.values import instant_ns
 from personal_server.collecting.receipts import receipts_of
@@ -28,6 +27,7 @@ from personal_server.console.places import parse_number
 from personal_server.console.presentations import (
     Appearance,
     Bubble,
+    bubble_fields,
     bubbles,
     called,
     letter_of,
@@ -63,6 +63,7 @@ from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import OWN, ROOTS, Viewpoint, Viewpoints, records_path
 from personal_server.console.words import cut, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.enforcement.asked_times import moment_of
 from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
@@ -74,6 +75,7 @@ from personal_server.enforcement.queries import (
     RecordQuery,
     RecordsQuery,
     Selectors,
+    Times,
 )
 from personal_server.enforcement.timeline import time_field
 from personal_server.granting.holdings import client_names
@@ -320,26 +322,36 @@ class BrowsePages:
         """What was said right before and after a message, as far as that is read in a moment."""
         dated, conversation = time_field(source), source.declared.conversation_field or ""
         at, value = data.get("" if dated is None else dated.name), data.get(conversation)
-        if dated is None or not isinstance(at, str) or not isinstance(value, str) or not value:
+        at_ns = moment_of(at, None) if isinstance(at, str) else None
+        if dated is None or at_ns is None or not isinstance(value, str) or not value:
             return []
-        found: list[tuple[str, Mapping[str, object]]] = []
+        # Those of its very instant come with the second read, in the order of their keys.
+        before = Times(until_ns=at_ns), f"-{dated.name}", AROUND_SHOWN
+        since = Times(since_ns=at_ns), dated.name, 2 * AROUND_SHOWN + 1
+        found: dict[str, Mapping[str, object]] = {}
         with suppress(QueryTimeout, InvalidFilter), viewpoint.reads.open(FIGURES_SECONDS) as state:
-            for operator, sign in ((Operator.LTE, "-"), (Operator.GT, "")):
+            for times, sort, limit in (before, since):
                 query = RecordsQuery(
                     source.stream,
                     Selectors(source.connection_id),
-                    limit=AROUND_SHOWN + (operator is Operator.LTE),
+                    limit=limit,
                     size=PageSize(chars=PAGE_CHARS),
-                    sort=f"{sign}{dated.name}",
-                    filters=(
-                        FilterText(conversation, None, value),
-                        FilterText(dated.name, operator.value, at),
-                    ),
+                    sort=sort,
+                    filters=(FilterText(conversation, None, value),),
+                    times=times,
+                    cut=FieldSelection(bubble_fields(source)),
                 )
-                answer = read_records(viewpoint.reads.ports, *state, query)
-                rows = [(each["id"], each["data"]) for each in _plain(answer.data)]
-                found = [*reversed(rows)] if sign else [*found, *rows]
-        return bubbles(viewpoint.root, source, key, found)
+                rows = _plain(read_records(viewpoint.reads.ports, *state, query).data)
+                if times.since_ns is None:
+                    rows.reverse()
+                found |= {each["id"]: each["data"] for each in rows}
+        if not found:
+            return []
+        found.setdefault(key, data)  # more than a page of one instant lie before it
+        keys = list(found)
+        here = keys.index(key)
+        near = keys[max(0, here - AROUND_SHOWN) : here + AROUND_SHOWN + 1]
+        return bubbles(viewpoint.root, source, key, [(each, found[each]) for each in near])
 
     def _masked(self, viewpoint: Viewpoint, source: ReadableSource) -> list[tuple[str, str]]:
         """The fields that an app does not get, by name and in words."""

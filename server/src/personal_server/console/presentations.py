@@ -93,6 +93,13 @@ class Bubble:
     """Whether somebody else wrote the one before it."""
 
 
+def bubble_fields(source: ReadableSource) -> tuple[str, ...]:
+    """What of a message its bubble is made of."""
+    dated = time_field(source)
+    names = (*source.declared.fields_with_role(AUTHOR), *text_fields(source), dated and dated.name)
+    return tuple(dict.fromkeys(name for name in names if name in source.fields))
+
+
 def bubbles(
     root: str, source: ReadableSource, key: str, records: Sequence[tuple[str, Mapping[str, object]]]
 ) -> list[Bubble]:

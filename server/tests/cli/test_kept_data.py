@@ -27,7 +27,6 @@ LISTING = [
     ["receipts"],
     ["records"],
     ["search", "rain"],
-    ["export"],
     ["semantic", "status"],
     ["backup", "status"],
 ]
@@ -35,6 +34,8 @@ REFUSED = [
     ["verify"],
     ["backup", "list"],
     ["backup", "copy.tar"],
+    ["export"],
+    ["export", "copy.zip"],
     ["doctor", "--data"],
     ["watch-changes", "--once"],
 ]

@@ -19,7 +19,7 @@ from pdpp_kernel.errors import ConnectionNotFound, NotFound
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from personal_server.app.owner_store import OwnerStore
-from personal_server.cli.kept_data import open_store
+from personal_server.cli.kept_data import open_existing_store
 from personal_server.cli.store import StoreOpener
 from personal_server.reading.export import (
     Enclosures,
@@ -184,4 +184,4 @@ def _private_file(path: Path) -> Generator[IO[bytes], None, None]:
         ) from None
 
 
-export = export_command(open_store)
+export = export_command(open_existing_store)

@@ -2,7 +2,7 @@
 
 Rule: a mistyped directory stays as it is, so that `pdpp restore` still takes it.  Commands that
 list show an empty store, which is gone with them; what an empty store would answer wrongly (its
-log is unbroken, its key signs nothing) is refused.
+log is unbroken, its key signs nothing, its copy takes the place of a good one) is refused.
 Source: docs/contract/authorization-server.md 14.3.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +81,11 @@ def open_store() -> Generator[OwnerStore, None, None]:
     """Grants, disclosures and records, for a command of the owner on what there is."""
     with settings_to_read() as settings, open_owner_store(settings) as store:
         yield store
+
+
+def open_existing_store() -> AbstractContextManager[OwnerStore]:
+    """The same, for a command that writes a copy of them.  Raises: as `require_kept`."""
+    return open_owner_store(settings_of_kept())
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
-from collections.abc import Sequence
-from threading import Thread
-from typing import Any
+from collections.abc import Iterator, Sequence
+from threading import Event, Thread
+from threading import enumerate as threads
+from typing import Any, BinaryIO, cast
 
 import anyio
 import pytest
@@ -74,6 +76,35 @@ class Talk:
                     if json.loads(self.heard[-1]).get("id") == message["id"]:
                         break
 
+    def at_once(self, last: int | None = None) -> list[bytes]:
+        """What is heard where all messages came in one go; the input ends once `last` is answered.
+
+        Without `last` it has ended with the messages.
+        """
+        come, done = Event(), Event()
+
+        class Told(io.BytesIO):
+            def write(self, line: Any, /) -> int:
+                if json.loads(line).get("id") == last:
+                    done.set()
+                return super().write(line)
+
+        def incoming() -> Iterator[bytes]:
+            yield from lines(self.messages)
+            if last is not None:
+                come.set()
+                done.wait(60)
+
+        told, others = Told(), set(threads())
+        streams = StandardStreams(self.first, cast("BinaryIO", incoming()), told)
+        if last is None:
+            for reader in set(threads()) - others:
+                reader.join(60)
+        else:
+            come.wait(60)
+        anyio.run(self._serve, streams)
+        return told.getvalue().splitlines()
+
     async def _serve(self, streams: StandardStreams) -> None:
         client = RsClient(in_process_client(self.rs), ORIGIN, FixedBearer("tok"), "0")
         numbers = itertools.count()
@@ -118,6 +149,28 @@ def test_progress_is_told_as_the_library_tells_it() -> None:
     assert len(ours.heard) > 2
     assert ours.heard[1:] == theirs.heard[1:]
     assert not ours.had_library
+
+
+def cancel(number: int) -> Message:
+    """A client no longer waits for that call."""
+    return {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": number},
+    }
+
+
+def test_a_call_that_is_cancelled_in_the_next_line_is_not_answered() -> None:
+    calls = [call_message(n, *every_tool[0]) for n in (1, 2)]
+    asked = [initialize("2025-11-25"), INITIALIZED, calls[0], cancel(1), calls[1]]
+    heard = Talk(asked, FirstAnswers(IDENTITY), world()).at_once(last=2)
+    assert [json.loads(line)["id"] for line in heard] == [0, 2]
+
+
+def test_a_call_before_the_end_of_the_input_is_told_that_it_ended() -> None:
+    asked = [initialize("2025-11-25"), INITIALIZED, call_message(1, *every_tool[0])]
+    heard = Talk(asked, FirstAnswers(IDENTITY), world()).at_once()
+    assert json.loads(heard[-1]) == {"jsonrpc": "2.0", "id": 1, "error": stdio.CLOSED}
 
 
 ASK = "elicitation/create"

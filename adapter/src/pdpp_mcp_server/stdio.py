@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
@@ -106,7 +107,9 @@ class StdioSession:
         self.streams.listen(lambda heard: loop.call_soon_threadsafe(queue.put_nowait, heard))
         while (heard := await queue.get()) is not LibraryNeeded.NEVER or self.has_library:
             if isinstance(heard, PlainCall):
-                self.tasks.start_soon(self._answer, heard)
+                # known before it runs: what cancels it may be the very next line
+                self.in_flight[heard.message_id] = scope = anyio.CancelScope()
+                self.tasks.start_soon(self._answer, heard, scope)
             elif isinstance(heard, Cancelled):
                 self._cancel(heard.message_id)
             elif heard is LibraryNeeded.NOW and not self.has_library:
@@ -115,19 +118,18 @@ class StdioSession:
         self._end()
 
     def _cancel(self, cancelled_id: object) -> None:
-        for message_id, scope in self.in_flight.items():
+        for message_id in list(self.in_flight):
             if str(message_id) == str(cancelled_id):
-                scope.cancel()
+                self.in_flight.pop(message_id).cancel()
 
-    async def _answer(self, asked: PlainCall) -> None:
+    async def _answer(self, asked: PlainCall, scope: anyio.CancelScope) -> None:
         async def told(reads: float) -> None:
             params = {"progressToken": asked.progress_token, "progress": reads}
             message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
             self.streams.send(orjson.dumps(message) + b"\n")
 
         hears = asked.progress_token is not None
-        with anyio.CancelScope() as scope:
-            self.in_flight[asked.message_id] = scope
+        with scope:
             try:
                 answer = await self.calls.answer(
                     asked, self.streams.client, self.caller(), told if hears else None
@@ -135,6 +137,7 @@ class StdioSession:
             finally:
                 if self.in_flight.get(asked.message_id) is scope:
                     del self.in_flight[asked.message_id]
+            await anyio.lowlevel.checkpoint_if_cancelled()
             if answer is None:
                 await anyio.to_thread.run_sync(self.streams.leave, asked)
             else:

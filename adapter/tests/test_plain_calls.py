@@ -17,7 +17,14 @@ import pytest
 from adapter.tests.fake_rs import FakeRs
 from adapter.tests.seed import world
 from adapter.tests.server.test_server import calls as every_tool
-from adapter.tests.test_first_answers import IDENTITY, INITIALIZED, Silent, initialize, lines
+from adapter.tests.test_first_answers import (
+    IDENTITY,
+    INITIALIZED,
+    Silent,
+    initialize,
+    lines,
+    stateless,
+)
 from pdpp_mcp_server import stdio, tool_runs
 from pdpp_mcp_server.call_messages import PlainCall, plain_call
 from pdpp_mcp_server.first_answers import HANDSHAKES, FirstAnswers, StandardStreams
@@ -182,6 +189,7 @@ UNUSUAL: list[Message] = [
     call_message(1, "schema", None),
     call_message(1, "schema", {}, task={}),
     call_message(1, "schema", {}, _meta={"progressToken": True}),
+    call_message(1, "schema", {}, _meta=stateless("tools/call")["params"]["_meta"]),
 ]
 
 

@@ -13,6 +13,8 @@ from pdpp_mcp_server.rs_client.json_values import Json, is_object
 
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 MEMBERS = {"name", "arguments", "_meta"}
+STATELESS_ENVELOPE = "io.modelcontextprotocol/protocolVersion"
+"""What a request of the stateless revision names, which is refused in a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,6 @@ def plain_call(message: Json) -> PlainCall | None:
         return None
     if not has_arguments or not is_object(meta):
         return None
-    if type(meta.get("progressToken", 0)) not in {int, str}:
+    if type(meta.get("progressToken", 0)) not in {int, str} or STATELESS_ENVELOPE in meta:
         return None
     return PlainCall(message_id, name, arguments, meta)

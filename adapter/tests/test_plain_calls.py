@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Event, Thread
 from threading import enumerate as threads
 from typing import Any, BinaryIO, cast
@@ -25,6 +25,7 @@ from adapter.tests.test_first_answers import (
     lines,
     stateless,
 )
+from adapter.tests.test_questions import package, unsaid
 from pdpp_mcp_server import stdio, tool_runs
 from pdpp_mcp_server.call_messages import PlainCall, plain_call
 from pdpp_mcp_server.first_answers import HANDSHAKES, FirstAnswers, StandardStreams
@@ -49,11 +50,20 @@ def call_message(number: int, name: str, arguments: object, **params: Any) -> Me
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}
 
 
+def talked(line: bytes) -> Any:
+    """The method of what the server asks or tells, or which message it answers."""
+    message = json.loads(line)
+    return message.get("method", message.get("id"))
+
+
 class Talk:
     """One session over pipes: a message is sent when the one before it was answered."""
 
-    def __init__(self, messages: Sequence[Message], first: FirstAnswers, rs: FakeRs) -> None:
+    def __init__(
+        self, messages: Sequence[Message], first: FirstAnswers, rs: FakeRs, *, cancels: bool = False
+    ) -> None:
         self.messages, self.first, self.rs = messages, first, rs
+        self.cancels = cancels
         self.heard: list[bytes] = []
         self.had_library = False
 
@@ -75,13 +85,19 @@ class Talk:
                 client.flush()
                 while "id" in message:
                     self.heard.append(answers.readline())
-                    if json.loads(self.heard[-1]).get("method") == ASK:
+                    is_asked = talked(self.heard[-1]) == ASK
+                    if is_asked and self.cancels:
+                        client.writelines(lines([cancel(message["id"])]))
+                        break
+                    if is_asked:
                         asked = json.loads(self.heard[-1])["id"]
                         declined = {"jsonrpc": "2.0", "id": asked, "result": {"action": "decline"}}
                         client.writelines(lines([declined]))
                         client.flush()
-                    if json.loads(self.heard[-1]).get("id") == message["id"]:
+                    if talked(self.heard[-1]) == message["id"]:
                         break
+            client.close()
+            self.heard.extend(answers)
 
     def at_once(self, last: int | None = None) -> list[bytes]:
         """What is heard where all messages came in one go; the input ends once `last` is answered.
@@ -135,9 +151,9 @@ def same_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_runs, "draw_nonce", lambda: "0123456789ab")
 
 
-def both(messages: Sequence[Message]) -> tuple[Talk, Talk]:
+def both(messages: Sequence[Message], rs: Callable[[], FakeRs] = world) -> tuple[Talk, Talk]:
     """A session with plain answers, and one in which the library answers everything."""
-    return tuple(Talk(messages, first(IDENTITY), world()).run() for first in (FirstAnswers, Silent))  # type: ignore[return-value]
+    return tuple(Talk(messages, first(IDENTITY), rs()).run() for first in (FirstAnswers, Silent))  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("version", sorted(HANDSHAKES))
@@ -158,13 +174,12 @@ def test_progress_is_told_as_the_library_tells_it() -> None:
     assert not ours.had_library
 
 
+CANCELLED = "notifications/cancelled"
+
+
 def cancel(number: int) -> Message:
     """A client no longer waits for that call."""
-    return {
-        "jsonrpc": "2.0",
-        "method": "notifications/cancelled",
-        "params": {"requestId": number},
-    }
+    return {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": number}}
 
 
 def test_a_call_that_is_cancelled_in_the_next_line_is_not_answered() -> None:
@@ -181,7 +196,8 @@ def test_a_call_before_the_end_of_the_input_is_told_that_it_ended() -> None:
 
 
 ASK = "elicitation/create"
-QUESTION = ("query_records", {"stream": "messages", "limit": 2})
+QUESTION = ("query_records", unsaid)
+ELICITS = initialize("2025-11-25", capabilities={"elicitation": {}})
 UNUSUAL: list[Message] = [
     {"jsonrpc": "2.0", "id": 1, "method": "ping"},
     {"jsonrpc": "2.0", "id": 1, "method": "resources/list"},
@@ -198,6 +214,19 @@ def test_what_is_unusual_is_answered_by_the_library(message: Message) -> None:
     ours, theirs = both([initialize("2025-11-25"), INITIALIZED, message])
     assert ours.had_library
     assert ours.heard[1:] == theirs.heard[1:]
+
+
+def test_a_person_is_asked_by_the_library() -> None:
+    ours, theirs = both([ELICITS, INITIALIZED, call_message(1, *QUESTION)], package)
+    assert [talked(line) for line in ours.heard] == [0, ASK, 1]
+    assert [talked(line) for line in theirs.heard] == [0, ASK, 1]
+
+
+@pytest.mark.parametrize("first", [FirstAnswers, Silent])
+def test_a_call_that_was_left_to_the_library_can_be_cancelled(first: type[FirstAnswers]) -> None:
+    asked = [ELICITS, INITIALIZED, call_message(1, *QUESTION), call_message(2, *every_tool[0])]
+    heard = Talk(asked, first(IDENTITY), package(), cancels=True).run().heard
+    assert {talked(line) for line in heard} == {0, ASK, CANCELLED, 2}
 
 
 def test_plain_calls_go_on_beside_the_library() -> None:

@@ -235,6 +235,7 @@ class StandardStreams:
 
     def leave(self, call: PlainCall) -> None:
         """Leave a call to the library after all.  It waits where the library is behind."""
+        self._is_needed = True
         self._waiting.put(orjson.dumps(call.message) + b"\n")
         self._tell(LibraryNeeded.NOW)
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
+import pytest
+
+from pdpp_sources.phone_backup import is_phone_backup
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
 from sources.tests.specimens.phone import FILES, HEAD
@@ -48,3 +52,11 @@ def test_a_backup_that_begins_again_adds_nothing_twice(tmp_path: Path) -> None:
     items = read_path(tmp_path)
     assert [m["text"] for m in records_of(items, "messages")] == ["Hi"]
     assert skips_of(items) == ["duplicate"]
+
+
+@pytest.mark.parametrize("before", [b"<!---->" * 9000, b"<?a?>" * 9000, b" " * 65_000, b"<!-- "])
+def test_what_is_no_backup_is_known_at_once(before: bytes) -> None:
+    assert is_phone_backup(before[:70] + b"-->" * before.startswith(b"<!-- ") + b"<smses>")
+    begun = process_time()
+    assert not is_phone_backup(before + b"<x>")
+    assert process_time() - begun < 1

@@ -59,8 +59,10 @@ from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.unit_fields import in_unit
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 
-_BACKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>)?(?:\s|<!--.*?-->|<\?.*?\?>)*"
-                     rb"<(?:smses|calls|allsms)[\s>]", re.DOTALL)  # fmt: skip
+# Atomic: what stands before the outermost element is parted in one way only, however it goes on.
+_BACKUP = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>(?:\s|<!--.*?-->|<\?.*?\?>)*)<(?:smses|calls|allsms)[\s>]", re.DOTALL
+)
 _ME = "me"
 _NOTHING = frozenset({"null", "(Unknown)", "insert-address-token"})
 _WAYS = {1: "received", 2: "sent", 3: "draft", 4: "outgoing", 5: "failed", 6: "queued"}

@@ -8,6 +8,7 @@ import pytest
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export
+from pdpp_sources.recipes import recipe_rows
 from pdpp_sources.recipes.recipe_file import parse_recipe
 from pdpp_sources.recipes.recipe_reader import RecipeSource
 from sources.tests.reading import checked
@@ -329,3 +330,18 @@ def test_what_a_row_stands_in_and_what_stands_for_nothing(tmp_path: Path) -> Non
     (stream,) = source(AROUND).declaration["streams"]
     assert stream["schema"]["properties"]["length"]["x_pdpp_unit"] == "s"
     assert stream["query"]["aggregations"]["sum"] == ["n", "length"]
+
+
+def test_a_file_without_the_name_of_its_rows_is_not_searched_for_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("its places are searched")
+
+    notes = 'name = "notes"\nlabel = "N"\ndetail = "N."\nrows = "/a/notes"\nfiles = "*.json"\nhas = ["n"]'
+    recipe = source(f"[[stream]]\n{notes}\n[stream.fields]\nn = {{}}\n")
+    with open_export(as_folder({"a.json": b'{"a": {"notes": [{"n": 1}]}}'}, tmp_path / "a")) as own:
+        assert recipe.recognize(own)
+    monkeypatch.setattr(recipe_rows, "json_places", refuse)
+    with open_export(as_folder({"a.json": b'{"places": [{"n": 1}]}'}, tmp_path / "b")) as other:
+        assert recipe.recognize(other) is None

@@ -332,14 +332,22 @@ def test_what_a_row_stands_in_and_what_stands_for_nothing(tmp_path: Path) -> Non
     assert stream["query"]["aggregations"]["sum"] == ["n", "length"]
 
 
+def test_an_entry_without_a_key_costs_neither_its_row_nor_the_others_in_it(tmp_path: Path) -> None:
+    keyed = NESTED.replace('rows = "/lines"', 'rows = "/lines"\nkey = ["article"]\nrepeats = true')
+    lines = [{"article": {"name": "tea"}}, {"pieces": 2}, {"article": {"name": "rye"}}]
+    body = json.dumps({"shop": {"a": {"orders": [{"no": 1, "lines": lines}]}}}).encode()
+    read = items(source(keyed), {"orders.json": body}, tmp_path)
+    assert [r.get("article") for r in records(read)] == [None, "tea", "rye"]
+    assert codes(read) == ["bad_record"]
+
+
 def test_a_file_without_the_name_of_its_rows_is_not_searched_for_their_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("its places are searched")
 
-    notes = 'name = "notes"\nlabel = "N"\ndetail = "N."\nrows = "/a/notes"\nfiles = "*.json"\nhas = ["n"]'
-    recipe = source(f"[[stream]]\n{notes}\n[stream.fields]\nn = {{}}\n")
+    recipe = source(AROUND.replace("/by/*/list", "/a/notes"))
     with open_export(as_folder({"a.json": b'{"a": {"notes": [{"n": 1}]}}'}, tmp_path / "a")) as own:
         assert recipe.recognize(own)
     monkeypatch.setattr(recipe_rows, "json_places", refuse)

@@ -152,10 +152,13 @@ class _Records:
         yield SourceRecord(stream.name, data, row.position)
         for inner in self._recipe.inside(stream):
             for entry in _entries(value_at(values, (inner.rows,))):
-                if _takes(inner, entry):
-                    yield from self._records(inner, row, entry, key)
-                else:
+                if not _takes(inner, entry):
                     yield _of_no_stream(row)
+                    continue
+                try:
+                    yield from self._records(inner, row, entry, key)
+                except BadRecord as bad:  # it costs itself, not the row that it stands in
+                    yield Skipped(row.where, bad.code, bad.reason, row.position)
 
     def _key(self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None) -> str:
         """What names a record: its key, else what it holds and how many like it came before.

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pdpp_kernel.source_item import SourceItem, SourceRecord
+from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export
 from pdpp_sources.recipes.recipe_members import json_schema
 from pdpp_sources.recipes.recipe_reader import RecipeSource
@@ -100,3 +100,15 @@ def test_a_file_that_is_cut_short_or_comes_twice_makes_no_other_values(
     for item in read(recipe, as_folder(twice, tmp_path / "twice")):
         if isinstance(item, SourceRecord):
             assert known.setdefault((item.stream, item.data["id"]), item.data) == item.data
+
+
+def records_of(key: str, files: Files, folder: Path) -> list[tuple[str, Data]]:
+    recipe = next(r for r in shipped_recipes() if r.connector_key == key)
+    found = read(recipe, as_folder(files, folder))
+    return [(item.stream, item.data) for item in found if isinstance(item, SourceRecord)]
+
+
+def test_videos_that_one_posted_are_not_among_those_one_watched(tmp_path: Path) -> None:
+    found = records_of("tiktok", RECIPE_SPECIMENS["tiktok"], tmp_path)
+    assert [(s, d["likes"]) for s, d in found if "likes" in d] == [("videos", 3), ("posts", 4)]
+    assert [s for s, _ in found].count("watched_videos") == 2

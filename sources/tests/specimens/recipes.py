@@ -191,6 +191,16 @@ _VIDEO = "https://tiktok.example/video/1/"
 TIKTOK: Files = {
     "user_data_tiktok.json": as_json(
         {
+            "Video": {
+                "Videos": {
+                    "VideoList": [{"Date": "2021-01-01 00:00:00", "Likes": "3", "Link": _VIDEO}]
+                }
+            },
+            "Post": {
+                "Posts": {
+                    "VideoList": [{"Date": "2023-01-01 00:00:00", "Likes": "4", "Link": _VIDEO}]
+                }
+            },
             "Your Activity": {
                 "Watch History": {
                     "VideoList": [

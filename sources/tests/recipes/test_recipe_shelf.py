@@ -112,3 +112,12 @@ def test_videos_that_one_posted_are_not_among_those_one_watched(tmp_path: Path) 
     found = records_of("tiktok", RECIPE_SPECIMENS["tiktok"], tmp_path)
     assert [(s, d["likes"]) for s, d in found if "likes" in d] == [("videos", 3), ("posts", 4)]
     assert [s for s, _ in found].count("watched_videos") == 2
+
+
+def test_headers_of_messages_do_not_stand_for_their_texts(tmp_path: Path) -> None:
+    name = "data/direct-messages.js"
+    body = RECIPE_SPECIMENS["twitter"][name]
+    headers = body.replace(b'"text"', b'"other"')
+    files = {"data/direct-message-group-headers.js": headers, "data/direct-messages-group.js": body}
+    found = records_of("twitter", files, tmp_path)
+    assert [d["text"] for s, d in found if s == "direct_messages"] == ["The stone one."]

@@ -121,3 +121,10 @@ def test_headers_of_messages_do_not_stand_for_their_texts(tmp_path: Path) -> Non
     files = {"data/direct-message-group-headers.js": headers, "data/direct-messages-group.js": body}
     found = records_of("twitter", files, tmp_path)
     assert [d["text"] for s, d in found if s == "direct_messages"] == ["The stone one."]
+
+
+def test_films_that_were_taken_out_of_the_diary_are_not_in_it(tmp_path: Path) -> None:
+    diary = RECIPE_SPECIMENS["letterboxd"]["diary.csv"]
+    gone = {f"{n}/diary.csv": diary.replace(b"boxd.", b"gone.") for n in ("deleted", "orphaned")}
+    found = records_of("letterboxd", {"diary.csv": diary, **gone}, tmp_path)
+    assert [d["uri"] for _, d in found] == ["https://boxd.example/a", "https://boxd.example/b"]

@@ -65,7 +65,11 @@ STREAM = (
         limit_chars=_DETAIL_CHARS,
     ),
     Member("detail", "text", "What its records tell.", required=True, limit_chars=_DETAIL_CHARS),
-    Member("files", "texts", "Names of its files, in which * stands for anything."),
+    Member(
+        "files",
+        "texts",
+        "Names of its files, in which * stands for anything; behind ! of those that are not.",
+    ),
     Member("rows", "text", "JSON Pointer of its rows in a file of JSON; * is any name."),
     Member("within", "text", "The stream in whose rows these rows stand."),
     Member("has", "alternatives", "Columns or members that tell its rows from others."),

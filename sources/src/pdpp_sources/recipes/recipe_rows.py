@@ -78,13 +78,22 @@ def streams_in(member: ExportMember, recipe: Recipe) -> tuple[RecipeStream, ...]
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a file is called so; a pattern with a slash is one of the end of its path."""
-    path = name.lower()
-    last = path.rpartition("/")[2]
-    return not patterns or any(
-        fnmatchcase(path, f"*/{p}") or fnmatchcase(path, p) if "/" in p else fnmatchcase(last, p)
-        for p in map(str.lower, patterns)
+    """Whether a file is called so; a pattern with a slash is one of the end of its path.
+
+    In: `deleted/diary.csv` and `diary*.csv`, `!deleted/*`; out: no, as a pattern behind ! fits it.
+    """
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
+    unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    return (not wanted or any(_fits(name, p) for p in wanted)) and not any(
+        _fits(name, p) for p in unwanted
     )
+
+
+def _fits(name: str, pattern: str) -> bool:
+    path, form = name.lower(), pattern.lower()
+    if "/" in form:
+        return fnmatchcase(path, f"*/{form}") or fnmatchcase(path, form)
+    return fnmatchcase(path.rpartition("/")[2], form)
 
 
 def is_json(head: bytes) -> bool:

@@ -128,3 +128,11 @@ def test_films_that_were_taken_out_of_the_diary_are_not_in_it(tmp_path: Path) ->
     gone = {f"{n}/diary.csv": diary.replace(b"boxd.", b"gone.") for n in ("deleted", "orphaned")}
     found = records_of("letterboxd", {"diary.csv": diary, **gone}, tmp_path)
     assert [d["uri"] for _, d in found] == ["https://boxd.example/a", "https://boxd.example/b"]
+
+
+def test_what_was_sent_since_is_the_same_article(tmp_path: Path) -> None:
+    ((name, body),) = RECIPE_SPECIMENS["amazon"].items()
+    before = body.replace(b"2025-07-24T05:24:15.525Z", b"Not Available")
+    known = records_of("amazon", {name: before}, tmp_path / "before")
+    again = records_of("amazon", {name: body}, tmp_path / "after")
+    assert [d["id"] for _, d in known] == [d["id"] for _, d in again]

@@ -45,8 +45,11 @@ def test_a_ticked_kind_chooses_its_source(house: Household, browser: Browser) ->
 def test_what_must_still_be_chosen_is_said_where_it_is(house: Household, browser: Browser) -> None:
     path = house.ask(None)
     page = press(browser, browser.get(path), path, "preview", **{"keep.0": "1"})
-    assert 'class="problem" role="alert" tabindex="-1" autofocus' in page.text
+    assert '<p class="quiet" tabindex="-1" autofocus' in page.text
     assert page.text.count("autofocus") == 1
+    tried = press(browser, page, path, "approve")
+    assert '<p class="problem" role="alert" tabindex="-1" autofocus' in tried.text
+    assert tried.text.count("autofocus") == 1
 
 
 def test_a_bundle_fills_in_fields_and_everything_is_more(

@@ -231,6 +231,7 @@ class ConsentPages:
                     review, figures, self.evidence.kept(), changed, self._values(review), refused
                 ),
                 "note": note,
+                "tried": visit.value("action") == "approve",
                 "csrf": visit.owner().csrf,
                 "fresh": visit.owner().is_fresh(self.clock()) or not review.reaches_further,
                 "passkey": rendered(signing or None),

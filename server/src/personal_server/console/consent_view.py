@@ -34,7 +34,7 @@ from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import AI_TRAINING, SINGLE_USE, Selection
 from personal_server.consent.successors import SourceStream
-from personal_server.consent.terms import AS_AGREED, asks_for_events
+from personal_server.consent.terms import AS_AGREED, Missing, asks_for_events
 from personal_server.console import consent_words, words
 from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
@@ -362,7 +362,8 @@ def consent_view(
         trains=review.trains,
         training_agreed=review.choices.ai_training,
         missing=tuple(
-            consent_words.missing(entry, _offer_of(review, entry.index)) for entry in review.missing
+            consent_words.missing(entry, _offer_of(review, entry.index))
+            for entry in _missing(review)
         ),
         revision=review.revision,
         impossible=_impossible(review),
@@ -533,11 +534,16 @@ def _source(
         bundles=_bundles(review, offer),
         missing=tuple(
             consent_words.missing(entry, offer)
-            for entry in review.missing
+            for entry in _missing(review)
             if entry.index == offer.index and entry.what != "entry"
         ),
         stored=sum(count for (connection, _), count in shown.kept.items() if connection in names),
     )
+
+
+def _missing(review: Review) -> tuple[Missing, ...]:
+    """What must still be chosen, each once: the accounts of a source are, for all of its kinds."""
+    return tuple({(entry.what, entry.index): entry for entry in review.missing}.values())
 
 
 def _bundles(review: Review, offer: EntryOffer) -> tuple[BundleView, ...]:

@@ -164,6 +164,15 @@ def test_several_accounts_must_be_chosen_among(house: Household, browser: Browse
     assert press(browser, chosen, path, "approve").status == 303
 
 
+def test_accounts_that_several_kinds_wait_for_are_one_choice(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(None)
+    kinds = {"stream.1.messages": "1", "stream.1.attachments": "1"}
+    page = press(browser, browser.get(path), path, "preview", **kinds)
+    assert len(marked(page, "missing")) == 1
+
+
 def test_an_app_that_asks_for_nothing_gets_a_picker(house: Household, browser: Browser) -> None:
     path = house.ask(None)
     page = browser.get(path)

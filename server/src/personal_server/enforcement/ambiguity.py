@@ -39,9 +39,8 @@ def ambiguous(
     members = _members(authority, candidates, stream)
     if len(holders) == 1:
         members["recovery"] = {"connection_id": holders[0]}
-        held = next(s for s in candidates if s.connection_id == holders[0])
-        name = held.display_name or held.connector_key
-        message = f"Only the connection '{name}' has this stream; pass its connection_id"
+        # by its place: a label is stored text, which no message quotes (docs/decisions.md C37)
+        message = "Only the first connection listed has this stream; pass its connection_id"
     else:
         message = f"{len(holders)} connections could answer; pass connection_id to name one"
         if may_cross:

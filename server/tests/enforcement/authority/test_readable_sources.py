@@ -169,9 +169,12 @@ def many(count: int) -> ReadAuthority:
     )
 
 
-def test_one_holder_is_the_way_on_and_the_sentence_speaks_of_it_alone() -> None:
+def test_one_holder_is_the_way_on_and_the_sentence_says_no_label() -> None:
     error = refusal(many(3), ANY, "entries")
-    assert "'N0'" in error.message
+    [first, *others] = listed(error.members["available_connections"])
+    assert (first["display_name"], first["has_stream"]) == ("N0", True)
+    assert not any(entry["has_stream"] for entry in others)
+    assert "N0" not in error.message
     assert error.members["recovery"] == {"connection_id": "cin_many000000000000"}
     assert error.members["available_connection_count"] == 3
 

@@ -33,13 +33,14 @@ from pdpp_kernel.errors import (
     StorageUnavailable,
 )
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
+from pdpp_mcp_server.change_bell import Signal
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.tool_runs import ClientRequest
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
-from personal_server.hosted_mcp.http import HostedApp, hosted_app
+from personal_server.hosted_mcp.http import HostedApp, ServerBehind, hosted_app
 
 Json = dict[str, Any]
 origin = "http://127.0.0.1:7662"
@@ -220,7 +221,9 @@ class Outer:
         await self.app({**scope, "state": place}, receive, send)
 
 
-def hosted(behind: Any, settings: AdapterOptions | None = None) -> HostedApp:
+def hosted(
+    behind: Any, settings: AdapterOptions | None = None, changes: Signal | None = None
+) -> HostedApp:
     http = in_process_client(behind)
 
     def open_port(credential: HostedCredential) -> Any:
@@ -234,6 +237,7 @@ def hosted(behind: Any, settings: AdapterOptions | None = None) -> HostedApp:
         origins=(origin,),
         version="0.1.0",
         settings=settings,
+        behind=ServerBehind(changes=changes),
     )
 
 

@@ -16,6 +16,7 @@ from pdpp_mcp_server import contract
 from pdpp_mcp_server.rs_client import http as rs_http
 from personal_server.hosted_mcp import http as hosting
 from personal_server.hosted_mcp.http import CALLS
+from personal_server.web.workers import Capacity
 from tests.requirements.doors import Outer, World, hosted, origin, token
 
 pytestmark = pytest.mark.anyio
@@ -191,6 +192,32 @@ async def test_more_calls_than_can_be_worked_on_wait_in_turn_and_further_ones_ar
             held.go_on.set()
     assert statuses == [200] * 320
     assert (known.working, known.waiting) == (0, 0)
+
+
+class Quiet:
+    """Nothing is ever written."""
+
+    count = 0
+
+    def wait(self, last_seen: int, timeout_seconds: float) -> int:
+        del timeout_seconds
+        return last_seen
+
+
+@pytest.mark.parametrize("version", [{}, {"MCP-Protocol-Version": "2025-11-25"}])
+async def test_a_call_that_bears_the_header_of_a_listener_takes_a_place_too(
+    version: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting, "CALLS", Capacity(at_once=0, waiting=0))
+    app = hosted(World(), changes=Quiet())
+    called = {"name": "query_records", "arguments": {"stream": "messages"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+    headers = {"Authorization": f"Bearer {token}", "Mcp-Method": "subscriptions/listen", **version}
+    transport = httpx2.ASGITransport(app=Outer(app))
+    async with app.run(), httpx2.AsyncClient(transport=transport) as client:
+        answer = await client.post(f"{origin}/mcp", json=asked, headers=headers)
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "storage_unavailable"
 
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

@@ -32,6 +32,7 @@ from pdpp_kernel.errors import (
 )
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
 from pdpp_mcp_server.change_bell import Bell, Signal
+from pdpp_mcp_server.first_answers import HANDSHAKES
 from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions
 from pdpp_mcp_server.listeners import OpenPort as OpenAgain
 from pdpp_mcp_server.metrics import Counts, telling
@@ -200,7 +201,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     async def answer(self, exchange: McpExchange) -> Response:
         """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
         request = exchange.request
-        if self._bell is not None and request.headers.get("mcp-method") == LISTEN:
+        if self._bell is not None and _is_listener(request):
             return self._stream(exchange)
         asked = asked_list(request.origin, request.headers.raw, exchange.body)
         known = None if asked is None else self._lists.answer(asked)
@@ -282,6 +283,15 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     ) -> None:
         inner = {**scope, "state": {**scope.get("state", {}), STATE_KEY: credential}}
         await self.managers[credential.origin].handle_request(inner, receive, send)
+
+
+def _is_listener(request: IncomingRequest) -> bool:
+    """Whether it may be answered by a stream, which takes no place among the calls.
+
+    In a session the SDK never holds this header against the body: a call of a tool may bear it.
+    """
+    version = request.headers.get("mcp-protocol-version")
+    return version not in {None, *HANDSHAKES} and request.headers.get("mcp-method") == LISTEN
 
 
 class _Whole:

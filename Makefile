@@ -102,7 +102,9 @@ READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memor
 READERS_NEED := requirements/build.txt requirements/readers.txt
 ifeq ($(READERS_PYTHON),)
 test-readers: ## The tests of kernel and sources on every other Python here, or on one: [READERS_PYTHON=python3.13]
-	@.ci/pythons $(PYTHON) | while read -r other; do \
+	@others=$$(.ci/pythons $(PYTHON)) || exit; \
+	[ -n "$$others" ] || echo "No other Python is here: nothing was tested."; \
+	for other in $$others; do \
 	  $(MAKE) --no-print-directory test-readers READERS_PYTHON="$$other" || exit; done
 else
 test-readers: readers-environment

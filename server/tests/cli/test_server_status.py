@@ -63,7 +63,7 @@ def test_it_names_the_feeds_that_need_their_owner(settings: Settings) -> None:
     shown = out.export_text()
     assert "Downloads: " + what_to_do("account_gone") in shown
     assert shown.count("stale feed") == 1
-    assert "Downloads: needs_you, no success yet" in shown
+    assert "Downloads: needs_you" in shown
 
 
 def test_it_tells_how_current_each_feed_is(settings: Settings) -> None:
@@ -76,6 +76,7 @@ def test_it_tells_how_current_each_feed_is(settings: Settings) -> None:
     print_server(Answering(runs=True), settings, out)  # type: ignore[arg-type]
     shown = out.export_text()
     when = minute(now)
-    assert f"Downloads: resting, last success {minute(at['succeeded_at_ns'])} (2 h ago)" in shown
-    assert f"next run {when}, failing since {when}" in shown
+    assert "Downloads: resting" in shown
+    assert shown.count(minute(at["succeeded_at_ns"])) == shown.count("2 h") == 1
+    assert shown.count(when) == 2  # the next run, and since when it fails
     assert "stale feed" not in shown

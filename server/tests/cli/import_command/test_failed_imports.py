@@ -1,7 +1,6 @@
 """What an import leaves behind that brought nothing, and what a report does not say."""
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -115,7 +114,5 @@ def test_dates_that_were_read_are_noted_and_not_skipped(
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    signal.alarm(20)  # whoever opens it waits for ever
-    code, printed = Machine().run("import", tmp_path / "pipe")
-    signal.alarm(0)
+    code, printed = Machine().run("import", tmp_path / "pipe")  # who opens it waits for ever
     assert (code, printed["error"]["code"]) == (65, "export_unreadable")

@@ -60,3 +60,19 @@ def test_what_is_no_backup_is_known_at_once(before: bytes) -> None:
     begun = process_time()
     assert not is_phone_backup(before + b"<x>")
     assert process_time() - begun < 1
+
+
+def test_nobody_is_said_to_have_written_what_went_neither_way(tmp_path: Path) -> None:
+    sms = '<sms address="1" date="1705328400000" type="%s" body="Hi" />'
+    (tmp_path / "sms.xml").write_text(f"{HEAD}<smses>{sms % 0}{sms % 'null'}</smses>")
+    (found,) = records_of(read_path(tmp_path), "messages")
+    assert (found["way"], found["is_from_me"], found["author"]) == (None, None, None)
+
+
+def test_what_waited_in_one_backup_is_the_same_message_when_it_was_sent(tmp_path: Path) -> None:
+    sms = '<sms address="1" date="1705328400000" type="%s" body="Hi" />'
+    keys = set[str]()
+    for kind in (6, 2):
+        (tmp_path / "sms.xml").write_text(f"{HEAD}<smses>{sms % kind}</smses>")
+        keys |= {m["id"] for m in records_of(read_path(tmp_path), "messages")}
+    assert len(keys) == 1

@@ -226,13 +226,14 @@ def _message(element: XmlElement) -> Iterator[SourceItem]:
         raise BadRecord("too_large", message("the entry is too large"))
     said = "\n".join(words for kind, words, _, _ in parts if kind == "text/plain" and words)
     words = or_none(said) if is_mms else _said(element, "body")
-    is_mine = way != "received"
-    author = _ME if is_mine else _sender(element) or (numbers[0] if len(numbers) == 1 else None)
+    is_mine = way != "received" if way else None  # of another number nobody knows
+    author = None if is_mine is None else _ME if is_mine else _sender(element, numbers)
     chat_id = stable_id("chat", *sorted({_bare(each) for each in numbers}))
     files = [part for part in parts if part[0] not in _NO_FILES]
     own = _said(element, "m_id") if is_mms else None
     data: Data = {
-        "id": stable_id("msg", chat_id, sent_at, way, words, own),
+        # not by its way: what waits in this backup was sent in the next one
+        "id": stable_id("msg", chat_id, sent_at, is_mine, words, own),
         "chat_id": chat_id,
         "sent_at": sent_at,
         "author": author,
@@ -261,13 +262,14 @@ def _parts(element: XmlElement) -> Iterator[tuple[str, str | None, str | None, s
             yield kind, None if words in _NOTHING else or_none(words), filename, content
 
 
-def _sender(element: XmlElement) -> str | None:
-    """Who sent a message of several."""
+def _sender(element: XmlElement, numbers: list[str]) -> str | None:
+    """Who sent a message that came in: whom it names as that, else the one other."""
     for name, attributes, _ in element.inner():
         if name == "addr" and attributes.get("type") == _FROM:
             address = one_line(attributes.get("address", ""), 200)
-            return None if address in _NOTHING else or_none(address)
-    return None
+            if address and address not in _NOTHING:
+                return address
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def _file(

@@ -49,12 +49,11 @@ from pdpp_sources.common.text import decoded, one_line, or_none, printable
 from pdpp_sources.tables.meta_text import MetaText
 
 _HEAD_BYTES = 64 * 1024
+_MESSAGES = re.compile(rb'"messages"\s*:\s*\[\s*\{')
 # Any message may say who wrote it, so that one that is damaged does not hide the others.
-_CHAT = re.compile(
-    rb'\s*\{(?=.*"messages"\s*:\s*\[\s*\{.{0,20000}?"sender_?[nN]ame"\s*:)'
-    rb'(?=.*"(?:participants|threadName|thread_path)"\s*:)',
-    re.DOTALL,
-)
+_AUTHOR = re.compile(rb'"sender_?[nN]ame"\s*:')
+_AUTHOR_WITHIN = 20_000  # so many bytes of the messages
+_ABOUT = re.compile(rb'"(?:participants|threadName|thread_path)"\s*:')
 _EMPTY = re.compile(rb'\s*\{\s*"participants"\s*:.*"messages"\s*:\s*\[\s*\]', re.DOTALL)
 _CHUNK_BYTES = 256 * 1024
 _STRING = rb'"((?:[^"\\]|\\.){0,1000})"'
@@ -135,7 +134,12 @@ class MetaChatsSource:
 
 def is_meta_chat(head: bytes) -> bool:
     """Whether a file begins as a chat of Meta's."""
-    return bool(_CHAT.match(head) or _EMPTY.match(head))
+    if _EMPTY.match(head):
+        return True
+    messages = _MESSAGES.search(head) if head.lstrip().startswith(b"{") else None
+    if messages is None or not _ABOUT.search(head):
+        return False
+    return bool(_AUTHOR.search(head, messages.end(), messages.end() + _AUTHOR_WITHIN))
 
 
 def _lies_in(path: PurePosixPath, roots: set[PurePosixPath]) -> bool:

@@ -64,3 +64,17 @@ def test_what_begins_many_lists_of_messages_is_known_at_once() -> None:
     begun = process_time()
     assert not is_meta_chat(b'{"participants":' + b'"messages":[{' * 5000)
     assert process_time() - begun < 0.2
+
+
+def test_a_message_is_the_same_in_an_export_whose_folders_are_called_otherwise(
+    tmp_path: Path,
+) -> None:
+    old, new = b"your_instagram_activity/messages", b"your_activity/messages"
+    found = [
+        {m["id"] for m in records_of(read_path(as_folder(files, tmp_path / name)), "messages")}
+        for name, files in (
+            ("old", FILES),
+            ("new", {n: body.replace(old, new) for n, body in FILES.items()}),
+        )
+    ]
+    assert found[0] == found[1]

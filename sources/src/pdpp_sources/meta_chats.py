@@ -231,7 +231,9 @@ def _message_items(
         for each in json_values.objects(value, "reactions")
         if (reaction := json_values.line(each, "reaction"))
     ]
-    message_id = f"{chat.id}.{stable_id('m', sent_ms, author, words, *(p for p, _ in media))}"
+    # by the names of its files alone: Meta has called the folders around them by several names
+    filenames = (PurePosixPath(uri).name for uri, _ in media)
+    message_id = f"{chat.id}.{stable_id('m', sent_ms, author, words, *filenames)}"
     number = alike[message_id] = alike.get(message_id, 0) + 1
     data: Data = {
         "id": message_id if number == 1 else f"{message_id}.{number}",

@@ -78,3 +78,11 @@ def test_a_message_is_the_same_in_an_export_whose_folders_are_called_otherwise(
         )
     ]
     assert found[0] == found[1]
+
+
+def test_an_export_of_2018_has_one_file_for_each_chat_and_seconds(tmp_path: Path) -> None:
+    said = {"sender_name": "Ada", "timestamp": 1530000000, "content": "Hi"}
+    body = json.dumps({"participants": [{"name": "Ada"}], "messages": [said]}).encode()
+    items = read_path(as_folder({f"messages/{n}/message.json": body for n in ("a", "b")}, tmp_path))
+    assert {chat["id"] for chat in records_of(items, "chats")} == {"a", "b"}
+    assert [m["sent_at"] for m in records_of(items, "messages")] == ["2018-06-26T08:00:00Z"] * 2

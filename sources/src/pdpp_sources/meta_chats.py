@@ -58,7 +58,8 @@ _EMPTY = re.compile(rb'\s*\{\s*"participants"\s*:.*"messages"\s*:\s*\[\s*\]', re
 _CHUNK_BYTES = 256 * 1024
 _STRING = rb'"((?:[^"\\]|\\.){0,1000})"'
 _OF_CHAT = re.compile(rb'"(title|threadName|thread_path)"\s*:\s*' + _STRING)
-_PART = re.compile(r"message_\d+")
+_PART = re.compile(r"message(?:_\d+)?")
+_FIRST_MS = 100_000_000_000  # no chat is of 1973; as seconds it is after the year 5000
 _SENT_MEDIA = ("photos", "videos", "audio_files", "files", "gifs", "media")
 _OTHERS = (".json", ".html", ".css", ".js", ".zip", ".txt", ".csv")
 
@@ -219,9 +220,7 @@ def _unescaped(value: bytes) -> str:
 def _message_items(
     element: Element, value: Data, chat: _MetaChat, alike: dict[str, int]
 ) -> Iterator[SourceItem]:
-    sent_ms = json_values.whole(value, "timestamp_ms") or json_values.whole(value, "timestamp")
-    if not sent_ms:
-        raise BadRecord("bad_date", "the date of the entry cannot be read")
+    sent_ms = _sent_ms(value)
     sent_at = UNIX["milliseconds"].instant(sent_ms)
     author = json_values.line(value, "sender_name", "senderName")
     words = json_values.text(value, "content", "text")
@@ -254,6 +253,18 @@ def _message_items(
     yield SourceRecord("messages", data, element.position)
     for place, (path, name) in enumerate(media, 1):
         yield from _file(path, name, data, place, element.position, chat)
+
+
+def _sent_ms(value: Data) -> int:
+    """When it was sent. Raises: BadRecord.
+
+    Exports of 2018 write `timestamp` in seconds, of encrypted chats in milliseconds.
+    """
+    if sent_ms := json_values.whole(value, "timestamp_ms"):
+        return sent_ms
+    if sent := json_values.whole(value, "timestamp"):
+        return sent * 1000 if abs(sent) < _FIRST_MS else sent
+    raise BadRecord("bad_date", "the date of the entry cannot be read")
 
 
 def _kind(value: Data) -> str:

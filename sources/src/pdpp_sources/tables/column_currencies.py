@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 
 # A code of ISO 4217, or a sign: €, kr, R$.
 MOST_CURRENCY_CHARS = 3
@@ -35,22 +35,48 @@ _AMOUNT_NAMES = frozenset(
 )
 
 
+# Beside a word of amounts they say that it is none.
+_OTHER_NAMES = frozenset(
+    {"rate", "percent", "percentage", "pct", "ratio", "count", "quantity", "qty", "items", "units"}
+    | {"pieces", "id", "number", "no", "nr", "code", "center", "centre", "year", "days", "score"}
+    | {"points", "anzahl", "menge", "stück", "satz", "nummer", "prozent", "quantité", "cantidad"}
+)
+
+
 def names_currency(name: str) -> bool:
     """Whether a column of that name holds currencies: `Currency`, `currency_code`, `Währung`."""
     words = _words(name)
     return bool(words & _CURRENCY_NAMES) or {"currency", "code"} <= words
 
 
-def amounts_beside(currency: str, numbers: Collection[str]) -> frozenset[str]:
-    """The columns of numbers that are amounts in the currency of the column `currency`.
+def currencies_of(currencies: Sequence[str], numbers: Sequence[str]) -> dict[str, str]:
+    """Each column of numbers that is an amount, with the column of its currency.
 
-    In: `fee_currency` and `amount`, `quantity`, `fee`; out: `fee`. Where no name says amount, a
-    single column of numbers is one.
+    In: `currency`, `fee_currency` and `amount`, `quantity`, `fee`; out: `amount` in `currency`,
+    `fee` in `fee_currency`. Where no name says amount, a single column of numbers is one. What
+    shares no word with a currency is in the one with the fewest words, unless two have as few.
     """
-    own = _words(currency) - _CURRENCY_NAMES - {"code"}
-    amounts = [name for name in numbers if _words(name) & _AMOUNT_NAMES]
-    named = [name for name in amounts if own & _words(name)]
-    return frozenset(named or amounts or (numbers if len(numbers) == 1 else ()))
+    amounts = [name for name in numbers if _is_amount(name)]
+    if not amounts and len(numbers) == 1 and not _is_other(numbers[0]):
+        amounts = list(numbers)
+    own = {name: _words(name) - _CURRENCY_NAMES - {"code"} for name in currencies}
+    found: dict[str, str] = {}
+    for currency in sorted(own, key=lambda name: len(own[name]), reverse=True):
+        found |= {a: currency for a in amounts if a not in found and own[currency] & _words(a)}
+    fewest = min(map(len, own.values()), default=0)
+    plain = [name for name in own if len(own[name]) == fewest]
+    if len(plain) == 1 and (fewest == 0 or plain[0] not in found.values()):
+        found = dict.fromkeys(amounts, plain[0]) | found
+    return found
+
+
+def _is_amount(name: str) -> bool:
+    return bool(_words(name) & _AMOUNT_NAMES) and not _is_other(name)
+
+
+def _is_other(name: str) -> bool:
+    """Whether a column counts, measures or numbers something else: `VAT rate`, `Total items`."""
+    return "%" in name or bool(_words(name) & _OTHER_NAMES)
 
 
 def _words(name: str) -> frozenset[str]:

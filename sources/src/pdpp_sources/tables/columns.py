@@ -31,7 +31,7 @@ from pdpp_sources.tables.column_codes import (
 )
 from pdpp_sources.tables.column_currencies import (
     MOST_CURRENCY_CHARS,
-    amounts_beside,
+    currencies_of,
     names_currency,
 )
 from pdpp_sources.tables.column_days import (
@@ -249,13 +249,14 @@ class Survey:
     ) -> dict[str, str]:
         """Columns of amounts, each with the column that says in which currency it is."""
         numbers = [n for n, (spelling, _) in judged.items() if _kind(spelling) in _NUMBERS]
-        told: dict[str, str] = {}
-        for name in sorted(judged, key=len, reverse=True):  # `fee_currency` before `currency`
-            is_short = 0 < self._columns[name].longest <= MOST_CURRENCY_CHARS
-            if judged[name][0] == "string" and is_short and names_currency(name):
-                beside = amounts_beside(name, [n for n in numbers if n != key])
-                told |= {amount: name for amount in beside if amount not in told}
-        return told
+        currencies = [
+            name
+            for name, (spelling, _) in judged.items()
+            if spelling == "string"
+            and 0 < self._columns[name].longest <= MOST_CURRENCY_CHARS
+            and names_currency(name)
+        ]
+        return currencies_of(currencies, [name for name in numbers if name != key])
 
     def _is_unique(self, name: str) -> bool:
         column = self._columns[name]

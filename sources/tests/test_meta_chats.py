@@ -86,3 +86,16 @@ def test_an_export_of_2018_has_one_file_for_each_chat_and_seconds(tmp_path: Path
     items = read_path(as_folder({f"messages/{n}/message.json": body for n in ("a", "b")}, tmp_path))
     assert {chat["id"] for chat in records_of(items, "chats")} == {"a", "b"}
     assert [m["sent_at"] for m in records_of(items, "messages")] == ["2018-06-26T08:00:00Z"] * 2
+
+
+def test_a_chat_at_the_root_takes_no_other_files_for_its_own(tmp_path: Path) -> None:
+    card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Cy Cook\r\nEND:VCARD\r\n"
+    files = {
+        "Cy_3.json": FILES["messages/Cy_3.json"],
+        "cards.vcf": card,
+        "old/cards.vcf": card.replace(b"Cy", b"Bo"),
+        "media/1.jpg": JPEG,
+    }
+    read = {key for key, _ in read_path(as_folder(files, tmp_path))}
+    assert read == {"meta", "contacts"}
+    assert len(records_of(read_path(tmp_path), "contacts")) == 2

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
-from pdpp_sources.common.attachments import kind_of, with_file
+from pdpp_sources.common.attachments import is_media, kind_of, with_file
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
@@ -61,6 +61,7 @@ _OF_CHAT = re.compile(rb'"(title|threadName|thread_path)"\s*:\s*' + _STRING)
 _PART = re.compile(r"message(?:_\d+)?")
 _FIRST_MS = 100_000_000_000  # no chat is of 1973; as seconds it is after the year 5000
 _SENT_MEDIA = ("photos", "videos", "audio_files", "files", "gifs", "media")
+_FOLDERS = ("photos", "videos", "audio", "files", "gifs", "media")
 _OTHERS = (".json", ".html", ".css", ".js", ".zip", ".txt", ".csv")
 
 CHATS = StreamForm(
@@ -144,8 +145,12 @@ def is_meta_chat(head: bytes) -> bool:
 
 
 def _lies_in(path: PurePosixPath, roots: set[PurePosixPath]) -> bool:
-    """Whether a file lies in one of the folders of a chat's media, which is in the chat's own."""
-    return path.parent in roots or path.parent.parent in roots
+    """Whether a file is of a chat: in a folder of media beside it, or media itself.
+
+    A chat may lie at the root of what is imported, where anything lies beside it.
+    """
+    is_in_media = path.parent.parent in roots and path.parent.name in _FOLDERS
+    return is_in_media or (path.parent in roots and is_media(path.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,3 +46,4 @@ def test_a_source_of_one_s_own_is_declared_and_gets_an_account(
     assert "/streams/0/schema" in terminal.err
     assert terminal.json("collector", "rejected", "My player")["rejections"] == []
     assert terminal.run("collector", "rejected", "My player") == 0
+    assert terminal.run("collector", "rejected", "My player", "--limit", "0") == 64

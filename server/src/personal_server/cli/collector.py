@@ -11,6 +11,7 @@ from typing import Annotated, cast
 
 import cyclopts
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from pdpp_kernel.errors import InvalidDeclaration
 from pdpp_kernel.values import render_instant
@@ -108,7 +109,13 @@ def collector_app(open_store: StoreOpener, make_store: StoreOpener) -> cyclopts.
             )
 
     @app.command
-    def rejected(connection: str, /, *, limit: int = 20, json: Flag = False) -> None:
+    def rejected(
+        connection: str,
+        /,
+        *,
+        limit: Annotated[int, Parameter(validator=Number(gte=1))] = 20,
+        json: Flag = False,
+    ) -> None:
         """List the newest lines of programs that an account did not accept, and why.
 
         Parameters

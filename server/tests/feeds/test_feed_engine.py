@@ -277,6 +277,9 @@ def test_a_stale_feed_is_told_once_for_each_reason_and_again_when_it_is_well(ben
     run(failing("sign_in_refused", needs_owner=True))
     assert bench.troubles == ["failing", "needs_you"]
     bench.engine.resume("fee_1")
+    run(failing("mailbox_unreachable"))
+    run(raising(PutOff()))
+    assert bench.troubles == ["failing", "needs_you"]
     for _ in range(LEAST_ARRIVALS):
         run(lambda _: RunResult(records_new=1))
     assert bench.troubles == ["failing", "needs_you", None]

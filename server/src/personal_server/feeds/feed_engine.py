@@ -21,7 +21,7 @@ from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
-from personal_server.feeds.feed_trouble import trouble_of, with_arrival
+from personal_server.feeds.feed_trouble import with_arrival, with_trouble
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
@@ -183,7 +183,8 @@ class FeedEngine:
         def ended(each: FeedRow) -> FeedRow:
             after = released(each)
             if after is not each:
-                after = replace(after, trouble=trouble_of(after))
+                succeeded = result is not None and result.code is None
+                after = with_trouble(after, succeeded=succeeded)
             troubles[:] = each.trouble, after.trouble
             return after
 

@@ -40,6 +40,16 @@ def trouble_of(feed: FeedRow) -> FeedTrouble | None:
     return FeedTrouble.SILENT if is_silent else None
 
 
+def with_trouble(feed: FeedRow, *, succeeded: bool) -> FeedRow:
+    """The feed after a run, with what its owner is told of it.
+
+    Only a run that succeeded shows that it is well again: one that was resumed has no reason to be
+    stale, and fails as before.
+    """
+    trouble = trouble_of(feed)
+    return feed if trouble is None and not succeeded else replace(feed, trouble=trouble)
+
+
 def silence_ns(feed: FeedRow) -> int:
     """For how long runs that succeeded found nothing new; no run, no silence."""
     if feed.brought_at_ns is None or feed.succeeded_at_ns is None:

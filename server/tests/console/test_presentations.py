@@ -14,8 +14,9 @@ from pdpp_kernel.values import render_instant
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import Batch, RecordWrite
-from server.tests.console.browsing import SECOND, Browser
-from server.tests.console.household import HOME, Household
+from personal_server.storage.authorization_rows import GrantRow
+from server.tests.console.browsing import SECOND, Browser, allow
+from server.tests.console.household import HOME, Household, mail_request
 
 CHAT = "cin_chat"
 OUTSIDE = "cin_forum"
@@ -177,3 +178,15 @@ def test_a_mail_without_a_subject_is_called_by_sender_and_day(house: Household) 
     assert title.startswith("\u2068דנה כהן\u2069")  # the date stays whole
     assert title.endswith("14 Mar 2026")
     assert len(page.page.css("h1 > bdi")) == 1
+
+
+def test_a_text_that_an_app_does_not_get_is_not_called_missing(house: Household) -> None:
+    browser = house.signed_in()
+    allow(browser, house.ask(mail_request(fields=["subject", "from_name", "recipients"])))
+    (grant,) = house.rows(GrantRow)
+    page = read(browser, f"/owner/access/{grant.grant_id}/records/{HOME}/messages/m004")
+    assert len(page.all(".letter")) == 1
+    assert page.all(".letter > p") == []
+    row = {"id": "m901", "sent_at": "2026-03-14T09:30:00Z", "subject": "Empty", "from_name": "Ada"}
+    house.fill(HOME, "messages", [row])
+    assert len(read(browser, f"/owner/records/{HOME}/messages/m901").all(".letter > p")) == 1

@@ -132,6 +132,8 @@ class LetterView:
     recipients: tuple[Text, ...]
     at: Text
     body: RecordField | None
+    is_empty: bool
+    """Whether it has no text, and not only none that may be read."""
 
 
 def letter_of(
@@ -140,7 +142,8 @@ def letter_of(
     """A mail out of its fields as the page of a record shows them."""
     by_name = {field.name: field for field in fields}
     declared, dated = source.declared, time_field(source)
-    body = _written(source, data)
+    body, title = _written(source, data), declared.title_field
+    reads_text = any(name != title for name in text_fields(source))
 
     def texts(role: str) -> tuple[Text, ...]:
         return tuple(by_name[n].text for n in declared.fields_with_role(role) if n in by_name)
@@ -149,5 +152,6 @@ def letter_of(
         authors=texts(AUTHOR),
         recipients=texts(RECIPIENT),
         at=by_name[dated.name].text if dated and dated.name in by_name else "",
-        body=by_name.get(body) if body and body != declared.title_field else None,
+        body=by_name.get(body) if body and body != title else None,
+        is_empty=reads_text and body in (None, title),
     )

@@ -5,11 +5,16 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+from selectolax.lexbor import LexborHTMLParser
+
+from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
+from pdpp_sources.imessage import DECLARATION as IMESSAGE
 from pdpp_sources.mail.reader import DECLARATION as MAIL
+from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
 from personal_server.console.words import PURPOSES
 from personal_server.storage.authorization_rows import CodeRow
 from server.tests.console.browsing import Browser, allow, marked, numbers, press, words
-from server.tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request
+from server.tests.console.household import HOME, MAIL_SOURCE, Household, bank_request, mail_request
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'
 
@@ -63,6 +68,42 @@ def test_a_bundle_fills_in_fields_and_everything_is_more(
         assert (ticked is not None) is body
         assert 'value="approve"' in page.text
     assert browser.submit(page, path, bundle="0.all").error == "not_a_narrowing"
+
+
+def test_kinds_unfold_where_what_is_given_of_them_is_sensitive(
+    house: Household, browser: Browser
+) -> None:
+    for raw in (IMESSAGE, WHATSAPP, CALENDAR):
+        key = str(raw["connector_key"])
+        house.declare(raw)
+        house.connect(f"cin_{key}", key, raw["source"]["id"], key)
+    path = house.ask(None)
+    page = browser.get(path)
+    assert 'id="kinds-' in page.text
+    for name, sensitive in ((IMESSAGE["display"]["name"], True), ("Calendar", False)):
+        found = re.search(rf'id="source-([0-9])"><bdi>{re.escape(name)}<', page.text)
+        assert found is not None
+        page = browser.submit(page, path, bundle=f"{found[1]}.everything")
+        (kinds,) = LexborHTMLParser(page.text).css(f"#kinds-{found[1]}")
+        assert ("open" in kinds.attributes) is sensitive
+
+
+def test_the_line_of_a_source_counts_the_kinds_that_were_asked_for(
+    house: Household, browser: Browser
+) -> None:
+    house.fill(HOME, "attachments", [{"id": "a1", "message_id": "m001"}])
+    wanted = [*mail_request(), *bank_request()]
+    for raw in (IMESSAGE, WHATSAPP):
+        key = str(raw["connector_key"])
+        house.declare(raw)
+        house.connect(f"cin_{key}", key, raw["source"]["id"], key)
+        source = {"kind": "connector", "id": raw["source"]["id"]}
+        wanted.append({**wanted[0], "source": source, "streams": [{"name": "messages"}]})
+    page = browser.get(house.ask(wanted))
+    sums = [
+        each.text().split()[0] for each in LexborHTMLParser(page.text).css(".source-head > .sum")
+    ]
+    assert sums == ["40", "30", "0", "0"]
 
 
 def test_a_choice_that_gives_nothing_says_so(house: Household, browser: Browser) -> None:

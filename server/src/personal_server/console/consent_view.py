@@ -205,7 +205,10 @@ class SourceView:
     @property
     def unfolded(self) -> bool:
         """Whether its kinds are to be seen: something in them asks to be looked at."""
-        asks = any(stream.changed or stream.troubled for stream in self.streams)
+        asks = any(
+            stream.changed or stream.troubled or (stream.given and stream.sensitive)
+            for stream in self.streams
+        )
         return asks or not self.bundles or any(stream.required for stream in self.streams)
 
     @property
@@ -537,7 +540,11 @@ def _source(
             for entry in _missing(review)
             if entry.index == offer.index and entry.what != "entry"
         ),
-        stored=sum(count for (connection, _), count in shown.kept.items() if connection in names),
+        stored=sum(
+            shown.kept.get((connection, stream.name), 0)
+            for connection in names
+            for stream in offer.streams
+        ),
     )
 
 

@@ -56,6 +56,17 @@ def test_what_a_person_changed_stays(home: Path, capsys: pytest.CaptureFixture[s
     assert outcomes(capsys, "codex", "--replace")[0] == "written"
 
 
+def test_what_a_person_wrote_in_another_encoding_stays(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcomes(capsys, "codex")
+    changed = page(home, "codex", shipped()[0].name)
+    changed.write_bytes("schön".encode("latin-1"))
+    assert outcomes(capsys, "codex")[0] == "changed_by_you"
+    assert run_app(skills, ["remove"]) == 0
+    assert changed.read_bytes() == "schön".encode("latin-1")
+
+
 def test_a_folder_that_cannot_be_written_is_named(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

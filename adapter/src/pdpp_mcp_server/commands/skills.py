@@ -98,7 +98,7 @@ def remove(*hosts: SkillHost, json: bool = False) -> int:
     for host in hosts or tuple(FOLDERS):
         for skill in shipped():
             page = _page(skill, host)
-            if page.is_file() and page.read_text(encoding="utf-8") == skill.text:
+            if page.is_file() and _is_as_shipped(page, skill):
                 page.unlink()
                 if not any(page.parent.iterdir()):
                     page.parent.rmdir()
@@ -114,12 +114,16 @@ def _page(skill: Skill, host: SkillHost) -> Path:
     return Path.home().joinpath(*FOLDERS[host], skill.name, "SKILL.md")
 
 
+def _is_as_shipped(page: Path, skill: Skill) -> bool:
+    return page.read_text(encoding="utf-8", errors="replace") == skill.text
+
+
 def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
     """Write it, and say what became of it.  Raises: CommandError (`storage`)."""
     page = _page(skill, host)
     try:
         if page.is_file():
-            if page.read_text(encoding="utf-8", errors="replace") == skill.text:
+            if _is_as_shipped(page, skill):
                 return "unchanged"
             if not replace:
                 return "changed_by_you"

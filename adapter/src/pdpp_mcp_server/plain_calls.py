@@ -14,7 +14,7 @@ from pdpp_mcp_server.call_messages import ClientSeen, PlainCall
 from pdpp_mcp_server.calls import AdapterOptions, Outcome
 from pdpp_mcp_server.metrics import Counts
 from pdpp_mcp_server.plain_results import plain_answer
-from pdpp_mcp_server.rs_client.json_values import Json, as_object
+from pdpp_mcp_server.rs_client.json_values import as_object
 from pdpp_mcp_server.tool_runs import ClientRequest, guarded, is_openai, open_run
 from pdpp_mcp_server.tools.offered import OFFERED
 
@@ -32,9 +32,8 @@ class PlainCalls:
         client: ClientSeen,
         caller: ClientRequest,
         told: Callable[[float], Awaitable[None]] | None = None,
-        server: Json | None = None,
     ) -> bytes | None:
-        """The answer; None where the library has to make the call.  Shapes: as `plain_answer`."""
+        """The answer; None where the library has to make the call."""
         openai = is_openai(client.name, asked.meta, caller.user_agent, caller.client_id)
         call, run = open_run(
             caller, asked.name, self.counts, self.settings, openai=openai, told=told
@@ -42,7 +41,7 @@ class PlainCalls:
         outcome = await guarded(OFFERED[asked.name], call, asked.arguments, caller)
         if client.elicits and _may_be_asked(outcome):
             return None
-        answer = plain_answer(asked.message_id, call, outcome, server=server)
+        answer = plain_answer(asked.message_id, call, outcome)
         if answer is not None:
             run.write_log_line(outcome, outcome.sizes)
         return answer

@@ -18,13 +18,8 @@ WITHOUT_ORIGIN = frozenset({"fetch"})
 """Tools whose results name neither request nor provider."""
 
 
-def plain_answer(
-    message_id: object, call: ToolCall, outcome: Outcome, *, server: Json | None = None
-) -> bytes | None:
-    """The answer to one call; None where the library has to write it.
-
-    Shapes: `server` is what a server says of itself in each result of the stateless revision.
-    """
+def plain_answer(message_id: object, call: ToolCall, outcome: Outcome) -> bytes | None:
+    """The answer to one call; None where the library has to write it."""
     if outcome.written is None:
         return None
     blocks: list[Json] = [{"text": outcome.text, "type": "text"}]
@@ -32,11 +27,11 @@ def plain_answer(
         image = outcome.image
         blocks.append({"data": image.data, "mimeType": image.mime_type, "type": "image"})
     blocks += [_link(link) for link in links_shown(call, outcome)]
-    meta = meta_of(call, outcome)
-    members: Json = {"_meta": meta, "content": blocks, "isError": outcome.is_error}
-    if server is not None:
-        meta[SERVER_INFO] = server
-        members["resultType"] = "complete"
+    members: Json = {
+        "_meta": meta_of(call, outcome),
+        "content": blocks,
+        "isError": outcome.is_error,
+    }
     try:
         beginning = orjson.dumps({"jsonrpc": "2.0", "id": message_id, "result": members})
     except TypeError:
@@ -44,9 +39,6 @@ def plain_answer(
     # the structure was written when its size was told, and is the last member
     written = outcome.written.encode()
     return b"".join((beginning[:-2], b',"structuredContent":', written, b"}}"))
-
-
-SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 def links_shown(call: ToolCall, outcome: Outcome) -> tuple[Link, ...]:

@@ -70,7 +70,7 @@ $(SITE)/installed.stamp: requirements/site.txt
 	touch $@
 
 site: $(SITE)/installed.stamp ## The documentation as a site (dist/site), its links and its spelling checked
-	$(SITE)/bin/codespell --ignore-words-list ist,januar --skip '*.svg,*.png' docs README.md ARCHITECTURE.md CONTRIBUTING.md
+	$(SITE)/bin/codespell --ignore-words-list ist,januar,checkin --skip '*.svg,*.png' docs README.md ARCHITECTURE.md CONTRIBUTING.md
 	PYTHONPATH=$(CURDIR) $(SITE)/bin/python -m pages.site dist/site
 
 # Weights that tests embed with, locked by hash; what their package asks for is not installed.

@@ -50,14 +50,23 @@ def page_of_site(markdown: str, folder: Path) -> str:
     return _LINK.sub(link_of_site, markdown)
 
 
+def site_pages() -> dict[str, str]:
+    """The pages of the site by their paths, with their links as the site needs them."""
+    pages: dict[str, str] = {}
+    for page in sorted(DOCS.rglob("*.md")):
+        if page.name not in _LEFT_OUT:
+            path = page.relative_to(DOCS).as_posix()
+            text = page.read_text(encoding="utf-8")
+            pages[_FIRST.get(path, path)] = page_of_site(text, page.parent)
+    return pages
+
+
 def write_pages(folder: Path) -> None:
-    """Write what the site is built from: `docs/` with its links made fit, and the settings."""
-    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns(*_LEFT_OUT))
-    for page in sorted((folder / "docs").rglob("*.md")):
-        there = page.relative_to(folder / "docs")
-        text = page_of_site(page.read_text(encoding="utf-8"), (DOCS / there).parent)
-        page.unlink()
-        page.with_name(_FIRST.get(page.name, page.name)).write_text(text, encoding="utf-8")
+    """Write what the site is built from: the pages, their pictures, and the settings."""
+    others = shutil.ignore_patterns("*.md", *_LEFT_OUT)
+    shutil.copytree(DOCS, folder / "docs", ignore=others)
+    for path, text in site_pages().items():
+        (folder / "docs" / path).write_text(text, encoding="utf-8")
     shutil.copy(ROOT / "pages" / "site.yml", folder / "mkdocs.yml")
 
 

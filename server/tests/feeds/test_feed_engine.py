@@ -17,8 +17,11 @@ from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import LEAST_ARRIVALS
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
+from personal_server.storage.sql.driver import Database
+from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from server.tests.console.browsing import SECOND, Clock
 from server.tests.feeds.test_feed_states import a_feed
 from tests.new_files import new_file
@@ -30,18 +33,27 @@ Ends = Callable[[FeedRow], RunResult]
 class Bench:
     """An engine, its store and what it was told."""
 
-    store: SqlFeeds
+    database: Database
     clock: Clock = field(default_factory=Clock)
     accounts: set[str] = field(default_factory=set[str])
     succeeded: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
     noted: list[int] = field(default_factory=list[int])
-    troubles: list[str | None] = field(default_factory=list[str | None])
     ran: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     ends: Ends = lambda _: RunResult(seen=1)
 
     def __post_init__(self) -> None:
+        self.store = SqlFeeds(self.database, "owner")
         self.engine = self.an_engine("one")
+
+    @property
+    def troubles(self) -> list[str | None]:
+        """What the owner's log says, in order."""
+        with self.database.read() as session:
+            rows = SqlAuthorizationTransaction(session, "owner").rows(
+                AuditRow, order=AuditRow.event_id
+            )
+        return [row.detail.get("rule") for row in rows]
 
     def an_engine(self, holder: str) -> FeedEngine:
         return FeedEngine(
@@ -61,9 +73,6 @@ class Bench:
         (self.succeeded if succeeded else self.failed).extend(connection_ids)
         self.noted.append(at_ns)
 
-    def note_trouble(self, feed: FeedRow) -> None:
-        self.troubles.append(feed.trouble)
-
     def feed(self, feed_id: str = "fee_1") -> FeedRow:
         return next(each for each in self.store.feeds() if each.feed_id == feed_id)
 
@@ -76,7 +85,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with closing(new_file(tmp_path / "records.db")) as database:
-        found = Bench(SqlFeeds(database, "owner"))
+        found = Bench(database)
         found.store.add_feed(a_feed(due_at_ns=found.clock()))
         yield found
 
@@ -290,3 +299,23 @@ def test_a_stale_feed_is_told_once_for_each_reason_and_again_when_it_is_well(ben
     run(lambda _: RunResult(records_new=1))
     assert bench.troubles[-1] is None
     assert bench.feed().longest_silence_ns > 8 * DAY
+
+
+def test_a_process_that_ends_before_it_told_its_owner_leaves_a_run_that_is_told_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """The process ends here."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    bench.ends = failing("sign_in_refused", needs_owner=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlAuthorizationTransaction, "insert", killed)
+        with pytest.raises(Killed):
+            bench.engine.run("fee_1")
+    assert (bench.feed().state, bench.feed().trouble) == ("running", None)
+    bench.clock.now_ns += feed_states.LEASE_NS
+    bench.work()
+    assert (bench.feed().trouble, bench.troubles) == ("needs_you", ["needs_you"])

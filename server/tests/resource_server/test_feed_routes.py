@@ -124,6 +124,7 @@ async def test_feeds_are_listed_a_page_at_a_time(fed: Fed) -> None:
         rest = (await owner.get(first["links"]["next"])).json()
     assert [each["feed_id"] for each in (*first["data"], *rest["data"])] == ["fee_1", "fee_2"]
     assert rest["data"][0]["next_run"] is None
+    assert [each["data"][0]["stale"] for each in (first, rest)] == [None, "needs_you"]
 
 
 async def test_without_feeds_the_list_is_empty() -> None:

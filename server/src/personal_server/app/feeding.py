@@ -32,7 +32,6 @@ from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
 from personal_server.feeds.fetched_batches import DAV_KINDS
-from personal_server.granting.audit import SERVER, audit
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
-FEED_STALE, FEED_RECOVERED = "feed.stale", "feed.recovered"
-"""Events of the owner's log: a feed is stale for another reason than before, or well again."""
 PDPP = (sys.executable, "-m", "personal_server.cli")
 
 
@@ -131,20 +128,6 @@ class _Accounts:
         status = RunStatus.SUCCEEDED if succeeded else RunStatus.FAILED
         for each in connection_ids:
             self.stores.records.record_run(each, CollectionRun(feed_id, status, at_ns))
-
-    def note_trouble(self, feed: FeedRow) -> None:
-        """By an event of the owner's log, from which notifications are made."""
-        event = FEED_RECOVERED if feed.trouble is None else FEED_STALE
-        with self.stores.authorization.write() as writer:
-            audit(
-                writer,
-                event,
-                SERVER,
-                self.stores.clock(),
-                feed=feed.feed_id,
-                rule=feed.trouble,
-                code=feed.code,
-            )
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
-from personal_server.feeds.feed_trouble import with_arrival, with_trouble
+from personal_server.feeds.feed_trouble import trouble_event, with_arrival, with_trouble
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
@@ -52,10 +52,6 @@ class FedAccounts(Protocol):
         self, feed_id: str, connection_ids: Iterable[str], at_ns: int, *, succeeded: bool
     ) -> None:
         """They are as current as their place, or were not to be brought up to date."""
-        ...
-
-    def note_trouble(self, feed: FeedRow) -> None:
-        """The feed became stale for another reason than before, or is well again."""
         ...
 
 
@@ -178,22 +174,19 @@ class FeedEngine:
                 due_ns = min(due_ns, now_ns + SETTLED_AFTER_NS)
             return feed_states.succeed(each, self.holder, now_ns, due_ns)
 
-        troubles: list[str | None] = []
-
         def ended(each: FeedRow) -> FeedRow:
             after = released(each)
             if after is not each:
                 succeeded = result is not None and result.code is None
                 after = with_trouble(after, succeeded=succeeded)
-            troubles[:] = each.trouble, after.trouble
             return after
 
         try:
-            after = self.store.change_feed(feed.feed_id, ended)
+            after = self.store.change_feed(
+                feed.feed_id, ended, lambda before, after: trouble_event(before, after, now_ns)
+            )
         except NotFound:  # removed meanwhile
             return
-        if troubles[0] != troubles[1]:
-            self.accounts.note_trouble(after)
         self.store.keep_feed_run(_receipt(feed.feed_id, result, begun_ns, now_ns))
         if result is not None:
             ids = self.accounts.usable().intersection(after.connection_ids)

@@ -11,8 +11,11 @@ from enum import StrEnum
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.feeds.feed_states import FeedState
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
 
+FEED_STALE, FEED_RECOVERED = "feed.stale", "feed.recovered"
+"""Events of the owner's log: a feed is stale for another reason than before, or well again."""
 FAILURES_TOLD = 3
 # Fewer runs that brought something tell nothing of how long an account is usually silent.
 LEAST_ARRIVALS = 5
@@ -48,6 +51,21 @@ def with_trouble(feed: FeedRow, *, succeeded: bool) -> FeedRow:
     """
     trouble = trouble_of(feed)
     return feed if trouble is None and not succeeded else replace(feed, trouble=trouble)
+
+
+def trouble_event(before: FeedRow, after: FeedRow, now_ns: int) -> AuditRow | None:
+    """The event of the owner's log about a run that left a feed so, from which notifications are
+    made; nothing where its owner knows already.
+    """
+    if before.trouble == after.trouble:
+        return None
+    said = {"feed": after.feed_id, "rule": after.trouble, "code": after.code}
+    return AuditRow(
+        event=FEED_RECOVERED if after.trouble is None else FEED_STALE,
+        at_ns=now_ns,
+        actor="server",
+        detail={name: value for name, value in said.items() if value is not None},
+    )
 
 
 def silence_ns(feed: FeedRow) -> int:

@@ -15,6 +15,7 @@ from personal_server.domain.cursor import Sealer
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.feeds.feed_requests import ask_for_run
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import FeedTrouble, trouble_of
 from personal_server.resource_server.envelopes import (
     ListOf,
     Meta,
@@ -42,6 +43,7 @@ class ShownFeed(WireObject, kw_only=True, tag_field="object", tag="feed"):
     kind: Word
     state: FeedState
     code: Word | None
+    stale: FeedTrouble | None
     failures: Count
     failing_since: Instant | None
     last_success: Instant | None
@@ -124,6 +126,7 @@ def _shown(feed: FeedRow) -> ShownFeed:
         kind=feed.kind,
         state=FeedState(feed.state),
         code=feed.code,
+        stale=trouble_of(feed),
         failures=feed.failures,
         failing_since=_instant(feed.failing_since_ns),
         last_success=_instant(feed.succeeded_at_ns),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 
 
@@ -22,8 +23,17 @@ class FeedStore(Protocol):
         """Store a new one.  Raises: InvalidState where its name or place is another's."""
         ...
 
-    def change_feed(self, feed_id: str, change: Callable[[FeedRow], FeedRow]) -> FeedRow:
-        """Apply a pure change in one transaction.  Raises: NotFound; what the change raises."""
+    def change_feed(
+        self,
+        feed_id: str,
+        change: Callable[[FeedRow], FeedRow],
+        told: Callable[[FeedRow, FeedRow], AuditRow | None] | None = None,
+    ) -> FeedRow:
+        """Apply a pure change in one transaction, with what the owner's log says of it.
+
+        Shapes: `told` is given the feed before and after.
+        Raises: NotFound; what the change raises.
+        """
         ...
 
     def remove_feed(self, feed_id: str) -> None:

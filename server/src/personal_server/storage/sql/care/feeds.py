@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pdpp_kernel.errors import InvalidState, NotFound
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from personal_server.storage.sql.statements import (
     delete,
     insert,
@@ -69,13 +71,23 @@ class SqlFeeds:
                     )
             session.run(insert(FeedRow), (self._subject_id, *values_of(feed)))
 
-    def change_feed(self, feed_id: str, change: Callable[[FeedRow], FeedRow]) -> FeedRow:
-        """One writer at a time, so of two that want the lease one sees the other's."""
+    def change_feed(
+        self,
+        feed_id: str,
+        change: Callable[[FeedRow], FeedRow],
+        told: Callable[[FeedRow, FeedRow], AuditRow | None] | None = None,
+    ) -> FeedRow:
+        """One writer at a time, so of two that want the lease one sees the other's; a process that
+        ends between the change and what is told of it leaves neither.
+        """
         with self._database.write() as session:
             feed = self._found(session, feed_id)
             changed = change(feed)
             if changed != feed:
                 session.run(replacing(FeedRow), (self._subject_id, *values_of(changed)))
+            event = None if told is None else told(feed, changed)
+            if event is not None:
+                SqlAuthorizationTransaction(session, self._subject_id).insert(event)
             return changed
 
     def remove_feed(self, feed_id: str) -> None:

@@ -1,18 +1,21 @@
 """Data directories as versions of the program wrote them, and what their server answered.
 
-`NAME.zip` holds a data directory, `NAME.json` what its server answered before it was closed.  What
-a released version wrote is never written again.
+`NAME.zip` holds a data directory, `NAME.json` what its server answered before it was closed,
+`NAME.pdpp.xz` a backup.  (The first version could not make one; its directory was backed up by the
+first that could.)  What a released version wrote is never written again.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import sqlite3
 import zipfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from personal_server.app.backups import BackupOrder, make_backup
 from personal_server.app.stores import open_stores
 from personal_server.domain.stored import (
     Batch,
@@ -43,6 +46,13 @@ def unpack(name: str, folder: Path) -> Path:
     return folder / "data"
 
 
+def backup_of(name: str, folder: Path) -> Path:
+    """The backup that a version made, as a file in the folder."""
+    path = folder / f"{name}.pdpp"
+    path.write_bytes(lzma.decompress((HERE / f"{name}.pdpp.xz").read_bytes()))
+    return path
+
+
 def answers_of(name: str) -> dict[str, Any]:
     """What its own server answered."""
     return json.loads((HERE / f"{name}.json").read_text())
@@ -57,8 +67,11 @@ def write_released(folder: Path, name: str) -> None:
             "owner": site.owner_token()["access_token"],
         }
         answers = asked(site, tokens, blob_id)
-    with open_stores(Settings(data_dir=folder / "data"), serving=False) as stores:
+    settings, backup = Settings(data_dir=folder / "data"), folder / "made.pdpp"
+    with open_stores(settings, serving=False) as stores:
         disclosed = len(stores.disclosures.disclosures(DisclosureQuery(limit=1_000)))
+        make_backup(stores, settings, BackupOrder(backup))
+    (HERE / f"{name}.pdpp.xz").write_bytes(lzma.compress(backup.read_bytes(), preset=9))
     facts = {"tokens": tokens, "blob_id": blob_id, "disclosures": disclosed, "answers": answers}
     with (HERE / f"{name}.json").open("w") as file:
         json.dump(facts, file, indent=1)

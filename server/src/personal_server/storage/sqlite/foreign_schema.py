@@ -13,7 +13,7 @@ import apsw
 # Tables of a source, by its number: records, their texts, days, groups, and the index of words (`f`
 # in the first release) with the tables that SQLite keeps for it.
 _OF_SOURCE = re.compile(r"[rhdg](\d+)|[wf](\d+)(?:_(?:data|idx|docsize|config))?")
-_WORD_INDEX = re.compile(r"CREATE VIRTUAL TABLE [wf]\d+ USING fts5 ")
+_WORD_INDEX = re.compile(r"CREATE VIRTUAL TABLE [wf]\d+ USING fts5 ?\(")
 
 
 def code_in(path: Path) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
@@ -128,3 +129,36 @@ def _make_old(machine: Machine) -> None:
     declare(machine.store, old, 1)
     known = machine.store.declaration(key, None)
     create_connection(machine.store, known, "Umsaetze_2026-10", 1, machine.ports.random_bytes)
+
+
+def _declared(machine: Machine) -> dict[str, Any]:
+    """What is declared of the fields of the one table there is."""
+    with machine.store.snapshot() as snapshot:
+        (declared,) = snapshot.declarations()
+    return orjson.loads(declared.raw)["streams"][0]["schema"]["properties"]
+
+
+@pytest.mark.parametrize(
+    "further", ["Day,To,Sum\n2026-11-01,x,3.5\n", "Day,To,Note\n2026-11-01,x,y\n"]
+)
+def test_amounts_stay_in_their_currency_where_a_file_lacks_its_column(
+    further: str, tmp_path: Path
+) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a.csv", "Day,To,Sum,Currency\n2026-10-01,x,1.5,EUR\n")
+    before = _declared(machine)
+    imported(machine, tmp_path / "a.csv", further)
+    after = _declared(machine)
+    assert before["Sum"]["x_pdpp_unit_field"] == after["Sum"]["x_pdpp_unit_field"] == "Currency"
+    assert before["Currency"]["x_pdpp_type"] == after["Currency"]["x_pdpp_type"] == "currency"
+
+
+@pytest.mark.parametrize(("cell", "unit"), [("3.50", "€"), ("€ 3.50", "€"), ("$3.50", None)])
+def test_amounts_stay_in_the_currency_that_all_cells_have(
+    cell: str, unit: str | None, tmp_path: Path
+) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a.csv", "Day,Sum\n2026-10-01,€ 1.50\n2026-10-02,€ 2.50\n")
+    assert _declared(machine)["Sum"]["x_pdpp_unit"] == "€"
+    imported(machine, tmp_path / "a.csv", f"Day,Sum\n2026-11-01,{cell}\n")
+    assert _declared(machine)["Sum"].get("x_pdpp_unit") == unit

@@ -133,3 +133,33 @@ def test_a_newer_export_joins_what_it_repeats(tmp_path: Path) -> None:
         files = {"contacts.vcf": "".join(cards[:number]).encode()}
         machine.run("import", as_folder(files, tmp_path / f"export {number}"))
     assert names(machine) == ["Contacts"]
+
+
+BOOKS = "Book Id,Title,Author,My Rating,Date Read,Date Added\n{},{},Somebody,4,,2026/10/01\n"
+
+
+def test_the_next_file_of_a_recipe_s_source_joins_it(tmp_path: Path) -> None:
+    machine = Machine()
+    first = BOOKS.format(1, "One").encode()
+    imported(machine, tmp_path, "goodreads_library_export.csv", first)
+    second = BOOKS.format(2, "Two").encode()
+    report = imported(machine, tmp_path, "goodreads_library_export (1).csv", second)
+    assert names(machine) == ["Goodreads"]
+    assert report["streams"]["books"]["new"] == 1
+
+
+def test_a_recipe_s_file_goes_to_the_account_that_its_rows_name(tmp_path: Path) -> None:
+    recipe = tmp_path / "cards.toml"
+    recipe.write_text(
+        'recipe = 1\nkey = "cards"\nname = "Cards"\ndetail = "d"\nhow_to_export = "h"\n'
+        '[[stream]]\nname = "payments"\nlabel = "Payments"\ndetail = "d"\nhas = ["no", "card"]\n'
+        '[stream.fields]\nnumber = { from = "no", is = "string" }\n'
+        'account = { from = "card", is = "word" }\n'
+    )
+    machine = Machine()
+    for number, (file, card) in enumerate([("10", "A1"), ("11", "A1"), ("11", "B2")]):
+        path = tmp_path / str(number) / f"payments_2026-{file}.csv"
+        path.parent.mkdir()
+        path.write_text(f"no,card\n{number},{card}\n")
+        assert machine.run("import", path, "--recipe", recipe)[0] == 0
+    assert names(machine) == ["Cards", "Cards (B2)"]

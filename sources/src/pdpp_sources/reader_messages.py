@@ -28,12 +28,17 @@ class Message(msgspec.Struct, array_like=True, tag=True):
 class KnownColumn(msgspec.Struct, array_like=True, frozen=True):
     """A column of a table that is stored: its field, its spelling if that was kept, its type.
 
-    Shapes: `spelling` as in `tables.columns.SPELLINGS`; `kind` is the JSON type or format.
+    Shapes: `spelling` as in `tables.columns.SPELLINGS`; `kind` is the JSON type or format; `unit`
+        is the one of all its values, `unit_field` the field that says it of each row, and
+        `is_currency` where it is such a field itself.
     """
 
     field: str
     spelling: str | None
     kind: str
+    unit: str | None = None
+    unit_field: str | None = None
+    is_currency: bool = False
 
 
 class KnownTable(msgspec.Struct, array_like=True, frozen=True):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from io import BytesIO
@@ -399,6 +399,11 @@ class ProcessReading:
     def items(self, start: int = 0) -> Iterator[SourceItem]:
         """What the source yields from a place on. Raises: ExportTooCostly."""
         return self.process.items(self, start)
+
+    def looked_again(self, known: KnownTable | None = None) -> ProcessReading:
+        """The same of a reader at its beginning, by what is stored. Raises: ExportError."""
+        wanted = self.wanted if known is None else replace(self.wanted, known=known)
+        return self.process.look(self.path, wanted).readings[self.number]
 
     def facts(self) -> Data:
         """What identifies the files that were read."""

@@ -36,7 +36,6 @@ from pdpp_mcp_server.commands.failures_shown import (
 from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
-from pdpp_sources.reader_messages import KnownTable
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.app.own_export_head import is_own_export
 from personal_server.cli.import_questions import YES, Belongs, answered, asking, check_replace
@@ -62,8 +61,6 @@ from personal_server.collecting.imports import (
     connection_for,
 )
 from personal_server.collecting.survey import survey
-from personal_server.collecting.whose_file import SeenFile, whose_file
-from personal_server.domain.connection import Connection
 from personal_server.domain.declaration_document import parse_declaration
 
 ShowPlace = Callable[[int], None]
@@ -399,17 +396,23 @@ class _Path:
             return self._finished(reading, contents, tally, None, {})
         with opener() as ports:
             changed, known = dict[tuple[str, str], str](), None
-            if reading.seen.full_name and (known := self._known_table(reading, ports)):
-                reading = self._read_as_known(reading, known)
+            if reading.seen.full_name and (
+                known := known_table(ports.store, reading.seen, reading.facts())
+            ):
+                reading = reading.looked_again(known)
                 changed = changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
             declaration = declare(ports.store, reading.seen.declaration, begun_ns).declaration
             account, why_new = self.command.account, ""
             accounts = accounts_of(ports.store, declaration.connector_key)
             if account is None and accounts:
-                continues = known is not None
-                account, why_new = self._account(ports, accounts, reading, continues=continues)
-                reading = self._looked_again(reading)
+                # the first file of a source needs none
+                from personal_server.cli.account_of_file import account_of  # noqa: PLC0415
+
+                ask = self.command.belongs
+                goes_on = known is not None
+                account, why_new = account_of(ports, accounts, reading, ask, goes_on=goes_on)
+                reading = reading.looked_again()
             connection = connection_for(ports, declaration, account)
             target: Data | None = {
                 "connection_id": connection.connection_id,
@@ -435,50 +438,6 @@ class _Path:
             words().print(f"  A new account, {target['name']}: {why_new}.", markup=False)
             target |= {"is_new": True, "why_new": why_new}
         return self._finished(reading, contents, tally, target, receipt, changed)
-
-    def _account(
-        self,
-        ports: ImportPorts,
-        accounts: Sequence[Connection],
-        reading: ProcessReading,
-        *,
-        continues: bool,
-    ) -> tuple[str | None, str]:
-        """The account that a file goes into, and why into a new one.
-
-        Raises: AmbiguousConnection, where the owner has to choose.
-        """
-        digest: str | None = reading.facts().get("sha256")
-        file = SeenFile(
-            reading.connector_key, self._name, digest, reading.seen.files, reading.items
-        )
-        whose = whose_file(ports.store, accounts, file, continues=continues)
-        if whose.account is not None:
-            return whose.account.connection_id, ""
-        asks = self.command.belongs is not None
-        if whose.verdict == "several" or (asks and len(accounts) > 1):
-            return None, ""  # it is told that there are several
-        if self.command.belongs is not None:
-            chosen = self.command.belongs(accounts[0])
-            return chosen or accounts[0].connection_id, ""
-        source = reading.seen.declaration["display"]["name"]
-        called = f"{source} ({whose.owner or self._name})"
-        if whose.verdict == "other":
-            return called, "the file belongs to somebody else than what is stored"
-        return called, "nothing in the file tells whether it belongs to an account that is there"
-
-    def _looked_again(self, reading: ProcessReading) -> ProcessReading:
-        """The same reading of a reader that is at its beginning. Raises: ExportError."""
-        found = self.command.reader.look(self.path, reading.wanted)
-        return found.readings[reading.number]
-
-    def _known_table(self, reading: ProcessReading, ports: ImportPorts) -> KnownTable | None:
-        return known_table(ports.store, reading.seen, reading.facts())
-
-    def _read_as_known(self, reading: ProcessReading, known: KnownTable) -> ProcessReading:
-        """The same reading, with the fields and types that are stored. Raises: ExportError."""
-        wanted = replace(reading.wanted, known=known)
-        return self.command.reader.look(self.path, wanted).readings[reading.number]
 
     def _may_delete(self, tally: ImportTally) -> bool:
         """Whether the file was read whole, and the owner agrees."""

@@ -101,10 +101,16 @@ def _columns_declared(properties: Mapping[str, Any]) -> Iterable[tuple[str, Know
         said = schema.get(COLUMN)
         about = str(schema.get("description", ""))
         if said is not None:
-            yield str(said[0]), KnownColumn(field, str(said[1]), _kind(schema))
+            yield str(said[0]), KnownColumn(field, str(said[1]), _kind(schema), *_unit(schema))
         elif about.startswith(_OLD_TITLE):
             name = about.removeprefix(_OLD_TITLE).partition(", written as ")[0]
-            yield name, KnownColumn(field, None, _kind(schema))
+            yield name, KnownColumn(field, None, _kind(schema), *_unit(schema))
+
+
+def _unit(schema: Data) -> tuple[str | None, str | None, bool]:
+    """The unit of a column, the field that says it, and whether it says that of others."""
+    is_currency = schema.get("x_pdpp_type") == "currency"
+    return schema.get("x_pdpp_unit"), schema.get("x_pdpp_unit_field"), is_currency
 
 
 def _kind(schema: Data) -> str:

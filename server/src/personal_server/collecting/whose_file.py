@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.connection import Connection
@@ -43,7 +42,7 @@ class SeenFile:
     """A file of one source that was recognized and not imported yet.
 
     Shapes: `sha256` where it is one file; `files` are those that it consists of; `items` begins to
-        read it.
+        read it; `family_of` gives what a name has in common with next month's and with a copy's.
     """
 
     connector_key: str
@@ -51,6 +50,7 @@ class SeenFile:
     sha256: str | None
     files: Collection[str]
     items: Callable[[], Iterator[SourceItem]]
+    family_of: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,11 @@ def whose_file(
         return Whose("other", None, owner)
     undecided = [account for account, differ in judged if differ is None]
     holding = [account for account in undecided if _holds(store, account, sample)]
+    family = file.family_of(file.name)
     same_name = [
-        c for c in undecided if any(r["name"] == file.name for r in receipts[c.connection_id])
+        c
+        for c in undecided
+        if any(file.family_of(str(r["name"])) == family for r in receipts[c.connection_id])
     ]
     for accounts_left in (holding, same_name, undecided if continues else []):
         if accounts_left:
@@ -123,10 +126,7 @@ def marks_of(connector_key: str, records: Records, files: Collection[str]) -> fr
     if connector_key == "browser":
         names = (file.rpartition("/")[2].lower() for file in files)
         return frozenset(f"browser:{_BROWSERS[name]}" for name in names if name in _BROWSERS)
-    if connector_key.startswith(OWN_FILE_PREFIX):
-        return _constant_account([data for _, _, data in records])
-    read = _READERS.get(connector_key)
-    return frozenset() if read is None else read(records)
+    return _READERS.get(connector_key, _constant_account)(records)
 
 
 def _of_mail(records: Records) -> frozenset[str]:
@@ -155,8 +155,9 @@ def _of_chats(records: Records) -> frozenset[str]:
     return frozenset(f"author:{author}" for author in authors if author)
 
 
-def _constant_account(rows: Sequence[Data]) -> frozenset[str]:
-    """The account that every row of a table names."""
+def _constant_account(records: Records) -> frozenset[str]:
+    """The account that every row names, of a table or of what a recipe reads."""
+    rows = [data for _, _, data in records]
     names = {name for row in rows for name in row if _ACCOUNT_NAME.fullmatch(name)}
     values = {name: {str(row.get(name)) for row in rows} for name in names}
     alone = (only for only in values.values() if len(only) == 1)

@@ -7,7 +7,7 @@ key, time and title instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
@@ -46,6 +46,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.unit_fields import currency, in_unit
 from pdpp_sources.file_names import family_name, table_key
+from pdpp_sources.reader_messages import KnownColumn
 from pdpp_sources.tables.columns import TableColumn
 from pdpp_sources.tables.csv_file import SUFFIXES
 from pdpp_sources.tables.files import (
@@ -226,11 +227,19 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
 
     Columns that are stored and not in these files stay declared.
     """
-    series, columns = fit.series, fit.columns
+    series, known_columns = fit.series, guidance.columns_of(fit.series.stream)
+    columns = [_in_stored_unit(column, known_columns) for column in fit.columns]
     field_names = {column.name for column in columns}
     absent = [
-        TableColumn(name, column.field, column.spelling or _SPELLING_OF.get(column.kind, "string"))
-        for name, column in guidance.columns_of(series.stream).items()
+        TableColumn(
+            name,
+            column.field,
+            column.spelling or _SPELLING_OF.get(column.kind, "string"),
+            is_currency=column.is_currency,
+            currency=column.unit,
+            currency_field=column.unit_field,
+        )
+        for name, column in known_columns.items()
         if column.field not in field_names and column.field != "id"
     ]
     fields = [_field(c, is_event=c.name == fit.time) for c in (*columns, *absent)]
@@ -258,6 +267,21 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
         children={stream_name(e.source_name): (e.stream, e.parent) for e in fit.nested},
     )
     return [whole, *nested]
+
+
+def _in_stored_unit(column: TableColumn, known: Mapping[str, KnownColumn]) -> TableColumn:
+    """A column with the unit that is stored of it, where its file says none.
+
+    Amounts of two currencies that no column tells apart have none.
+    """
+    stored = known.get(column.source_name)
+    if stored is None:
+        return column
+    is_currency = column.is_currency or (stored.is_currency and column.kind == "string")
+    by = column.currency_field or stored.unit_field
+    said = {column.currency, stored.unit} - {None}
+    unit = said.pop() if len(said) == 1 else None
+    return replace(column, is_currency=is_currency, currency=unit, currency_field=by)
 
 
 _SPELLING_OF = {

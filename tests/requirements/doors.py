@@ -37,6 +37,7 @@ from pdpp_mcp_server.change_bell import Signal
 from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
+from pdpp_mcp_server.server_offer import ServerOffer
 from pdpp_mcp_server.tool_runs import ClientRequest
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
@@ -222,7 +223,10 @@ class Outer:
 
 
 def hosted(
-    behind: Any, settings: AdapterOptions | None = None, changes: Signal | None = None
+    behind: Any,
+    settings: AdapterOptions | None = None,
+    changes: Signal | None = None,
+    offer: ServerOffer | None = None,
 ) -> HostedApp:
     http = in_process_client(behind)
 
@@ -237,6 +241,7 @@ def hosted(
         origins=(origin,),
         version="0.1.0",
         settings=settings,
+        offer=offer,
         behind=ServerBehind(changes=changes),
     )
 

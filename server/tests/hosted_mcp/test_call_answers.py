@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -10,7 +11,7 @@ import pytest
 
 from adapter.tests.server.test_server import calls as every_tool
 from pdpp_mcp_server import tool_runs
-from personal_server.hosted_mcp import http as hosted_http
+from pdpp_mcp_server.server_offer import personal_data
 from personal_server.hosted_mcp.http import HostedApp
 from tests.requirements.doors import HttpWire, Outer, World, hosted, origin
 
@@ -29,12 +30,12 @@ class Sdk:
 
     def __init__(self, app: HostedApp) -> None:
         self.calls = 0
-        self.managers = app.managers
-        app.managers = dict.fromkeys(app.managers, self)  # type: ignore[misc]
+        self.sessions = app.sessions
+        app.sessions = self  # type: ignore[assignment]
 
-    async def handle_request(self, scope: Any, receive: Any, send: Any) -> None:
+    async def handle(self, *asked: Any) -> None:
         self.calls += 1
-        await self.managers[origin].handle_request(scope, receive, send)
+        await self.sessions.handle(*asked)
 
 
 @pytest.fixture(autouse=True)
@@ -60,16 +61,13 @@ def client(app: HostedApp) -> httpx2.AsyncClient:
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_a_call_is_answered_as_the_sdk_does(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_is_answered_as_the_sdk_does(version: str) -> None:
     asked = [*every_tool, *WORST]
     ours = hosted(World())
     async with ours.run(), client(ours) as http:
         sdk = Sdk(ours)
         found = await answers(HttpWire(http, version), asked)
-    monkeypatch.setattr(hosted_http, "OFFERED", {})
-    theirs = hosted(World())
+    theirs = hosted(World(), offer=replace(personal_data, tools=dict(personal_data.tools)))
     async with theirs.run(), client(theirs) as http:
         assert found == await answers(HttpWire(http, version), asked)
     assert sdk.calls == 2  # the first, which tells how it judges, and the one with a long number

@@ -7,6 +7,7 @@ Source: docs/contract/authorization-server.md 13.6; W3C WebAuthn Level 3.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
@@ -16,9 +17,6 @@ from typing import Final, cast
 from urllib.parse import urlsplit
 
 import orjson
-from webauthn import verify_authentication_response, verify_registration_response
-from webauthn.helpers import base64url_to_bytes
-from webauthn.helpers.exceptions import WebAuthnException
 
 from pdpp_kernel.errors import SignInFailed
 from pdpp_kernel.values import NANOSECONDS
@@ -176,17 +174,13 @@ class Passkeys:
 
     def register(self, origin: str, answer: str, name: str, acting: Acting) -> None:
         """Keep a passkey that a browser made.  Raises: SignInFailed."""
+        from personal_server.granting.passkey_answers import verified_registration  # noqa: PLC0415
+
         credential, challenge = self._answered(answer, REGISTER, "")
-        try:
-            registration = verify_registration_response(
-                credential=dict(credential),
-                expected_challenge=challenge,
-                expected_rp_id=relying_party(origin) or "",
-                expected_origin=origin,
-                require_user_verification=True,
-            )
-        except WebAuthnException:
-            raise _refused() from None
+        party = relying_party(origin) or ""
+        registration = verified_registration(credential, challenge, party, origin)
+        if registration is None:
+            raise _refused()
         now_ns = self.clock()
         with self.store.write() as writer:
             is_made = PasskeyRow.credential_id.equals(registration.credential_id)
@@ -200,7 +194,7 @@ class Passkeys:
                     credential_id=registration.credential_id,
                     public_key=registration.credential_public_key,
                     sign_count=registration.sign_count,
-                    relying_party=relying_party(origin) or "",
+                    relying_party=party,
                     name=name.strip()[:MAX_NAME_CHARS] or "Passkey",
                     created_at_ns=now_ns,
                 )
@@ -212,6 +206,8 @@ class Passkeys:
 
         Shapes: the proof holds what anybody needs to check it again, without our help.
         """
+        from personal_server.granting.passkey_answers import verified_signature  # noqa: PLC0415
+
         credential, challenge = self._answered(answer, purpose, content)
         credential_id = _bytes_of(credential, "id")
         is_signer = PasskeyRow.credential_id.equals(credential_id)
@@ -219,18 +215,9 @@ class Passkeys:
             row = reader.get(PasskeyRow, is_signer)
         if row is None or row.relying_party != relying_party(origin):
             raise _refused()
-        try:
-            signed = verify_authentication_response(
-                credential=dict(credential),
-                expected_challenge=challenge,
-                expected_rp_id=row.relying_party,
-                expected_origin=origin,
-                credential_public_key=row.public_key,
-                credential_current_sign_count=row.sign_count,
-                require_user_verification=True,
-            )
-        except WebAuthnException:
-            raise _refused() from None
+        signed = verified_signature(credential, challenge, row, origin)
+        if signed is None:
+            raise _refused()
         now_ns = self.clock()
         with self.store.write() as writer:
             to = [
@@ -308,7 +295,7 @@ def _object_of(value: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def _bytes_of(value: Mapping[str, object], name: str) -> bytes:
-    return base64url_to_bytes(str(value.get(name)))
+    return base64.urlsafe_b64decode(f"{value.get(name)}===")  # padding is optional there
 
 
 def _refused() -> SignInFailed:

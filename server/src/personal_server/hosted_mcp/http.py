@@ -5,18 +5,16 @@ Nothing about authorization is kept between requests; the origin was judged by t
 application and comes in the scope.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -33,20 +31,18 @@ from pdpp_kernel.errors import (
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
 from pdpp_mcp_server.change_bell import Bell, Signal
 from pdpp_mcp_server.first_answers import HANDSHAKES
-from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions
-from pdpp_mcp_server.listeners import OpenPort as OpenAgain
 from pdpp_mcp_server.metrics import Counts, telling
 from pdpp_mcp_server.plain_calls import PlainCalls
-from pdpp_mcp_server.rs_client.port import RsPort
-from pdpp_mcp_server.sdk_server import build_server
-from pdpp_mcp_server.server_offer import (
-    ServerOffer,
-    personal_data,
-)
 from pdpp_mcp_server.tool_runs import ClientRequest
 from pdpp_mcp_server.tools.offered import OFFERED
 from personal_server.hosted_mcp.admission import CLIENT_KINDS, Admission, Admitted, HostedCredential
 from personal_server.hosted_mcp.call_answers import AskedCall, CallAnswers, asked_call
+from personal_server.hosted_mcp.library_sessions import (
+    CallerOf,
+    LibrarySessions,
+    OpenPort,
+    SessionsDeclaration,
+)
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof
 from personal_server.web.cors import preflight, readable_by
@@ -57,6 +53,9 @@ from personal_server.web.routes import BodyRule, RouteDeclaration
 from personal_server.web.routing import RouteTable
 from personal_server.web.surfaces import Exchange, Surface, note
 from personal_server.web.workers import Capacity, Places
+
+if TYPE_CHECKING:
+    from pdpp_mcp_server.server_offer import ServerOffer
 
 BODY_BYTES = 4 * 1024 * 1024
 # More at once would only all be late.
@@ -88,15 +87,6 @@ def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) ->
     return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS and not parts.path
 
 
-SERVER_NAME = "pdpp-personal-server"
-STATE_KEY = "mcp_credential"
-OpenPort = Callable[[HostedCredential], RsPort]
-
-
-CallerOf = Callable[[HostedCredential, str | None], ClientRequest]
-"""(credential, user agent) → caller."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlainDoor:
     """How calls are answered that need nothing of the SDK."""
@@ -108,18 +98,14 @@ class PlainDoor:
 class HostedApp(Surface[McpRoute, HostedCredential]):
     """The ASGI application behind `/mcp`.
 
-    Shapes: managers has one session manager for each origin, and counts counts for all of them;
-            run() is entered once, by the host.
+    Shapes: sessions let the SDK answer, and counts counts with or without it; run() is entered
+            once, by the host.
     """
 
     def __init__(
         self,
-        managers: Mapping[str, StreamableHTTPSessionManager],
-        admission: Admission,
+        sessions: LibrarySessions,
         allowed_origins: Sequence[str],
-        counts: Counts,
-        bell: Bell | None = None,
-        listening: Listening | None = None,
         plain: PlainDoor | None = None,
     ) -> None:
         body = BodyRule((), BODY_BYTES)
@@ -127,12 +113,12 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         super().__init__(
             RouteTable([McpRoute("POST", path, self._serve, body=body) for path in paths])
         )
-        self.managers = managers
-        self.admission = admission
+        self.sessions = sessions
+        self.origins = sessions.declared.origins
+        self.admission = sessions.declared.admission
         self.allowed_origins = allowed_origins
-        self.counts = counts
-        self._bell = bell
-        self._listening = listening
+        self.counts = sessions.declared.counts
+        self._bell = sessions.declared.bell
         self._plain = plain
         self._lists = ListAnswers()
         self._calls = Places(CALLS)
@@ -140,22 +126,16 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
         """Serve; a mounted application's own lifespan does not run."""
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(telling(self.counts))
-            for manager in self.managers.values():
-                await stack.enter_async_context(manager.run())
-            if self._bell is None:
-                yield
-                return
-            async with anyio.create_task_group() as tasks:
+        async with telling(self.counts), anyio.create_task_group() as tasks:
+            tasks.start_soon(self.sessions.serve)
+            if self._bell is not None:
                 tasks.start_soon(self._bell.ring)
-                yield
-                tasks.cancel_scope.cancel()
+            yield
+            tasks.cancel_scope.cancel()
 
     def end_listeners(self) -> None:
         """Let nobody wait for more, when the server stops."""
-        if self._listening is not None:
-            self._listening.end()
+        self.sessions.end_listeners()
 
     async def steps(self, exchange: McpExchange) -> Response:
         """The order of this surface judges the bearer before the method.
@@ -163,7 +143,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         Source: docs/contract/authorization-server.md 12.1; docs/contract/mcp-adapter.md 2.2.
         """
         request = exchange.request
-        if request.origin not in self.managers:
+        if request.origin not in self.origins:
             raise MisdirectedRequest(
                 "The request names a host that is not the host of this server."
             )
@@ -254,7 +234,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     def complete(self, exchange: McpExchange, response: Response) -> None:
         """What stands on every answer of `/mcp` once its origin is known."""
         request = exchange.request
-        if request.origin not in self.managers:
+        if request.origin not in self.origins:
             return
         link = f'<{request.origin}/icon.svg>; rel="icon"; type="image/svg+xml"'
         response.headers.update({"Link": link, "Cache-Control": "no-store"})
@@ -264,9 +244,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
 
     def _allows(self, request: IncomingRequest) -> bool:
         browser = request.headers.get("origin")
-        return browser is None or is_allowed_origin(
-            browser, tuple(self.managers), self.allowed_origins
-        )
+        return browser is None or is_allowed_origin(browser, self.origins, self.allowed_origins)
 
     def _stream(self, exchange: McpExchange) -> Response:
         request, credential = exchange.request, exchange.identified
@@ -281,8 +259,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, credential: HostedCredential
     ) -> None:
-        inner = {**scope, "state": {**scope.get("state", {}), STATE_KEY: credential}}
-        await self.managers[credential.origin].handle_request(inner, receive, send)
+        await self.sessions.handle(scope, receive, send, credential)
 
 
 def _is_listener(request: IncomingRequest) -> bool:
@@ -343,59 +320,32 @@ def hosted_app(
     version: str,
     allowed_origins: Sequence[str] = (),
     settings: AdapterOptions | None = None,
-    offer: ServerOffer = personal_data,
+    offer: ServerOffer | None = None,
     behind: ServerBehind = UNKNOWN,
 ) -> HostedApp:
-    """The application: one server for each origin, all built here."""
+    """The application; `offer` is that of this adapter where none is given."""
     counts = Counts()
-    bell = Bell(behind.changes) if behind.changes is not None else None
-
-    def source_of(request: Request) -> tuple[str, OpenAgain]:
-        credential: HostedCredential = request.scope["state"][STATE_KEY]
-        looks = count(1)
-
-        async def open_again() -> RsPort:
-            admitted = await admission.judge_again(credential.token)
-            request_id = f"{credential.request_id}.{next(looks)}"
-            return open_port(
-                replace(credential, tool=SUBSCRIPTION, request_id=request_id, state=admitted.state)
-            )
-
-        return credential.token, open_again
-
-    listening = bell and Listening(source_of, bell.pace)
 
     def caller_of(credential: HostedCredential, user_agent: str | None) -> ClientRequest:
         return _caller(credential, user_agent, open_port, behind.capabilities)
 
-    def callers(request: Any) -> ClientRequest:
-        return caller_of(request.scope["state"][STATE_KEY], request.headers.get("user-agent"))
-
-    def manager(origin: str) -> StreamableHTTPSessionManager:
-        server = build_server(
-            callers,
-            name=SERVER_NAME,
-            version=version,
-            icon_url=f"{origin}/icon.svg",
-            settings=settings,
-            offer=offer,
-            counts=counts,
-            subscriptions=OfferedSubscriptions(listening),
-        )
-        return StreamableHTTPSessionManager(
-            app=server,
-            json_response=True,
-            stateless=True,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=BODY_BYTES + 1,
-        )
-
-    managers = {origin: manager(origin) for origin in origins}
+    declared = SessionsDeclaration(
+        origins=origins,
+        version=version,
+        open_port=open_port,
+        admission=admission,
+        caller_of=caller_of,
+        body_bytes=BODY_BYTES,
+        settings=settings,
+        offer=offer,
+        counts=counts,
+        bell=None if behind.changes is None else Bell(behind.changes),
+    )
     plain = None
-    if offer.tools is OFFERED:
+    if offer is None or offer.tools is OFFERED:
         calls = PlainCalls(settings or AdapterOptions(), counts)
         plain = PlainDoor(CallAnswers(calls), caller_of)
-    return HostedApp(managers, admission, allowed_origins, counts, bell, listening, plain)
+    return HostedApp(LibrarySessions(declared), allowed_origins, plain)
 
 
 def _caller(

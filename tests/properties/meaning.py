@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from whoosh.lang.stopwords import stoplists
-
+from personal_server.domain.stop_words import STOP_WORDS
 from personal_server.domain.word_forms import LANGUAGE_CODES, family_of, forms, language_of, stems
 from tests.properties.worlds import Json
 
@@ -161,7 +160,7 @@ def wanted_of(text: str) -> Wanted:
 
 def _says_nothing(term: Term, text: str) -> bool:
     code = LANGUAGE_CODES.get(language_of(text) or "")
-    common = {each for word in stoplists.get(code or "", ()) for each in letters(word)}
+    common = {each for word in STOP_WORDS.get(code or "", "").split() for each in letters(word)}
     return not (term.prefix or term.quoted or term.named) and set(term.words) <= common
 
 

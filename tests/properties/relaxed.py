@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from whoosh.lang.stopwords import stoplists
-
+from personal_server.domain.stop_words import STOP_WORDS
 from tests.properties.meaning import Said, Term, hits_in, letters
 
 FEW = 3
 COMMON = 1_000
-STOP_WORDS = {each for words in stoplists.values() for word in words for each in letters(word)}
+LISTED = {
+    each for listed in STOP_WORDS.values() for word in listed.split() for each in letters(word)
+}
 LATIN = set("abcdefghijklmnopqrstuvwxyz")
 
 Texts = Sequence[Sequence[Said]]
@@ -97,7 +98,7 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
 def _is_common(term: Term) -> bool:
     """Whether a bare word is a stop word in any language."""
     is_bare = not (term.prefix or term.quoted or term.named or term.others)
-    return is_bare and set(term.words) <= STOP_WORDS
+    return is_bare and set(term.words) <= LISTED
 
 
 def is_strict(term: Term) -> bool:

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from whoosh.lang.stopwords import stoplists
-
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from personal_server.domain.spaced_text import FOLDED_LETTERS, spaced
+from personal_server.domain.stop_words import STOP_WORDS
 from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
 
 MIN_PREFIX_CHARS = 2
@@ -107,8 +106,8 @@ def _says_nothing(term: Term, common: frozenset[str]) -> bool:
 def _common_words(language: str | None) -> frozenset[str]:
     """The words that every text of a language holds, and those that questions begin with."""
     code = LANGUAGE_CODES.get(language or "", "")
-    listed = (*stoplists.get(code, ()), *_QUESTION_WORDS.get(code, "").split())
-    return frozenset(each for word in listed for each in tokens(word))
+    listed = f"{STOP_WORDS.get(code, '')} {_QUESTION_WORDS.get(code, '')}"
+    return frozenset(tokens(listed))
 
 
 @cache

@@ -1,0 +1,26 @@
+"""The lists of stop words are the Snowball project's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from personal_server.domain.stop_words import STOP_WORDS
+from personal_server.domain.word_forms import LANGUAGE_CODES
+
+NAMES = {code: name for name, code in LANGUAGE_CODES.items()}
+INSTALLED = sorted(Path("/usr/share/postgresql").glob("*/tsearch_data"))
+
+
+def test_each_list_is_of_a_language_with_stems() -> None:
+    assert STOP_WORDS.keys() <= NAMES.keys()
+    assert len(STOP_WORDS) == 14
+    assert {"the", "whom"} <= set(STOP_WORDS["en"].split())
+
+
+@pytest.mark.skipif(not INSTALLED, reason="PostgreSQL brings the lists")
+@pytest.mark.parametrize("code", STOP_WORDS)
+def test_it_is_the_list_that_postgresql_has(code: str) -> None:
+    theirs = (INSTALLED[-1] / f"{NAMES[code]}.stop").read_text(encoding="utf-8").split()
+    assert STOP_WORDS[code].split() == theirs

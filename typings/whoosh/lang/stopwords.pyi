@@ -1,1 +1,0 @@
-stoplists: dict[str, frozenset[str]]

@@ -21,7 +21,7 @@ from pdpp_kernel.errors import (
     NotFound,
     StorageUnavailable,
 )
-from personal_server.collecting.uploads import Uploads, UploadState
+from personal_server.collecting.uploads import READ_AT_ONCE, Uploads, UploadState
 
 DONE: dict[str, Any] = {"imports": [{"streams": {}}], "not_read": []}
 UNCLEAR = {"error": {"code": "ambiguous_connection", "message": "m", "next_step": "n"}}
@@ -37,6 +37,9 @@ class Reader:
         self.asked: list[tuple[list[str], str | None]] = []
         self.may_end = folder / "may-end"
         self.may_end.touch()
+        self.running = folder / "running"
+        self.running.mkdir()
+        self.counted = folder / "counted"
 
     def __call__(
         self, paths: Sequence[Path], within: Path | None, account: str | None
@@ -45,10 +48,13 @@ class Reader:
         self.asked.append(([path.name for path in paths], account))
         script = (
             "import os,sys,select\n"
+            f"running = {str(self.running)!r}; own = running + f'/{{os.getpid()}}'\n"
+            "open(own, 'w').close()\n"
+            f"print(len(os.listdir(running)), file=open({str(self.counted)!r}, 'a'))\n"
             f"while not os.path.exists({str(self.may_end)!r}): select.select([],[],[],0.01)\n"
-            f"sys.stdout.write({json.dumps(self.said)!r}); sys.exit({self.code})"
+            f"os.remove(own); sys.stdout.write({json.dumps(self.said)!r}); sys.exit({self.code})"
         )
-        return [sys.executable, "-c", script]
+        return [sys.executable, "-I", "-S", "-c", script]
 
 
 @pytest.fixture
@@ -76,9 +82,9 @@ def ended(uploads: Uploads, upload_id: str) -> UploadState:
     return found.state
 
 
-def whole(uploads: Uploads, content: bytes = b"0123456789") -> str:
-    made = uploads.begin("a.mbox", len(content), "m")
-    uploads.append(made.upload_id, "a.mbox", 0, content)
+def whole(uploads: Uploads, name: str = "a.mbox") -> str:
+    made = uploads.begin(name, 10, "m")
+    uploads.append(made.upload_id, name, 0, b"0123456789")
     return made.upload_id
 
 
@@ -207,6 +213,39 @@ def test_what_nothing_reads_stays_until_it_is_removed(uploads: Uploads, reader: 
         ending.join()
     found = uploads.one(upload_id)
     assert (found.state, found.received_bytes) == (UploadState.FAILED, 10)
+
+
+def test_of_many_that_are_to_be_read_few_are_read_at_a_time(
+    uploads: Uploads, reader: Reader
+) -> None:
+    reader.may_end.unlink()
+    uploads = replace(uploads, quota_bytes=10_000)
+    waiting = [whole(uploads, f"{number}.mbox") for number in range(8)]
+    for upload_id in waiting:
+        uploads.start(upload_id, None)
+    assert {uploads.one(each).state for each in waiting} == {UploadState.IMPORTING}
+    reader.may_end.touch()
+    for importing in [each for each in threading.enumerate() if each.name in waiting]:
+        importing.join()
+    assert {uploads.one(each).state for each in waiting} == {UploadState.IMPORTED}
+    counted = [int(line) for line in reader.counted.read_text().splitlines()]
+    assert (len(counted), max(counted)) == (8, READ_AT_ONCE)
+
+
+def test_what_waited_when_a_server_was_killed_is_read_by_the_next(
+    uploads: Uploads, reader: Reader
+) -> None:
+    upload_id, read = whole(uploads), whole(uploads, "b.mbox")
+    folder = uploads.folder / upload_id
+    (folder / "waiting.json").write_text('"Home"')
+    (folder / "report.json").touch()
+    (uploads.folder / read / "report.json").write_text(json.dumps(DONE))
+    assert uploads.one(upload_id).state is UploadState.IMPORTING
+    uploads.go_on()
+    assert ended(uploads, upload_id) is UploadState.IMPORTED
+    assert reader.asked == [(["a.mbox"], "Home")]
+    assert not (uploads.folder / read / "content").exists()
+    assert uploads.one(read).state is UploadState.IMPORTED
 
 
 @pytest.mark.parametrize("upload_id", ["upl_0", "..", "upl_../..", "x"])

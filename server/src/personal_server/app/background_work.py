@@ -13,6 +13,8 @@ from personal_server.app.backup_ledger import LedgerKeeper
 from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.app.server_database import ServerDatabase
 from personal_server.app.stores import Stores
+from personal_server.app.uploads import uploads_of
+from personal_server.collecting.uploads import GO_ON_SECONDS
 from personal_server.granting.retention import (
     FORGET_SECONDS,
     SWEEP_SECONDS,
@@ -115,6 +117,7 @@ def keep_server(
     keeper = LedgerKeeper(stores, settings)
     background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
     background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)
+    background.register("uploads", GO_ON_SECONDS, uploads_of(settings, stores).go_on)
 
 
 def clock_faults(watch: ClockWatch) -> Iterator[Fault]:

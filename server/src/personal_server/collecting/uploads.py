@@ -2,7 +2,9 @@
 
 Rule: bytes are appended where the file ends and nowhere else, so a cut-off upload goes on and two
 tabs cannot mix; what an upload is follows from its folder, whichever process looks.  Reading is
-left to `pdpp import`, in a process of its own that holds the lock of the upload while it lives.
+left to `pdpp import`, in a process of its own that holds the lock of the upload while it lives.  A
+few are read at a time; for the others the server holds their locks, and a file says what waits, so
+that it is read by the next server where this one is killed.
 Source: docs/contract/authorization-server.md 13.7.
 """
 
@@ -27,11 +29,17 @@ from pdpp_kernel.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFo
 from pdpp_kernel.refused_writes import data_moved
 
 ABOUT, CONTENT, LOCK, REPORT = "about.json", "content", "lock", "report.json"
+WAITING = "waiting.json"
+"""The account that an upload is to be imported into, until it is its turn."""
+READ_AT_ONCE = 2
+"""By one server process: each import is two more, with readers' libraries in memory."""
 LOOKS, LOOK_SECONDS = 5, 0.02
 MOST_FILES, MOST_UPLOADS, MOST_NAME_BYTES = 20_000, 200, 200
 FREE_BYTES = 512 * 1024 * 1024
 """What an upload leaves of the disk."""
+GO_ON_SECONDS = 30.0
 UNCLEAR = "ambiguous_connection"
+_TURNS = threading.Semaphore(READ_AT_ONCE)
 
 
 class UploadState(StrEnum):
@@ -222,19 +230,27 @@ class Uploads:
         upload, folder = self.one(upload_id), self._place(upload_id)
         if not upload.is_whole or upload.state is UploadState.IMPORTED:
             raise InvalidState("This upload is incomplete, or was imported already.")
-        with self._lock(upload_id) as lock, (folder / REPORT).open("wb") as report:
-            process = subprocess.Popen(  # noqa: S603 - our own command, with paths that we know
-                self.command(*_whereabouts(upload.about, folder), account),
-                stdin=subprocess.DEVNULL,
-                stdout=report,
-                stderr=subprocess.DEVNULL,
-                env=dict(self.environment),
-                pass_fds=[lock.fileno()],
-                start_new_session=True,
-            )
+        command = self.command(*_whereabouts(upload.about, folder), account)
+        with self._lock(upload_id) as lock:
+            _write(folder / WAITING, orjson.dumps(account))
+            (folder / REPORT).write_bytes(b"")
+            held = os.dup(lock.fileno())  # the lock is let go with the last that is closed
         threading.Thread(
-            target=self._end, args=(process, folder), name=upload_id, daemon=True
+            target=self._import, args=(command, folder, held), name=upload_id, daemon=True
         ).start()
+
+    def go_on(self) -> None:
+        """Read what still waited when a server was killed, and forget the bytes of what was read
+        meanwhile.
+        """
+        for upload in self.each():
+            folder = self.folder / upload.upload_id
+            if upload.state is UploadState.IMPORTED:
+                (folder / WAITING).unlink(missing_ok=True)
+                shutil.rmtree(folder / CONTENT, ignore_errors=True)
+            elif (folder / WAITING).is_file() and not _is_locked(folder / LOCK):
+                with suppress(InvalidState, NotFound, OSError, orjson.JSONDecodeError):
+                    self.start(upload.upload_id, orjson.loads((folder / WAITING).read_bytes()))
 
     def remove(self, upload_id: str) -> None:
         """Raises: NotFound, InvalidState while it is read."""
@@ -242,9 +258,24 @@ class Uploads:
         with self._lock(upload_id):
             shutil.rmtree(folder)
 
-    def _end(self, process: subprocess.Popen[bytes], folder: Path) -> None:
-        """What was read lies in the records; its bytes are no longer kept here."""
-        process.wait()
+    def _import(self, command: Sequence[str], folder: Path, held: int) -> None:
+        """When it is its turn; what was read lies in the records, and its bytes no longer here."""
+        with _TURNS:
+            try:
+                with (folder / REPORT).open("wb") as report:
+                    process = subprocess.Popen(  # noqa: S603 - our own, with paths that we know
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=report,
+                        stderr=subprocess.DEVNULL,
+                        env=dict(self.environment),
+                        pass_fds=[held],
+                        start_new_session=True,
+                    )
+            finally:
+                (folder / WAITING).unlink(missing_ok=True)
+                os.close(held)
+            process.wait()
         if _report(folder / REPORT).get("imports"):
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
 
@@ -291,14 +322,16 @@ def _whereabouts(about: UploadAbout, folder: Path) -> tuple[list[Path], Path | N
 
 
 def _state(folder: Path, report: dict[str, Any], *, is_read: bool) -> UploadState:
-    if not (folder / REPORT).is_file():
-        return UploadState.RECEIVING
-    if is_read:
+    if is_read and (folder / REPORT).is_file():
         return UploadState.IMPORTING
-    lone = cast("dict[str, Any]", report.get("error") or {})
-    if lone.get("code") == UNCLEAR:
-        return UploadState.UNCLEAR
-    return UploadState.IMPORTED if report.get("imports") else UploadState.FAILED
+    if report:
+        lone = cast("dict[str, Any]", report.get("error") or {})
+        if lone.get("code") == UNCLEAR:
+            return UploadState.UNCLEAR
+        return UploadState.IMPORTED if report.get("imports") else UploadState.FAILED
+    if (folder / WAITING).is_file():  # its server was killed, and the next one goes on
+        return UploadState.IMPORTING
+    return UploadState.FAILED if (folder / REPORT).is_file() else UploadState.RECEIVING
 
 
 def _take_lock(lock: IO[bytes]) -> bool:

@@ -181,6 +181,21 @@ class SeenReading(Message):
     full_name: str = ""
 
 
+class RecipeInside(Message):
+    """A recipe that lies in the export which it describes, and is not used for that.
+
+    Shapes: `name` of its file there; `source` is what it calls the source, `labels` and `details`
+        what it says of the streams; `files` are those that it would read.
+    """
+
+    name: str
+    text: str
+    source: str
+    labels: list[str]
+    details: list[str]
+    files: list[str]
+
+
 class Seen(Message):
     """What a path holds; `unread` names the files that nobody reads, by what they are.
 
@@ -193,15 +208,17 @@ class Seen(Message):
     unread: dict[str, list[str]]
     faults: list[str]
     unusable_recipes: list[UnusableRecipe] = []
+    recipes_inside: list[RecipeInside] = []
 
 
 class Refused(Message):
-    """The path cannot be read at all; `faults` as in `Seen`."""
+    """The path cannot be read at all; `faults` and `recipes_inside` as in `Seen`."""
 
     code: str
     sentence: Text
     next_step: Text
     faults: list[str]
+    recipes_inside: list[RecipeInside] = []
 
 
 class Misguided(Message):

@@ -59,6 +59,7 @@ from pdpp_sources.reader_messages import (
     Read,
     ReadFile,
     Ready,
+    RecipeInside,
     RecordItem,
     Refused,
     Reply,
@@ -72,6 +73,7 @@ from pdpp_sources.reader_refusals import refusal, too_costly
 
 WORKER = "pdpp_sources.reader_worker"
 RECIPES = "recipes"  # the folder of the owner's, in the data directory
+TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
 MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024
@@ -120,7 +122,8 @@ class Wanted:
         names, each a word of `columns.KINDS`; `known` is what is stored of it; `zone` is the name
         of one;
         `further_parts` of an export whose first part is the path; `within` the folder that all
-        that is read must lie in, wherever links lead; `recipe` is the file of the one to read by.
+        that is read must lie in, wherever links lead; `recipe` is the file of the one to read by,
+        with its `recipe_text` where it lies in the export.
     """
 
     connector_key: str | None = None
@@ -131,6 +134,7 @@ class Wanted:
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     known: KnownTable | None = None
     recipe: Path | None = None
+    recipe_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,12 @@ class PathContents:
     readings: tuple[ProcessReading, ...]
     refused: tuple[Skipped, ...]
     unread: Mapping[str, list[str]]
+
+    @property
+    def could_be_tables(self) -> bool:
+        """Whether another source than tables reads files that could be some."""
+        others = (reading.seen for reading in self.readings if not reading.seen.full_name)
+        return any(name.lower().endswith(TABLES) for seen in others for name in seen.files)
 
 
 class ReaderProcess:
@@ -173,6 +183,7 @@ class ReaderProcess:
         self._copies: dict[Path, dict[str, str]] = {}
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
         self.unusable_recipes: list[UnusableRecipe] = []  # of the owner's, at the last look
+        self.recipes_inside: list[RecipeInside] = []  # of the export that was looked at last
         self.used_zone = False  # whether the last reading had times without a zone
 
     def __enter__(self) -> Self:
@@ -203,7 +214,7 @@ class ReaderProcess:
                 dict(instructions.kinds),
                 instructions.known,
                 None if self._beneath is None else str(self._beneath),
-                self._recipe_texts(instructions.recipe),
+                self._recipe_texts(instructions.recipe, instructions.recipe_text),
                 None if instructions.recipe is None else str(instructions.recipe),
             )
             try:
@@ -214,10 +225,12 @@ class ReaderProcess:
             match reply:
                 case Seen():
                     self.faults += reply.faults
+                    self.recipes_inside = reply.recipes_inside
                     self.unusable_recipes = reply.unusable_recipes
                     return self._contents(path, instructions, reply)
                 case Refused():
                     self.faults += reply.faults
+                    self.recipes_inside = reply.recipes_inside
                     raise refusal(reply)
                 case Misguided():
                     raise BadRecord(reply.code, parse_text(reply.reason))
@@ -279,7 +292,7 @@ class ReaderProcess:
         Raises: ExportTooCostly, where a reader of another package ends the process.
         """
         try:
-            reply = self._running().ask(ListSources(self._recipe_texts(None)))
+            reply = self._running().ask(ListSources(self._recipe_texts()))
         except _Ended as ended:
             self._learn(ended)
             raise too_costly() from None
@@ -287,8 +300,12 @@ class ReaderProcess:
             raise too_costly()
         return reply
 
-    def _recipe_texts(self, named: Path | None) -> dict[str, str | None]:
+    def _recipe_texts(
+        self, named: Path | None = None, text: str | None = None
+    ) -> dict[str, str | None]:
         """Raises: RecipeError, where the one that was named cannot be read."""
+        if named is not None and text is not None:
+            return {str(named): text}
         if named is None and (self._recipes is None or not self._recipes.is_dir()):
             return {}
         # most have none

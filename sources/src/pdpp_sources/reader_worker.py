@@ -46,6 +46,7 @@ from pdpp_sources.reader_messages import (
     Read,
     ReadFile,
     Ready,
+    RecipeInside,
     RecordItem,
     Refused,
     SaidByFile,
@@ -57,8 +58,9 @@ from pdpp_sources.reader_messages import (
     UnusableRecipe,
 )
 from pdpp_sources.recipes.recipe_reader import RecipeSource
-from pdpp_sources.recipes.recipe_readings import reading_by_recipe, told_apart
+from pdpp_sources.recipes.recipe_readings import in_zone_of, reading_by_recipe, told_apart
 from pdpp_sources.recipes.recipe_shelf import recipes_with
+from pdpp_sources.recipes.recipes_inside import recipes_inside
 from pdpp_sources.registry import (
     SOURCES,
     Reading,
@@ -104,12 +106,16 @@ class ReaderWorker:
     @cached_property
     def _recipes(self) -> tuple[tuple[RecipeSource, ...], list[UnusableRecipe]]:
         """The recipes of the last texts, and those that cannot be used."""
-        taken = (source.connector_key for source in (*SOURCES, *self._outside[0]))
-        recipes, unusable = recipes_with(self._recipe_texts, taken)
+        recipes, unusable = recipes_with(self._recipe_texts, self._taken)
         return recipes, [
             UnusableRecipe(path, fault.code, render_text(fault.sentence))
             for path, fault in unusable
         ]
+
+    @property
+    def _taken(self) -> list[str]:
+        """The names of readers in code, which no recipe may have."""
+        return [source.connector_key for source in (*SOURCES, *self._outside[0])]
 
     def _take_recipes(self, texts: dict[str, str | None]) -> None:
         if texts != self._recipe_texts:
@@ -149,14 +155,17 @@ class ReaderWorker:
         self._opened.close()
         # one that was named is read by alone
         self._take_recipes(request.recipes if request.recipe is None else {})
+        inside: list[RecipeInside] = []
         try:
             export = self._opened.enter_context(_export(request))
             self._zone = NotedZone.no_cache(request.zone)
             export = replace(export, zone=self._zone)
+            if (request.recipe, request.connector_key) == (None, None):
+                inside = recipes_inside(export, self._taken)
             self._readings = self._read_by(export, request)
         except ExportError as error:
             sentence, next_step = render_text(error.sentence), render_text(error.next_step)
-            return Refused(error.code, sentence, next_step, self._new_faults())
+            return Refused(error.code, sentence, next_step, self._new_faults(), inside)
         except BadRecord as bad:
             return Misguided(bad.code, render_text(bad.reason))
         return Seen(
@@ -166,6 +175,7 @@ class ReaderWorker:
             unread_of(export, [reading.export for reading in self._readings]),
             self._new_faults(),
             self._recipes[1] if self._recipe_texts else [],
+            inside,
         )
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
@@ -176,7 +186,7 @@ class ReaderWorker:
             return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES, key),)
         own = source_named(key) if key else None
         if own:
-            return (reading_as(export, own, guidance),)
+            return (reading_as(in_zone_of(export, own, self._recipes[0]), own, guidance),)
         source = source_named(key, self._sources) if key else None
         if source:
             return (reading_as(export, source, guidance, self._sources),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -72,6 +73,7 @@ _LOOKED_AT = 100
 _TRIED_ITEMS = 200
 _PACKED = (".zip", ".tgz", ".gz")
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
+_IS_RECIPE = re.compile(rb"(?m)^[ \t]*recipe[ \t]*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +197,10 @@ def _reading(source: SourceReader, export: Export, reason: str, guidance: Guidan
 def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]:
     """The files that nobody read, by what they are.
 
-    Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
-        `unknown`; `as_mail` and the like, which that source reads if it is told to; `tables` among
-        other things; `views` of a database of Notion that is there whole; `empty`; `hidden` ones
-        and `links`.
+    Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16),
+        `recipes` that lie there, or `unknown`; `as_mail` and the like, which that source reads if
+        it is told to; `tables` among other things; `views` of a database of Notion that is there
+        whole; `empty`; `hidden` ones and `links`.
     """
     is_folder = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
@@ -220,6 +222,8 @@ def _sort_of(member: ExportMember, export: Export) -> str:
     head = _head(member)
     if member.suffix in _PACKED:
         return "archives"
+    if member.suffix == ".toml" and _IS_RECIPE.search(head):
+        return "recipes"
     if could_be_table(head) if member.suffix in SUFFIXES else looks_like_table(head):
         return "tables"
     if head.startswith(_WIDE) or not head:

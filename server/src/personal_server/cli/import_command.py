@@ -24,7 +24,7 @@ from rich.text import Text
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data, Skipped, TextState
-from pdpp_kernel.texts import CatalogueText, counted, message, parse_text, text_of
+from pdpp_kernel.texts import CatalogueText, message, parse_text, text_of
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import (
     CommandError,
@@ -38,7 +38,7 @@ from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.app.own_export_head import is_own_export
-from personal_server.cli.import_questions import YES, Belongs, answered, asking, check_replace
+from personal_server.cli.import_questions import Belongs, asking, check_replace, may_delete
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.known_tables import changed_kinds, known_table
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
@@ -321,9 +321,12 @@ class _Path:
                 self._restore()
                 return
             wanted = replace(self.command.wanted, further_parts=self.further_parts)
-            contents = self.command.reader.look(self.path, wanted)
+            contents, known_as = self._look(wanted)
+            done = len(self.command.done.reports)
             for reading in contents.readings:
                 self._import(reading, contents)
+            for report in self.command.done.reports[done:] if known_as else ():
+                report["known_as"] = known_as
             rest = UnreadFiles(self.path, contents.unread)
             if rest.files:
                 self.command.done.unread.append(rest)
@@ -333,6 +336,24 @@ class _Path:
             self._fail(Failure("usage", sentence, "Name another column."))
         except ExportError as error:
             self._refuse(error)
+
+    def _look(self, wanted: Wanted) -> tuple[PathContents, list[str]]:
+        """What the path holds, and the sources that know it where a table goes on.
+
+        Raises: ExportError.
+        """
+        reader = self.command.reader
+        contents, refusal = None, None
+        try:
+            contents = reader.look(self.path, wanted)
+        except ExportError as error:
+            refusal = error
+        if not reader.recipes_inside and contents and not contents.could_be_tables:
+            return contents, []
+        # mail and archives of chats need no second look
+        from personal_server.cli.second_look import second_look  # noqa: PLC0415
+
+        return second_look(self.command, self.path, wanted, contents, refusal)
 
     @property
     def _name(self) -> str:
@@ -423,7 +444,7 @@ class _Path:
                 run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
                 _read_texts(run, self.command.reader)
-                agreed = whole and tally.absent > 0 and self._may_delete(tally)
+                agreed = whole and tally.absent > 0 and may_delete(tally, self.command.options.yes)
                 receipt = run.finish(deletes_absent=agreed)
             except Exception:
                 forget_if_empty(
@@ -438,19 +459,6 @@ class _Path:
             words().print(f"  A new account, {target['name']}: {why_new}.", markup=False)
             target |= {"is_new": True, "why_new": why_new}
         return self._finished(reading, contents, tally, target, receipt, changed)
-
-    def _may_delete(self, tally: ImportTally) -> bool:
-        """Whether the file was read whole, and the owner agrees."""
-        count = counted(tally.absent, "row")
-        if not tally.is_complete:
-            words().print(f"  {count} not deleted, because the file could not be read completely.")
-            return False
-        if self.command.options.yes:
-            return True
-        answer = answered(
-            f"  {count} were imported before, but are not in this file. Delete? [y/N] "
-        )
-        return answer != "" and answer.lower() in YES
 
     def _finished(
         self,

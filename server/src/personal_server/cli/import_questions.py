@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable
 
 from pdpp_kernel.errors import AmbiguousConnection
-from pdpp_kernel.texts import message
+from pdpp_kernel.texts import counted, message
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import plain, words
+from personal_server.collecting.imports import ImportTally
 from personal_server.domain.connection import Connection
 
 Belongs = Callable[[Connection], str | None]
@@ -63,3 +64,15 @@ def check_replace(*, yes: bool, dry_run: bool) -> None:
             "Not running in a terminal, so I cannot ask.",
             "Add --yes to delete the records without a question.",
         )
+
+
+def may_delete(tally: ImportTally, is_agreed: bool) -> bool:
+    """Whether the file was read whole, and the owner agrees that what it lacks is deleted."""
+    count = counted(tally.absent, "row")
+    if not tally.is_complete:
+        words().print(f"  {count} not deleted, because the file could not be read completely.")
+        return False
+    if is_agreed:
+        return True
+    answer = answered(f"  {count} were imported before, but are not in this file. Delete? [y/N] ")
+    return answer != "" and answer.lower() in YES

@@ -31,11 +31,11 @@ def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTabl
     Shapes: without streams it only says what the new source is to be called, since another table
         has the name already.
     """
-    tables = list(_stored_tables(store))
+    tables = list(stored_tables(store))
     columns = _columns_of(seen.columns)
     digest = facts.get("sha256")
     for table in tables:
-        if digest and digest in _digests(store, table.connector_key):
+        if digest and digest in digests_of(store, table.connector_key):
             return table
     full_key = table_key(seen.full_name)
     same_name = [each for each in tables if each.connector_key == full_key]
@@ -73,7 +73,13 @@ _WORDS = {
 }
 
 
-def _stored_tables(store: RecordStore) -> Iterable[KnownTable]:
+def is_of_columns(known: KnownTable, seen: SeenReading) -> bool:
+    """Whether a file has most of the columns of a table that is stored."""
+    return bool(known.streams) and _are_alike(known, _columns_of(seen.columns))
+
+
+def stored_tables(store: RecordStore) -> Iterable[KnownTable]:
+    """The tables of the owner's own that an account holds."""
     with store.snapshot() as snapshot:
         current = snapshot.declarations()
         held = {connection.connector_key for connection in snapshot.connections()}
@@ -138,7 +144,8 @@ def _are_alike(table: KnownTable, columns: Columns) -> bool:
     )
 
 
-def _digests(store: RecordStore, connector_key: str) -> set[str]:
+def digests_of(store: RecordStore, connector_key: str) -> set[str]:
+    """The SHA-256 of the files that were imported into the accounts of a source."""
     with store.snapshot() as snapshot:
         own = [c for c in snapshot.connections() if c.connector_key == connector_key]
     return {

@@ -41,6 +41,10 @@ _UNREAD = {
     "tables": (
         "that looks like a table: to import the table, too, name the file alone, with `--as table`"
     ),
+    "recipes": (
+        "that is a recipe: a recipe in an export is used only if you read it and name it with "
+        "`--recipe`"
+    ),
     "empty": "that is empty",
     "hidden": "or folder that is hidden (the name begins with a dot)",
     "links": "that is a link or a special file: import its target instead",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import ExportNotRecognized, RecipeError
@@ -13,6 +14,7 @@ from pdpp_sources.common.source import SourceReader
 from pdpp_sources.recipes.recipe_reader import RecipeSource
 from pdpp_sources.recipes.recipe_shelf import own_recipe
 from pdpp_sources.registry import Reading
+from pdpp_sources.tables.reader import TableSource
 
 
 def reading_by_recipe(
@@ -45,6 +47,18 @@ def reading_by_recipe(
             )
         raise ExportNotRecognized(sentence, called)
     return Reading(source, export.only(claim.members), f"{claim.why} as {Path(path).name} says")
+
+
+def in_zone_of(export: Export, source: SourceReader, recipes: Sequence[RecipeSource]) -> Export:
+    """An export that is read as a table, its times in the zone that a recipe says of its files."""
+    if isinstance(source, TableSource):
+        for each in recipes:
+            fields = (field for stream in each.recipe.streams for field in stream.fields)
+            zones = {field.zone for field in fields if field.kind == "instant"}
+            zone = zones.pop() if len(zones) == 1 else None
+            if zone and each.recognize(export):
+                return replace(export, zone=ZoneInfo(zone))
+    return export
 
 
 def told_apart(readings: Sequence[Reading], recipes: Sequence[RecipeSource]) -> tuple[Reading, ...]:

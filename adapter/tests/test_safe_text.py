@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from pdpp_mcp_server.safe_text import (
     clean_json,
     escaped_json,
     has_steering,
+    label,
     one_line,
     preview_json,
     unlinked,
@@ -60,7 +62,11 @@ def test_no_text_hides_in_a_row_of_selectors() -> None:
         ("see [x](https://a.example)", "see [x]\\(https://a.example)"),
         ("![x][r]", "!\\[x][r]"),
         ("<IMG src=//a.example>", "\\<IMG src=//a.example>"),
-        ("a[1] (b) and !x <image>", "a[1] (b) and !x <image>"),
+        ("<svg><image href=//a.example/>", "\\<svg>\\<image href=//a.example/>"),
+        ("<video/poster=//a.example>", "\\<video/poster=//a.example>"),
+        ("cut <iframe", "cut \\<iframe"),
+        ("a[1] (b) and !x < image>", "a[1] (b) and !x < image>"),
+        ("<mark>a</mark> Ada <a@b.example> <https://a.example>",) * 2,
     ],
 )
 def test_no_link_or_image_of_a_record_is_one_in_a_preview(text: str, shown: str) -> None:
@@ -96,3 +102,18 @@ def test_no_line_separator_survives_in_a_json_line() -> None:
     for char in "\u2028\u2029\u0085\n\r":
         assert len(clean_json({"a": f"x{char}y"}).splitlines()) == 1
         assert len(escaped_json({"a": f"x{char}y"}).splitlines()) == 1
+
+
+@pytest.mark.parametrize("before", ["", "\\", "\\\\", "a\\\\\\"])
+def test_no_backslash_of_a_record_frees_its_tag(before: str) -> None:
+    text = f"{before}<img src=//a.example>"
+    drawn = re.sub(r"\\(.)", "", unlinked(text))  # as Markdown takes an escaped sign
+    assert "<" not in drawn
+    assert "<" not in preview_json(text)
+
+
+@pytest.mark.parametrize("name", ["![x](https:a.example?q)", "<img src=https:a.example>"])
+def test_no_link_or_image_in_the_name_of_a_file_is_one(name: str) -> None:
+    assert label(name).replace("\\", "") == name
+    assert unlinked(label(name)) != name
+    assert not re.search(r"!\[|\]\(|(?<!\\)<img", label(name))

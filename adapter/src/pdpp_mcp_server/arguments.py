@@ -69,14 +69,16 @@ RENAMED = {
 }
 """Names that other interfaces have for an argument of ours."""
 HIT_ORDER = "Hits come best first, or `sort` by time: newest, oldest."
-PLAIN_LIKENESS = 0.75
+PLAIN_LIKENESS, LIKE_CHARS = 0.75, 64  # comparing costs time by length
 
 
 def _mended(tool: ToolContract, given: Arguments, param: str) -> list[Arguments]:
     """The same call with only the wrong argument as it was plainly meant."""
     name = param
     if param not in tool.properties:
-        near = get_close_matches(param, list(tool.properties), n=1, cutoff=PLAIN_LIKENESS)
+        near = get_close_matches(
+            param[:LIKE_CHARS], list(tool.properties), n=1, cutoff=PLAIN_LIKENESS
+        )
         name = RENAMED.get(param, near[0] if near else param)
         if name not in tool.properties or name in given:
             return []
@@ -166,7 +168,7 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     elif tool.name == "search" and name in {"order", "order_by"}:
         hint = HIT_ORDER
     else:
-        near = get_close_matches(name, legal, n=1)
+        near = get_close_matches(name[:LIKE_CHARS], legal, n=1)
         hint = f"Did you mean `{near[0]}`?" if near else f"Legal: {', '.join(legal)}."
     return ToolError(
         "invalid_arguments",
@@ -341,10 +343,10 @@ def encode_filter(value: object) -> Query:
     if not is_object(value) or not value:
         raise _refused("filter", "`filter` must be a non-empty object keyed by field name.")
     pairs: list[tuple[str, str]] = []
-    for key, condition in value.items():
+    for key, condition in value.items() if len(value) <= contract.FILTER_CONDITIONS else ():
         _check_key(key)
         pairs.extend(_condition(key, condition))
-    if len({name for name, _ in pairs}) > contract.FILTER_CONDITIONS:
+    if max(len(value), len({name for name, _ in pairs})) > contract.FILTER_CONDITIONS:
         raise _refused("filter", f"`filter` takes at most {contract.FILTER_CONDITIONS} conditions.")
     if len(pairs) > contract.FILTER_VALUES:
         raise _refused("filter", f"`filter` takes at most {contract.FILTER_VALUES} values.")
@@ -352,7 +354,8 @@ def encode_filter(value: object) -> Query:
 
 
 def _check_key(key: str) -> None:
-    if not key or any(char in "[]" or ord(char) < 32 or ord(char) == 127 for char in key):
+    is_name = 0 < len(key) <= contract.STRING_ARGUMENT
+    if not is_name or any(char in "[]" or ord(char) < 32 or ord(char) == 127 for char in key):
         raise _refused(
             "filter", f"A filter key is a plain field name, not {quoted(key) or 'empty'}."
         )
@@ -376,6 +379,8 @@ def _bounds(param: str, operator: Operator, bound: Any) -> list[str]:
     """What is sent for the value of an operator; some take a list of them."""
     booleans = ValueKind.BOOLEAN in operator.kinds
     match operator.takes:
+        case Takes.VALUES if is_list(bound) and len(bound) > contract.FILTER_VALUES:
+            raise _refused("filter", f"`filter` takes at most {contract.FILTER_VALUES} values.")
         case Takes.VALUES if is_list(bound) and bound:
             return list(dict.fromkeys(_scalar(param, each, booleans=booleans) for each in bound))
         case Takes.VALUES:

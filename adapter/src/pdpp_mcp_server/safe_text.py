@@ -90,8 +90,8 @@ def one_line(text: str, limit_chars: int | None = None) -> str:
 
 
 def label(text: str) -> str:
-    """A declared name or an owner's label, fit to stand outside the fence."""
-    return one_line(text, contract.LABEL)
+    """A declared name or an owner's label, fit to stand outside the fence; many are file names."""
+    return unlinked(one_line(text, contract.LABEL))
 
 
 def quoted(value: object) -> str:
@@ -105,19 +105,24 @@ def clean_json(value: object) -> str:
     return BREAKS.sub(_escape, clean(compact(value)))
 
 
-# `![text](address)`, `[text](address)` and `<img src=address>`: a host that draws Markdown fetches
-# an image as soon as it shows it, and so tells its address, whatever a record put into that.
-_MARKUP = re.compile(r"(?<=\])(?=\()|(?<=!)(?=\[)|(?=<img\b)", re.IGNORECASE)
+# `![text](address)`, `[text](address)` and a tag (`<img src=address>`, `<svg><image …>` and
+# all others; `<mark>` is ours): a host that draws Markdown fetches an image as soon as it shows
+# it, and so tells its address, whatever a record put into that.
+_LINK = re.compile(r"(?<=\])(?=\()|(?<=!)(?=\[)")
+_TAG = re.compile(r"(?<!\\)(\\*)<(?=(?!mark>)[a-z][a-z0-9-]*(?:[\s/>\"]|\Z))", re.IGNORECASE)
 
 
 def unlinked(text: str) -> str:
-    """A preview in which no Markdown link or image of a record is one: each gets a backslash."""
-    return _MARKUP.sub(r"\\", text)
+    """A preview in which no Markdown link, image or tag of a record is one: each gets a backslash.
+
+    Backslashes that stand before a tag are doubled, or they would take away what ours says.
+    """
+    return _TAG.sub(r"\1\1\\<", _LINK.sub(r"\\", text))
 
 
 def preview_json(value: object) -> str:
-    """Compact JSON of a preview on one line, cleaned and unlinked."""
-    return _MARKUP.sub(r"\\\\", clean_json(value))
+    """Compact JSON of a preview on one line, cleaned and unlinked; `<` of a tag is spelled out."""
+    return _TAG.sub(r"\1\\\\\\u003c", _LINK.sub(r"\\\\", clean_json(value)))
 
 
 def escaped_json(value: object) -> str:

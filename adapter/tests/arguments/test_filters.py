@@ -1,3 +1,4 @@
+import time
 from typing import Any
 
 import pytest
@@ -143,3 +144,18 @@ def test_a_filter_for_null_is_offered_as_one_for_what_has_no_value() -> None:
     assert caught.value.error["code"] == "invalid_filter"
     [repair] = caught.value.repairs
     assert repair["filter"] == {"paid_at": {"exists": False}, "kind": "bill"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"s" * 3_000_000: 1},
+        {"subject": {"in": ["a"] * 200_000}},
+        {f"k{number}": 1 for number in range(200_000)},
+    ],
+)
+def test_what_is_far_too_much_is_refused_by_its_size(value: dict[str, Any]) -> None:
+    begin = time.process_time()
+    with pytest.raises(ToolError):
+        encode_filter(value)
+    assert time.process_time() - begin < 0.2

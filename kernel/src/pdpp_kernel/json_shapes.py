@@ -195,7 +195,7 @@ class Members:
         for name in self.raw:
             if name in self._asked:
                 continue
-            matches = difflib.get_close_matches(name, self._asked, n=1, cutoff=MISSPELT)
+            matches = difflib.get_close_matches(name[:64], self._asked, n=1, cutoff=MISSPELT)
             if matches:
                 self.fault(name, f"Unknown member; {matches[0]} is known.")
             else:

@@ -162,6 +162,8 @@ def test_values_are_escaped_and_texts_keep_what_is_in_them() -> None:
         (";;;,,,q=,de;q=x,-,de-,\x00", "en"),
         ("fr," * 10_000 + "de", "en"),
         ("d" * 100_000, "en"),
+        ("de-Latn-DE-1996-x-a-b-c", "de"),
+        ("de" + "-a" * 200_000, "en"),
         ("de;q=9", "en"),
     ],
 )

@@ -35,6 +35,8 @@ IN_FLIGHT_READS = 4
 JSON_BYTES = 32 * 1024 * 1024
 RETRY_STATUSES = frozenset({502, 503, 504})
 RETRY_PAUSE_SECONDS = (0.2, 0.4)
+LONGEST_TARGET = 65_000  # of more the HTTP library makes no request, and no server takes that
+TOO_LONG = {"code": "resource_limit", "message": "The request is too long. Ask for less at once."}
 RECORD_POSITION = 4
 """Where a record key stands in /v1/streams/{stream}/records/{key}."""
 
@@ -81,6 +83,8 @@ class HttpRsPort:
             self.client.base_url + encode_path(path) + (f"?{encode_query(query)}" if query else "")
         )
         self.reads += 1
+        if len(target) > LONGEST_TARGET:
+            return RsResponse(status=414, body={"error": TOO_LONG})
         try:
             with anyio.fail_after(READ_SECONDS if max_bytes is None else BLOB_SECONDS):
                 async with self.client.limiter:

@@ -52,6 +52,15 @@ async def test_reads_are_numbered_and_carry_the_bearer() -> None:
     assert first.query == (("view", "compact"),)
 
 
+async def test_a_request_that_is_too_long_is_refused_before_it_is_sent() -> None:
+    rs = world()
+    answer = await port_over(rs).get(path, (("q", "\u00e9" * 20_000),))
+    assert answer.status == 414
+    assert answer.body is not None
+    assert answer.body["error"]["code"] == "resource_limit"
+    assert not rs.requests
+
+
 @pytest.mark.parametrize("status", [502, 503, 504])
 async def test_a_gateway_failure_is_repeated_once(status: int) -> None:
     rs = world()

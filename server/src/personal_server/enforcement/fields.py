@@ -24,7 +24,7 @@ from personal_server.enforcement.asked_times import whole_days
 from personal_server.enforcement.queries import FieldSelection
 
 MAX_SUGGESTIONS = 5
-MAX_GRANTED = 12
+MAX_GRANTED, MAX_NAME = 12, 128  # comparing names costs time by their length
 
 Sources = tuple[ReadableSource, ...]
 
@@ -62,7 +62,7 @@ def granted_names(sources: Sources) -> tuple[str, ...]:
 
 def near(name: str, names: Iterable[str]) -> list[str] | None:
     """At most five near names, or `None`."""
-    return get_close_matches(name, list(names), n=MAX_SUGGESTIONS) or None
+    return get_close_matches(name[:MAX_NAME], list(names), n=MAX_SUGGESTIONS) or None
 
 
 def granted_here(name: str, names: Iterable[str]) -> dict[str, list[str] | None]:

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-_NOT_GLOBAL = (IPv6Network("fec0::/10"), IPv6Network("5f00::/16"), IPv6Network("3fff::/20"))
+_NAT64 = IPv6Network("64:ff9b::/96")
+_NOT_GLOBAL = (
+    *(IPv6Network("fec0::/10"), IPv6Network("5f00::/16"), IPv6Network("3fff::/20")),
+    # NAT64 of a network's own (RFC 8215): where in it the other address stands is that network's
+    # choice, and the registry says that it is no address of the world.
+    IPv6Network("64:ff9b:1::/48"),
+)
 _NOT_GLOBAL_4 = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("192.88.99.0/24"),
@@ -58,7 +63,7 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
         return address.ipv4_mapped
     if address.sixtofour is not None:
         return address.sixtofour
-    if any(address in network for network in _NAT64):
+    if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     if int(address) >> 32 == 0:
         return IPv4Address(int(address) & 0xFFFFFFFF)

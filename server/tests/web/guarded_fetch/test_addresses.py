@@ -27,6 +27,7 @@ def test_global_addresses_may_be_called(address: str) -> None:
         "::ffff:169.254.169.254",
         "::169.254.169.254",
         "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1:7f00:0:100:808:808",  # 127.0.0.1 where this network puts it (RFC 6052 2.2)
         "2002:a9fe:a9fe::1",
         "2001:0:4136:e378:8000:63bf:3fff:fdd2",
         "fe80::1%eth0",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from pdpp_kernel.aggregations import Metric
@@ -32,6 +33,7 @@ from personal_server.storage.group_rules import (
     GroupTally,
     arrange,
     labelled,
+    listed_strings,
     plain_value,
     step_start,
     step_width,
@@ -48,7 +50,8 @@ def aggregate(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> Aggregation:
     groupings = [_stepped(grouping, rows) for grouping in plan.groupings]
     groups: dict[Key, list[StoredRecord]] = {}
     for row in rows:
-        groups.setdefault(tuple(_point(each, row) for each in groupings), []).append(row)
+        for key in product(*(_points(each, row) for each in groupings)):
+            groups.setdefault(key, []).append(row)
     tallies = [_tally(plan, groupings, key, members, rows) for key, members in groups.items()]
     width = next((each.bin_width for each in groupings if each.bin_width is not None), None)
     answer = arrange(plan, len(rows), tallies)
@@ -67,6 +70,13 @@ def _stepped(grouping: Grouping, rows: Sequence[StoredRecord]) -> Grouping:
 
 def _value(grouping: Grouping, row: StoredRecord) -> Comparable | None:
     return comparable(row.data.get(grouping.field or ""), grouping.kind)
+
+
+def _points(grouping: Grouping, row: StoredRecord) -> Sequence[Any]:
+    """Where a row belongs: each string of a list, or one point."""
+    if grouping.is_list:
+        return listed_strings(row.data.get(grouping.field or "")) or (None,)
+    return (_point(grouping, row),)
 
 
 def _point(grouping: Grouping, row: StoredRecord) -> Any:
@@ -100,7 +110,7 @@ def _tally(
 def _shown(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> object:
     """A point as it is answered: of several ways to write it that of the first record."""
     is_made = grouping.granularity is not None or grouping.bin_width is not None
-    if point is None or grouping.field is None or is_made:
+    if point is None or grouping.field is None or grouping.is_list or is_made:
         return point
     first = next(row for row in rows if _point(grouping, row) == point)
     return plain_value(point, first.data[grouping.field], grouping.kind)

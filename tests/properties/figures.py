@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import itertools
 import json
 import math
 import re
@@ -127,12 +128,20 @@ def _groupable(source: Source) -> list[str]:
     short = [
         name
         for name, declared in source.properties.items()
-        if source.kind(name) in ("boolean", "string", *NUMBERS)
-        and declared.get("x_pdpp_groupable") is not False
-        and name not in searched
-        and name not in source.raw["primary_key"]
+        if declared.get("x_pdpp_groupable") is not False
+        and (
+            (
+                source.kind(name) in ("boolean", "string", *NUMBERS)
+                and name not in (*searched, *source.raw["primary_key"])
+            )
+            or _lists_strings(declared)
+        )
     ]
     return short + _declared(source, "group_by")
+
+
+def _lists_strings(declared: Json) -> bool:
+    return declared.get("items") == {"type": "string"}
 
 
 # Values -----------------------------------------------------------------------------------------
@@ -209,6 +218,13 @@ class Side:
     shown: Callable[[Any], Any]
     width: Fraction | None = None
     label: Callable[[Any], str | None] | None = None
+    listed: str | None = None
+
+    def points(self, row: Row) -> list[Any]:
+        """All that a row has in common with others: of a list each string."""
+        if self.listed is None:
+            return [self.point(row)]
+        return sorted(set(row.data.get(self.listed) or ())) or [None]
 
     @property
     def is_line(self) -> bool:
@@ -229,6 +245,8 @@ def _field_side(sources: list[Source], sent: dict[str, str], param: str, rows: l
     if name == "connection_id":
         return Side(param, lambda row: row.source.connection, lambda p: p, label=NAMES.get)
     kind = sources[0].kind(name) or ""
+    if _lists_strings(sources[0].properties[name]):
+        return Side(param, lambda _: None, lambda p: p, listed=name)
 
     def point(row: Row) -> Any:
         return comparable(row.data.get(name), kind)
@@ -307,7 +325,8 @@ def _time_side(source: Source, sent: dict[str, str]) -> Side:
 def _grouped(source: Source, sides: list[Side], rows: list[Row], sent: dict[str, str]) -> Json:
     by: dict[Any, list[Row]] = {}
     for row in rows:
-        by.setdefault(tuple(side.point(row) for side in sides), []).append(row)
+        for points in itertools.product(*(side.points(row) for side in sides)):
+            by.setdefault(points, []).append(row)
     metric, name = sent["metric"], sent.get("field")
     ranks = {points: _rank(source, members, metric, name) for points, members in by.items()}
     wide = len(sides) > 1 or "group_by_time" in sent or "bin" in sent

@@ -52,7 +52,7 @@ NOTE_FIELDS = tuple(STREAM_NOTES["schema"]["properties"])
 
 _GROUPED = (
     *("mood", "pinned", "words", "cost", "title", "place", "number"),
-    *("book_id", "book_id", "size", "note_id", "price"),
+    *("book_id", "book_id", "size", "note_id", "price", "tags", "tags"),
 )
 _PERCENTILES = ("median", "median", "p10", "p25", "p75", "p90", "p95", "p99")
 _GRANULARITIES = (

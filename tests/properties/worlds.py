@@ -46,6 +46,7 @@ STREAM_NOTES: Json = {
                 "x_pdpp_role": "conversation",
             },
             "labels": {"type": "array"},
+            "tags": {"type": ["array", "null"], "items": {"type": "string"}},
             "blob_ref": {"type": "object", "x_pdpp_type": "blob"},
         },
         "required": ["id", "at"],
@@ -240,6 +241,7 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "pinned": (True, False),
     "book_id": ("b1", "b2", "b3", "b4"),
     "note_id": ("n1", "n2", "n3", "n4"),
+    "tags": ([], ["home"], ["home", "Work"], ["Work", "work", "Work"], ["é", "Z" * 300]),
 }
 
 

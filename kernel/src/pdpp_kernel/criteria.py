@@ -82,6 +82,8 @@ class Grouping:
     a number (with `bin_width`; 0: as wide as the values ask for), or by connection (no `field`).
     `days` are whole ones among time buckets.
 
+    `is_list`: the field lists strings, and a record is in the group of each of them.
+
     `label_field` says how people see the value of the field, `mark_field` whether that is none of
     a person; where they are granted.
     """
@@ -94,6 +96,7 @@ class Grouping:
     label_field: str | None = None
     mark_field: str | None = None
     days: WholeDays | None = None
+    is_list: bool = False
 
     @property
     def is_time_line(self) -> bool:

@@ -65,10 +65,7 @@ class Property:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """What it takes in filters beside plain equality and declared ranges.
-
-        Source: docs/contract/resource-server.md 7.3.
-        """
+        """What it takes in filters beside equality and declared ranges (resource server 7.3)."""
         return () if self.kind is None else FURTHER_BY_KIND[self.kind]
 
     def limit_value(self, given: object) -> str | int | bool | None:
@@ -109,7 +106,12 @@ class Property:
             longest = self.schema.get("maxLength", 0)
             is_text = self.type == "text" or "contentMediaType" in self.schema
             return not is_text and isinstance(longest, int) and longest <= COMPARED_CODE_POINTS
-        return self.kind in (ValueKind.BOOLEAN, ValueKind.INTEGER, ValueKind.NUMBER)
+        return self.is_list or self.kind in (ValueKind.BOOLEAN, *NUMBERS)
+
+    @property
+    def is_list(self) -> bool:
+        """It lists strings: a record is in the groups of all that it lists."""
+        return self.kind is None and self.schema.get("items") == {"type": "string"}
 
     @property
     def is_sensitive(self) -> bool:
@@ -212,10 +214,7 @@ class Stream:
 
     @cached_property
     def indexed(self) -> tuple[str, ...]:
-        """Fields that get an index, in schema order.
-
-        Range-filter, sort, group and time fields, and what tells conversations apart.
-        """
+        """Fields with an index: of ranges, sorts, groups, times, conversations; in schema order."""
         grouped = {*self.aggregations.group_by, *self.aggregations.group_by_time}
         grouped |= {*self.aggregations.count_distinct, self.conversation_field or ""}
         named = {*self.sortable, *grouped}
@@ -258,8 +257,7 @@ class Stream:
     @cached_property
     def averaged(self) -> tuple[str, ...]:
         """Numbers that have an average and percentiles, in schema order."""
-        figures = self.aggregations
-        named = {*figures.sum, *figures.min, *figures.max}
+        named = {*self.aggregations.sum, *self.aggregations.min, *self.aggregations.max}
         return tuple(n for n, p in self.properties.items() if n in named and p.kind in NUMBERS)
 
     @cached_property

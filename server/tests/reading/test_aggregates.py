@@ -265,6 +265,17 @@ def test_a_group_is_marked_where_all_of_it_says_the_same(door: Door) -> None:
     assert mixed == [{"key": None, "count": 3}, {"key": "v1", "count": 2}]
 
 
+def test_a_record_is_in_the_group_of_all_that_it_lists(door: Door) -> None:
+    listed = groups(door, "metric=count&group_by=labels")
+    assert listed == [{"key": None, "count": 4}, {"key": "wet", "count": 1}]
+    summed = groups(door, "metric=sum&field=word_count&group_by=pinned&then_by=labels&sort=key")
+    assert {"key": True, "then": "wet", "count": 1, "value": 10} in summed
+    hidden = client(stream_grant(fields=("id", "title", "created_at")))
+    assert door.get(f"{PLACE}?metric=count&group_by=labels", hidden).code == "field_not_granted"
+    stepped = door.get(f"{PLACE}?metric=count&group_by=labels&bin=1", client())
+    assert (stepped.code, stepped.error["param"]) == ("invalid_request", "bin")
+
+
 def test_a_single_source_is_named(door: Door) -> None:
     one = door.get(f"{PLACE}?metric=count&connection_id={LETTERS}", client()).body
     assert (one["connection_id"], one["connector_key"]) == (LETTERS, "journal")

@@ -172,7 +172,7 @@ def test_relations_say_whether_they_can_be_followed(door: Door) -> None:
     [
         ("id", "t=string,eq,f=text"),
         ("title", "t=text,role=primary-title,eq,f=text,lex"),
-        ("labels", "t=array"),
+        ("labels", "t=array,a=group_by"),
         ("word_count", "t=integer,eq,f=set,r=gte|lte,a=group_by|sum"),
         (
             "created_at",

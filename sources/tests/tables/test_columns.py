@@ -37,13 +37,14 @@ from pdpp_sources.tables.columns import (
         (["31.02.2024"], "string", ["31.02.2024"]),
         ([1, 2.5], "number", [1, 2.5]),
         ([[1], "a"], "json", [[1], "a"]),
+        ([["a", "b"], [], None], "strings", [["a", "b"], [], None]),
     ],
 )
 def test_a_column_is_what_all_its_cells_can_be(
     cells: list[Json], kind: str, values: list[Json] | None
 ) -> None:
     shared = set(SPELLINGS)
-    for cell in cells:
+    for cell in (cell for cell in cells if cell is not None):
         shared &= spellings_of(cell)
     spelling = agreed(shared)
     assert SPELLINGS[spelling] == kind

@@ -212,15 +212,18 @@ def _field_grouping(
             raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
         return Grouping(None, ValueKind.STRING)
     found = require_field(sources, name, param)
-    if name not in declared.groupable or found.kind is None:
+    kind = ValueKind.STRING if found.is_list else found.kind
+    if name not in declared.groupable or kind is None:
         usable = usable_kinds(sources[0])["group_by"]
         meant = [n for n in usable if declared.properties[n].label_field == name]
         raise _undeclared(param, sources, usable, {param: meant[0]} if meant else None)
     if bin_width is not None:
-        return Grouping(name, found.kind, bin_width=_bin_width(found.kind, bin_width))
+        return Grouping(name, kind, bin_width=_bin_width(kind, bin_width))
+    if found.is_list:
+        return Grouping(name, kind, is_list=True)
     return Grouping(
         name,
-        found.kind,
+        kind,
         label_field=_granted_text(sources, found.label_field),
         mark_field=_granted_text(sources, found.mark_field),
     )

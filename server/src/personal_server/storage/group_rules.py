@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -22,6 +22,7 @@ from pdpp_kernel.values import (
     exact_number,
     exact_sum,
     render_sum,
+    without_nul,
 )
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
@@ -85,6 +86,12 @@ def newest(plan: AggregatePlan, record_count: int, counts: Mapping[Any, int]) ->
         group_count=len(counts),
         other_count=sum(counts.values()) - sum(group.count for group in groups),
     )
+
+
+def listed_strings(value: object) -> tuple[str, ...]:
+    """The strings that a list holds, each once, as they compare."""
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(dict.fromkeys(without_nul(each) for each in listed if isinstance(each, str)))
 
 
 def step_start(value: float | None, width: Fraction) -> Fraction | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from typing import cast
 
 from pdpp_kernel.source_item import Json
 from pdpp_sources.common.epochs import EPOCHS, UNIX, WEBKIT, epoch_of, is_time_name
@@ -66,6 +67,7 @@ SPELLINGS = {
     **dict.fromkeys(AMOUNT_FORMS, "number"),
     **DAY_FORMS,
     "string": "string",
+    "strings": "strings",
     "json": "json",
 }
 # What a column is called to its owner, by its spelling or else its type.
@@ -77,6 +79,7 @@ _WORDS = {
     "date": "day",
     "date-time": "instant",
     "boolean": "yes or no",
+    "strings": "list",
     "json": "nested",
 }
 # What the owner may say that a column holds, and the spellings that fit it, the likeliest first.
@@ -260,7 +263,7 @@ class Survey:
 
     def _is_unique(self, name: str) -> bool:
         column = self._columns[name]
-        usable = may_be_key(column.keys) and column.shared != {"json"}
+        usable = may_be_key(column.keys) and not column.shared <= {"strings", "json"}
         return usable and not column.repeated and column.filled == self._rows
 
 
@@ -465,7 +468,7 @@ def spellings_of(value: Json, among: AbstractSet[str] = SPELLINGS.keys()) -> set
     if isinstance(value, float):
         return {"number", "json"} | _instants(value) if abs(value) < 1e300 else {"json"}
     if not isinstance(value, str):
-        return {"json"}
+        return {"strings", "json"} if _is_strings(value) else {"json"}
     if among <= _TEXTS:
         return set(_TEXTS)
     value = value.strip()
@@ -479,6 +482,12 @@ def spellings_of(value: Json, among: AbstractSet[str] = SPELLINGS.keys()) -> set
     if not among.isdisjoint(DAY_FORMS):
         spellings |= day_forms(value)
     return spellings | _TEXTS
+
+
+def _is_strings(value: Json) -> bool:
+    """Whether it is a list of strings, or an empty one."""
+    listed = cast("list[object]", value) if isinstance(value, list) else [None]
+    return all(isinstance(each, str) for each in listed)
 
 
 def _instants(number: float) -> set[str]:

@@ -25,6 +25,7 @@ from pdpp_sources.common.declaration import (
     integer,
     key,
     moment,
+    names,
     number,
     reference,
     text,
@@ -285,7 +286,8 @@ def _in_stored_unit(column: TableColumn, known: Mapping[str, KnownColumn]) -> Ta
 
 
 _SPELLING_OF = {
-    **{kind: kind for kind in ("integer", "number", "boolean", "date", "date-time", "json")},
+    **{kind: kind for kind in ("integer", "number", "boolean", "date", "date-time")},
+    **{kind: kind for kind in ("strings", "json")},
     "string": "string",
 }
 
@@ -317,6 +319,11 @@ def _made(column: TableColumn, *, is_event: bool) -> Field:
     return text(column.name, about, title=column.is_title)
 
 
+def _listed(field: Field) -> Field:
+    """The field of a list that rows may go without."""
+    return replace(field, schema=field.schema | {"type": ["array", "null"]})
+
+
 _MAKERS: dict[str, Callable[[TableColumn, str, bool], Field]] = {
     "boolean": lambda column, about, _: flag(column.name, about),
     "integer": lambda column, about, _: in_unit(
@@ -329,5 +336,6 @@ _MAKERS: dict[str, Callable[[TableColumn, str, bool], Field]] = {
     ),
     "date": lambda column, about, event: day(column.name, about, event=event),
     "date-time": lambda column, about, event: moment(column.name, about, event=event),
+    "strings": lambda column, about, _: _listed(names(column.name, about)),
     "json": lambda column, about, _: free(column.name, about),
 }

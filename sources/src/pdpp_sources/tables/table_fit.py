@@ -184,7 +184,7 @@ def _cells(
     sub_records: list[SourceItem] = []
     for column in columns:
         value = values.get(column.source_name)
-        if column.kind not in ("string", "json") and says_nothing(value):
+        if column.kind not in ("string", "strings", "json") and says_nothing(value):
             reason = message(
                 "some cells say that there is no value (NaN, N/A, a blank); "
                 "these cells were imported as empty"

@@ -197,8 +197,11 @@ class PostgresDialect:
         """As code points compare."""
         return f"pdpp_string({text}, '{field}') COLLATE \"C\""
 
-    def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
+    def comparable_at(self, text: str, field: str, kind: ValueKind | None) -> str:
         """As `bound(comparable(…))` has it."""
+        if kind is None:
+            found = f"(CAST({text} AS json) -> '{field}')"
+            return f"CASE json_typeof({found}) WHEN 'array' THEN CAST({found} AS text) END"
         return f"pdpp_comparable({text}, '{field}', '{kind.value}')"
 
     def alike(

@@ -489,8 +489,8 @@ class Compiler:
         met = self.words(words, indexes, scope=scope) & self.stretch(scope)
         return Where((f"r.id IN (SELECT f.rowid FROM {index} f{met.sql})",), met.params)  # noqa: S608
 
-    def in_text(self, field: str, kind: ValueKind) -> str:
-        """The comparable of a field, from the JSON text."""
+    def in_text(self, field: str, kind: ValueKind | None) -> str:
+        """The comparable of a field, from the JSON text; without a kind the text of its list."""
         if kind is ValueKind.STRING:
             return self.dialect.string_at(self._text(), field)
         return self.dialect.comparable_at(self._text(), field, kind)

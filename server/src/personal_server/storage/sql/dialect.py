@@ -199,8 +199,8 @@ class Dialect(Protocol):
         """
         ...
 
-    def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
-        """The comparable at a top-level field of a JSON text."""
+    def comparable_at(self, text: str, field: str, kind: ValueKind | None) -> str:
+        """The comparable at a top-level field of a JSON text; without a kind that of a list."""
         ...
 
     def matches(

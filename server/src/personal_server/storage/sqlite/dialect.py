@@ -187,9 +187,11 @@ class SqliteDialect:
         values = (path, path, path, plan.offset_chars, plan.before_chars, plan.match, plan.match)
         return _WINDOW.format(texts=texts), (*params, *values, plan.limit_chars)
 
-    def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
-        """Booleans by their type; all else by the function that fills columns."""
+    def comparable_at(self, text: str, field: str, kind: ValueKind | None) -> str:
+        """Booleans and lists by their type; all else by the function that fills columns."""
         path = f"'$.\"{field}\"'"
+        if kind is None:
+            return f"iif(json_type({text}, {path}) = 'array', json_extract({text}, {path}), NULL)"
         if kind is ValueKind.BOOLEAN:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
         # bytes that are no text cannot be handed to a function as one

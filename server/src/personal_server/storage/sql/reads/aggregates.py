@@ -178,8 +178,8 @@ class _Aggregate:
             what = segment.columns(segment.figures(self._plan.metric, column, dialect))
             for line in self._lines(segment, what, segment.by_group):
                 count, *values = line[sides:]
-                figures = found.setdefault(segment.key_of(line), Figures())
-                absorb(figures, self._plan.metric, count, values)
+                for key in segment.keys_of(line):
+                    absorb(found.setdefault(key, Figures()), self._plan.metric, count, values)
             if column is not None and not segment.is_summed:
                 self._complete(segment, column, found)
         return found
@@ -201,7 +201,8 @@ class _Aggregate:
         odd = unscaled(name, column.kind, self._reader.session.dialect) if is_sum else None
         if odd is not None:
             for line in self._lines(segment, segment.columns(name), "", Where((odd,))):
-                found[segment.key_of(line)].add(Decimal(repr(line[-1])))
+                for key in segment.keys_of(line):
+                    found[key].add(Decimal(repr(line[-1])))
         present = Where((f"{name} IS NOT NULL",))
         if metric is Metric.COUNT_DISTINCT:
 
@@ -209,12 +210,14 @@ class _Aggregate:
                 return self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present)
 
             for line in whole_lines(segment.place, column.field, column.kind, distinct):
-                found[segment.key_of(line)].note(line[-1], 1)
+                for key in segment.keys_of(line):
+                    found[key].note(line[-1], 1)
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
             what = by_value.columns("count(*)")
             for line in self._lines(by_value, what, by_value.by_group, present):
-                found[segment.key_of(line)].note(line[sides], line[-1])
+                for key in segment.keys_of(line):
+                    found[key].note(line[sides], line[-1])
 
     def _extreme(self, parts: Sequence[Segment]) -> Any:
         highest = self._plan.metric is Metric.MAX
@@ -307,7 +310,7 @@ class _Aggregate:
             if column is not None:
                 equal = segment.place.compiler.equal(column, point)
                 lines = self._lines(segment, segment.columns("r.k"), " ORDER BY r.k", equal)
-                keys = [line[-1] for line in lines if segment.key_of(line) == key]
+                keys = [line[-1] for line in lines if key in segment.keys_of(line)]
                 firsts += self._stored(segment.place, keys[:1], name)
         if not firsts:
             return plain_point(point, kind)

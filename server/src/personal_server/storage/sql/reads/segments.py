@@ -7,10 +7,13 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
+
+import orjson
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
@@ -22,7 +25,7 @@ from pdpp_kernel.values import (
 )
 from personal_server.enforcement.asked_times import flagged, unflagged
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.group_rules import step_start
+from personal_server.storage.group_rules import listed_strings, step_start
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.driver import Line
@@ -49,12 +52,18 @@ class Side:
 
     `whole` finds whole strings where `sql` finds those of a column, which cuts long ones;
     `found_of` is what `sql` finds of a point that is a string.
+    `listed` makes the points of a list.
     """
 
     sql: str
     point_of: Callable[[Any], Any] = lambda value: value
     whole: str | None = None
     found_of: Callable[[str], str] = lambda point: point
+    listed: Callable[[Any], Sequence[Any]] | None = None
+
+    def points_of(self, value: Any) -> Sequence[Any]:
+        """All points of what `sql` finds."""
+        return (self.point_of(value),) if self.listed is None else self.listed(value)
 
 
 Asking = Callable[["Segment", str], list[Line]]
@@ -79,6 +88,13 @@ class Segment:
         return tuple(
             [side.point_of(value) for side, value in zip(self.sides, values, strict=False)]
         )
+
+    def keys_of(self, values: Sequence[Any]) -> Iterable[Key]:
+        """The points of a line: of one that holds lists, all of them with each other."""
+        if all(side.listed is None for side in self.sides):
+            return (self.key_of(values),)
+        sides = zip(self.sides, values, strict=False)
+        return product(*(side.points_of(value) for side, value in sides))
 
     def columns(self, *more: str) -> str:
         """What the sides find, and more."""
@@ -106,7 +122,9 @@ class Segment:
     @property
     def of_whole_strings(self) -> Segment:
         """The same lines, grouped by whole strings."""
-        sides = [Side(side.whole or side.sql, side.point_of) for side in self.sides]
+        sides = [
+            Side(side.whole or side.sql, side.point_of, listed=side.listed) for side in self.sides
+        ]
         return replace(self, sides=tuple(sides))
 
     @property
@@ -190,6 +208,8 @@ def plain_side(scoped: ScopedSource, grouping: Grouping) -> Side:
         return Side("NULL")
     compiler = scoped.compiler
     column = compiler.layout.column(grouping.field, grouping.kind)
+    if grouping.is_list:
+        return Side(compiler.in_text(grouping.field, None), listed=_listed)
     value = f"r.{column.name}" if column else compiler.in_text(grouping.field, grouping.kind)
     if grouping.bin_width is not None:
         width = Fraction(grouping.bin_width)
@@ -329,6 +349,11 @@ class _Timed:
 
     def _extreme(self, where: Where, *, highest: bool = False) -> Any:
         return self._reader.extreme(self._place, self._column, where, highest=highest)
+
+
+def _listed(text: str | None) -> Sequence[str | None]:
+    """The strings of a list, each once; of an empty one, and of none, null."""
+    return listed_strings(None if text is None else orjson.loads(text)) or (None,)
 
 
 def constant(point: Any) -> Callable[[Any], Any]:

@@ -29,6 +29,7 @@ from personal_server.cli.feed_checks import FeedComparison
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
 from personal_server.settings import Settings
 from server.tests.app.test_feeding import Fed, aged
+from server.tests.app.test_mailbox_runs import again, by_itself
 from server.tests.feeds.test_feed_states import a_feed
 from tests.radicale_server import ADDRESS_BOOK, CALENDAR, PASSWORD, DavServer, dav_server
 
@@ -75,6 +76,29 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
             return Fed(stores, engine, feed.feed_id)
 
         yield fed
+
+
+def follow(fed: Fed) -> None:
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+
+
+def slots_of(fed: Fed) -> list[str]:
+    """When the events of the account take place, as its owner sees it."""
+    with fed.stores.records.snapshot() as snapshot:
+        (account,) = snapshot.connections()
+    return sorted(
+        str(slot.data["starts_at"])
+        for event in uids_of(fed)
+        for slot in fed.stores.records.records_holding(
+            account.connection_id, "agenda", "event_id", event, "", 1_000
+        )
+    )
+
+
+def uids_of(fed: Fed) -> list[str]:
+    """The keys of its events, by the ledger."""
+    lines = feed_store(fed.stores).feed_items(fed.feed_id)
+    return [key.partition("/")[2] for line in lines for key in line.record_keys]
 
 
 def compared(fed: Fed, settings: Settings) -> FeedComparison:
@@ -202,3 +226,96 @@ def test_a_calendar_that_its_server_does_not_show_for_once_keeps_its_name_and_is
     first, second, third = (task.collections.get(path) for task in tasks)
     assert (first, second) == (None, KnownCollection("Work", "c-1", "t-1"))
     assert third == KnownCollection("Work", "c-1", "t-1", lists=True)
+
+
+def test_a_moved_event_leaves_no_time_behind(calendar: DavServer, feed_of: FeedOf) -> None:
+    weekly = an_event(1).replace("SUMMARY", "RRULE:FREQ=WEEKLY;COUNT=4\r\nSUMMARY")
+    override = an_event(1, "Elsewhere", 10).replace(
+        "DTEND", "RECURRENCE-ID:20230309T100000Z\r\nDTEND"
+    )
+    both = weekly.replace("END:VCALENDAR\r\n", override[override.index("BEGIN:VEVENT") :])
+    for number, content in enumerate((an_event(0), both)):
+        calendar.put(f"work/event-{number}.ics", content)
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    assert fed.run().records_new == 3 + 5
+    days = ("02", "02", "10", "16", "23")
+    assert slots_of(fed) == [f"2023-03-{day}T10:00:00Z" for day in days]
+    calendar.put("work/event-0.ics", an_event(0, day=7))
+    moved = fed.run()
+    assert (moved.changed, moved.records_new, moved.records_deleted) == (1, 1, 1)
+    days = ("02", "07", "10", "16", "23")
+    assert slots_of(fed) == [f"2023-03-{day}T10:00:00Z" for day in days]
+    calendar.put("work/event-1.ics", weekly.replace("20230302", "20230303"))
+    moved = fed.run()  # the occurrence that was changed is one as the others again
+    assert (moved.changed, moved.records_new, moved.records_deleted) == (1, 4, 5)
+    days = ("03", "07", "10", "17", "24")
+    assert slots_of(fed) == [f"2023-03-{day}T10:00:00Z" for day in days]
+    assert fed.held() == {"events": 2, "agenda": 5}
+
+
+def test_what_is_deleted_in_the_account_is_deleted_after_two_looks(
+    calendar: DavServer, settings: Settings, feed_of: FeedOf
+) -> None:
+    for number in range(3):
+        calendar.put(f"work/event-{number}.ics", an_event(number))
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    follow(fed)
+    assert fed.run().records_new == 6
+    for number in (0, 1):
+        calendar.delete(f"work/event-{number}.ics")
+    first = by_itself(fed)
+    assert (first.gone, first.records_deleted, fed.held()["events"]) == (2, 0, 3)
+    calendar.put("work/event-1.ics", an_event(1))  # back before the second look
+    second = by_itself(fed)
+    assert (second.new, second.records_new, second.records_deleted) == (1, 0, 2)
+    assert fed.held() == {"events": 2, "agenda": 2}
+    assert (by_itself(fed).records_deleted, compared(fed, settings).differences) == (0, [])
+
+
+def test_a_collection_that_is_gone_loses_its_items_and_those_that_moved_stay(
+    book: DavServer, feed_of: FeedOf
+) -> None:
+    book.make("others", ADDRESS_BOOK, "Others")
+    for number in range(4):
+        book.put(f"others/card-{number}.vcf", a_card(number))
+    fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
+    follow(fed)
+    assert fed.run().records_new == 4
+    book.put("people/moved.vcf", a_card(0))
+    book.delete("others/")
+    assert (by_itself(fed).gone, by_itself(fed).records_deleted) == (4, 3)
+    assert fed.held() == {"contacts": 1}
+    book.make("others", ADDRESS_BOOK, "Others")
+    book.put("others/card-1.vcf", a_card(1))
+    assert (by_itself(fed).new, fed.held()) == (1, {"contacts": 2})
+    book.delete("others/")
+
+
+def test_an_account_that_is_emptied_deletes_nothing_until_its_owner_asks(
+    book: DavServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dav_runs, "FEW_GONE", 2)
+    for number in range(4):
+        book.put(f"people/card-{number}.vcf", a_card(number))
+    fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
+    follow(fed)
+    assert fed.run().records_new == 4
+    for number in range(3):
+        book.delete(f"people/card-{number}.vcf")
+    assert by_itself(fed).code is None
+    assert (by_itself(fed).code, fed.feed.state) == ("account_emptied", "needs_you")
+    assert fed.held() == {"contacts": 4}
+    again(fed)
+    assert (fed.run().records_deleted, fed.held()) == (3, {"contacts": 1})
+
+
+def test_with_deletions_kept_what_is_deleted_in_the_account_stays(
+    book: DavServer, feed_of: FeedOf
+) -> None:
+    for number in range(2):
+        book.put(f"people/card-{number}.vcf", a_card(number))
+    fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
+    assert fed.run().records_new == 2
+    book.delete("people/card-0.vcf")
+    assert [by_itself(fed).records_deleted for _ in range(3)] == [0, 0, 0]
+    assert fed.held() == {"contacts": 2}

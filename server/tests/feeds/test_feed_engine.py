@@ -16,7 +16,7 @@ from personal_server.feeds import feed_engine, feed_states
 from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.feed_trouble import LEAST_ARRIVALS
+from personal_server.feeds.feed_trouble import FEED_RECOVERED, LEAST_ARRIVALS
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
@@ -53,7 +53,7 @@ class Bench:
             rows = SqlAuthorizationTransaction(session, "owner").rows(
                 AuditRow, order=AuditRow.event_id
             )
-        return [row.detail.get("rule") for row in rows]
+        return [None if row.event == FEED_RECOVERED else str(row.detail["rule"]) for row in rows]
 
     def an_engine(self, holder: str) -> FeedEngine:
         return FeedEngine(

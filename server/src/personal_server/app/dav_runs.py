@@ -1,14 +1,14 @@
 """Runs of calendars and address books: what changed is fetched and read as an export is.
 
 Rule: read only towards the account; nothing that is known is fetched again; what is gone from the
-account stays in the records.
+account stays in the records, unless its owner has deletions followed and two looks found it gone.
 Source: docs/contract/feeds.md 12.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import orjson
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.dav.dav_messages import (
     CollectionEnd,
+    CollectionGone,
     CollectionSeen,
     DavEnd,
     DavHome,
@@ -31,6 +32,7 @@ from pdpp_sources.dav.dav_messages import (
     SeenInAccount,
 )
 from pdpp_sources.dav.dav_process import read_dav
+from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, read_items
 from personal_server.app.dav_wire import AskedServer, DavPlace
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.feeds.feed_ledger import ItemState
@@ -40,6 +42,7 @@ from personal_server.feeds.fetched_batches import (
     BATCH_BYTES,
     BATCH_ITEMS,
     CALENDARS,
+    FOLLOW,
     NEEDS_OWNER,
     FetchedBatches,
     FetchTrouble,
@@ -53,6 +56,10 @@ LISTED_EVERY_NS = 24 * 3600 * NANOSECONDS
 # repeating events are spelled out for 400 days: each is read again long before those end
 READ_EVERY_NS = 30 * 24 * 3600 * NANOSECONDS
 HOMES = "homes"
+SOURCES = {CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
+"""Whose readers read what was fetched."""
+FEW_GONE = 20
+EMPTIED = "account_emptied"
 _SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
 
 
@@ -77,8 +84,30 @@ class KnownAccount:
                 known.items[line.item] = line
         return known
 
-    def task(self, place: DavPlace, now_ns: int, retried: Callable[[FeedItemRow], bool]) -> DavTask:
-        """What a run asks; lines that are `retried` are as if not known."""
+    def alive(self) -> Iterator[FeedItemRow]:
+        """The items that are there."""
+        return (line for line in self.items.values() if line.state != ItemState.GONE)
+
+    def gone(self) -> dict[str, FeedItemRow]:
+        """Items that are gone whose records are here."""
+        return {
+            path: line
+            for path, line in self.items.items()
+            if line.state == ItemState.GONE and line.record_keys
+        }
+
+    def task(
+        self,
+        place: DavPlace,
+        now_ns: int,
+        retried: Callable[[FeedItemRow], bool],
+        *,
+        follows: bool = False,
+    ) -> DavTask:
+        """What a run asks; lines that are `retried` are as if not known, and where deletions are
+        followed a collection that lost items is listed, whatever its token says.
+        """
+        lost = self.gone() if follows else {}
         homes: list[tuple[str, bool]] = []
         if self.homes is not None:
             homes = orjson.loads(self.homes.mark)
@@ -86,25 +115,28 @@ class KnownAccount:
             place.kind,
             place.url,
             [DavHome(url, is_one) for url, is_one in homes],
-            {path: _known(line, place.kind, now_ns) for path, line in self.collections.items()},
             {
-                path: "" if retried(line) else line.mark
-                for path, line in self.items.items()
-                if line.state != ItemState.GONE
+                path: _known(line, place.kind, now_ns, lists=any(e.startswith(path) for e in lost))
+                for path, line in self.collections.items()
             },
+            {line.item: "" if retried(line) else line.mark for line in self.alive()},
         )
 
 
-def _known(line: FeedItemRow, kind: str, now_ns: int) -> KnownCollection:
+def _known(line: FeedItemRow, kind: str, now_ns: int, *, lists: bool) -> KnownCollection:
     name, ctag, token, is_honest = orjson.loads(line.mark)
-    lists = line.state == ItemState.REJECTED or not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
+    lists |= line.state == ItemState.REJECTED or not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
     reads = kind == CALENDARS and not 0 <= now_ns - line.since_ns < READ_EVERY_NS
     return KnownCollection(name, ctag, token, is_honest, lists, reads)
 
 
 @dataclass(slots=True)
 class DavBatch:
-    """Items of one collection, those that were taken as files, and what the ledger says then."""
+    """Items of one collection, those that were taken as files, and what the ledger says then.
+
+    Shapes: `lost` are collections that are gone, `starts` where each file begins if all are laid
+        end to end.
+    """
 
     path: Path
     suffix: str
@@ -112,6 +144,8 @@ class DavBatch:
     items: dict[str, str] = field(default_factory=dict[str, str])
     refused: list[ItemRefused] = field(default_factory=list[ItemRefused])
     gone: list[str] = field(default_factory=list[str])
+    lost: list[str] = field(default_factory=list[str])
+    starts: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     homes: HomesSeen | None = None
     end: CollectionEnd | None = None
     size_bytes: int = 0
@@ -124,7 +158,8 @@ class DavBatch:
     def add(self, item: ItemSeen) -> None:
         """Write one."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = self.path / f"{len(self.items):05}.{self.suffix}"
+        file = self.path / f"{len(self.starts):05}.{self.suffix}"
+        self.starts.append((self.size_bytes, item.path))
         file.write_bytes(item.content)
         self.items[item.path] = item.mark
         self.size_bytes += len(item.content)
@@ -156,6 +191,8 @@ def dav_batches(
                 batch.refused.append(each)
             case ItemGone():
                 batch.gone.append(each.path)
+            case CollectionGone():
+                batch.lost.append(each.path)
             case CollectionEnd():
                 batch.end = each
             case DavEnd():
@@ -169,6 +206,7 @@ class DavRuns:
     """Runs feeds of calendars and of address books."""
 
     store: FeedStore
+    records: Mapping[str, DavRecords]
     importer: FeedImporter
     staging: Path
     reader: str
@@ -178,6 +216,7 @@ class DavRuns:
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what changed, and import it batch by batch.  Raises: PutOff."""
         result, known = RunResult(), KnownAccount.of(self.store.feed_items(feed.feed_id))
+        follows, missed = feed.deletions == FOLLOW, known.gone()
 
         def retried(line: FeedItemRow) -> bool:
             is_rejected = line.state == ItemState.REJECTED
@@ -185,13 +224,15 @@ class DavRuns:
 
         try:
             place = DavPlace.of(feed.place)
-            with self.fetched(feed, known.task(place, self.clock(), retried), result) as batches:
+            task = known.task(place, self.clock(), retried, follows=follows)
+            with self.fetched(feed, task, result) as batches:
                 for batch in batches:
                     self._take(feed, batch, known, result)
+            if follows and result.code is None:
+                self._settle(feed, known, missed.keys(), result, is_asked=retries)
         except (FetchTrouble, DavTrouble) as trouble:
             result.code = trouble.code
-        alive = (line for line in known.items.values() if line.state != ItemState.GONE)
-        result.seen = sum(1 for _ in alive)
+        result.seen = sum(1 for _ in known.alive())
         result.needs_owner |= result.code in NEEDS_OWNER
         return result
 
@@ -218,25 +259,76 @@ class DavRuns:
         if batch.items:
             FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
         lines: dict[str, FeedItemRow] = {}
+        read = self._read_again(feed, batch, known, result)
         for path, mark in batch.items.items():
             is_new = path not in known.items or known.items[path].state == ItemState.GONE
             result.new += is_new
             result.changed += not is_new
-            lines[path] = self._line(feed, path, mark, ItemState.STORED)
+            before = () if is_new else known.items[path].record_keys
+            keys = tuple(read[path].keys) if path in read else before
+            lines[path] = self._line(feed, path, mark, ItemState.STORED, keys=keys)
         for refused in batch.refused:
             result.rejected += 1
             lines[refused.path] = self._refused(feed, refused, known)
         for path in batch.gone:
             if path in known.items:
                 result.gone += 1
-                lines[path] = self._line(feed, path, known.items[path].mark, ItemState.GONE)
+                line = known.items[path]
+                keys = line.record_keys
+                lines[path] = self._line(feed, path, line.mark, ItemState.GONE, keys=keys)
         known.items |= lines
         if batch.homes is not None:
             homes = [[home.url, home.is_collection] for home in batch.homes.homes]
             lines[HOMES] = self._line(feed, HOMES, orjson.dumps(homes).decode(), ItemState.STORED)
         if batch.end is not None:
             lines[batch.end.path] = self._end(feed, batch.end, known)
-        self.store.keep_feed_items(feed.feed_id, lines.values())
+        self.store.keep_feed_items(feed.feed_id, lines.values(), batch.lost)
+
+    def _read_again(
+        self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
+    ) -> Mapping[str, ItemRecords]:
+        """Which records the items of a batch are; what one that changed holds no more is left."""
+        before = {path: known.items.get(path) for path in batch.items}
+        changed = {
+            path: line
+            for path, line in before.items()
+            if line is not None and line.state != ItemState.GONE and line.mark != batch.items[path]
+        }
+        if not changed and all(line is not None and line.record_keys for line in before.values()):
+            return {}
+        read = read_items(batch.path, batch.starts)
+        accounts = {*feed.connection_ids, *result.connection_ids}
+        records = self.records[feed.kind]
+        for path, line in changed.items():
+            if path in read:
+                keys = line.record_keys
+                result.records_deleted += records.leave_outdated(keys, read[path], accounts)
+        return read
+
+    def _settle(
+        self,
+        feed: FeedRow,
+        known: KnownAccount,
+        missed: Collection[str],
+        result: RunResult,
+        *,
+        is_asked: bool,
+    ) -> None:
+        """Delete the records of items that a look before missed and this one did not find.
+
+        Raises: FetchTrouble where that would be most of the account.
+        """
+        gone = {path: line for path, line in known.gone().items() if path in missed}
+        if not is_asked and len(gone) > max(FEW_GONE, sum(1 for _ in known.alive())):
+            result.needs_owner = True
+            raise FetchTrouble(EMPTIED)
+        keys = {path: line.record_keys for path, line in gone.items()}
+        left = lonely(keys, (line.record_keys for line in known.alive()))
+        accounts = {*feed.connection_ids, *result.connection_ids}
+        result.records_deleted += self.records[feed.kind].delete(sorted(left), accounts)
+        settled = {path: replace(line, record_keys=()) for path, line in gone.items()}
+        known.items |= settled
+        self.store.keep_feed_items(feed.feed_id, settled.values())
 
     def _refused(self, feed: FeedRow, refused: ItemRefused, known: KnownAccount) -> FeedItemRow:
         """The line of what was not given; a collection that was known keeps its name by its mark,
@@ -260,7 +352,13 @@ class DavRuns:
         )
 
     def _line(
-        self, feed: FeedRow, item: str, mark: str, state: ItemState, code: str | None = None
+        self,
+        feed: FeedRow,
+        item: str,
+        mark: str,
+        state: ItemState,
+        code: str | None = None,
+        keys: tuple[str, ...] = (),
     ) -> FeedItemRow:
         now_ns = self.clock()
         return FeedItemRow(
@@ -272,4 +370,5 @@ class DavRuns:
             reader=self.reader,
             at_ns=now_ns,
             since_ns=now_ns,
+            record_keys=keys,
         )

@@ -22,7 +22,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
@@ -73,7 +75,7 @@ def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) ->
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
     mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
-    records = MailboxRecords(stores.records, mails, stores.clock, stores.random_bytes)
+    records = MailboxRecords(mails, _fed_records(stores, MAIL))
     return MailboxRuns(
         feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
     )
@@ -81,11 +83,20 @@ def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) ->
 
 def dav_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> DavRuns:
     """What runs the calendars and address books of this data directory."""
-    from personal_server.app.dav_runs import DavRuns  # noqa: PLC0415 (few have such feeds)
+    from personal_server.app.dav_records import DavRecords  # noqa: PLC0415 (few have such feeds)
+    from personal_server.app.dav_runs import SOURCES, DavRuns  # noqa: PLC0415
 
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
-    return DavRuns(feed_store(stores), importer, staging, reader, stores.clock, secrets)
+    records = {
+        kind: DavRecords(_fed_records(stores, source), stores.clock)
+        for kind, source in SOURCES.items()
+    }
+    return DavRuns(feed_store(stores), records, importer, staging, reader, stores.clock, secrets)
+
+
+def _fed_records(stores: Stores, source: str) -> FedRecords:
+    return FedRecords(stores.records, source, stores.clock, stores.random_bytes)
 
 
 @dataclass(frozen=True, slots=True)

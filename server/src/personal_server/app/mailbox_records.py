@@ -8,33 +8,26 @@ Source: docs/contract/feeds.md 10.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pdpp_kernel.mail_labels import labels_data
-from pdpp_kernel.source_declaration import SourceDeclaration
-from pdpp_kernel.values import instant_text
+from personal_server.app.fed_records import FedRecords
 from personal_server.app.mail_batches import folder_file_name
 from personal_server.app.mailbox_folders import order_of
-from personal_server.collecting.ingest import ingest
-from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.feed_rows import FeedMailRow
 from personal_server.storage.ports.feed_stores import FeedMailStore
-from personal_server.storage.ports.whole_store import RecordStore
 
 CHANGED_AT_ONCE = 200
 SOURCE, MESSAGES, ATTACHMENTS = "mail", "messages", "attachments"
-_ID_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MailboxRecords:
     """The records of the accounts that a mailbox filled."""
 
-    store: RecordStore
     mails: FeedMailStore
-    clock: Callable[[], int]
-    random_bytes: Callable[[int], bytes]
+    records: FedRecords
 
     def tell(self, feed_id: str, keys: Collection[str], accounts: Collection[str]) -> int:
         """Have records tell where their mails lie and how they are marked; how many changed."""
@@ -53,10 +46,9 @@ class MailboxRecords:
     def delete(self, keys: Collection[str], accounts: Collection[str]) -> int:
         """Delete records with what was attached to them; how many."""
         count = 0
-        declaration = self._declaration()
         for part in _parts(keys):
             for account in accounts:
-                stored = self.store.records_named(account, MESSAGES, part)
+                stored = self.records.store.records_named(account, MESSAGES, part)
                 files = [
                     f"{record.key}.{number}"
                     for record in stored
@@ -67,13 +59,13 @@ class MailboxRecords:
                     (MESSAGES, [record.key for record in stored]),
                 ):
                     lines = [{"op": "delete", "key": key} for key in gone]
-                    self._ingest(declaration, account, stream, lines)
+                    self.records.write(account, stream, lines)
                 count += len(stored)
         return count
 
     def _write(self, account: str, told: Mapping[str, FeedMailRow]) -> int:
         lines: list[Mapping[str, object]] = []
-        for record in self.store.records_named(account, MESSAGES, list(told)):
+        for record in self.records.store.records_named(account, MESSAGES, list(told)):
             row = told[record.key]
             data = {
                 **record.data,
@@ -82,33 +74,8 @@ class MailboxRecords:
             }
             if data != record.data:
                 lines.append({"data": data})
-        self._ingest(self._declaration(), account, MESSAGES, lines)
+        self.records.write(account, MESSAGES, lines)
         return len(lines)
-
-    def _ingest(
-        self,
-        declaration: SourceDeclaration,
-        account: str,
-        stream: str,
-        lines: Sequence[Mapping[str, object]],
-    ) -> None:
-        if not lines:
-            return
-        now_ns = self.clock()
-        ingest(
-            self.store,
-            account,
-            declaration.streams[stream],
-            [{**line, "emitted_at": instant_text(now_ns)} for line in lines],
-            now_ns=now_ns,
-            new_receipt_id=lambda: self.random_bytes(_ID_BYTES).hex(),
-        )
-
-    def _declaration(self) -> SourceDeclaration:
-        found = self.store.declaration(SOURCE, None)
-        if found is None:  # no mail was ever imported
-            raise LookupError(SOURCE)
-        return parse_declaration(found.raw)
 
 
 def lonely_keys(

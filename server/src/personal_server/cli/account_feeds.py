@@ -6,7 +6,7 @@ Source: docs/contract/feeds.md 8, 10 and 12.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from getpass import getpass
 from typing import Annotated
 
@@ -125,7 +125,9 @@ def add_mailbox(
     _add(feed, host, hint, as_json=options.json)
 
 
-def add_calendar(url: str, /, *, user: str, options: Options = None) -> None:
+def add_calendar(
+    url: str, /, *, user: str, deletions: str | None = None, options: Options = None
+) -> None:
     """Keep calendars current over CalDAV; nothing there is ever changed.
 
     The password is asked for, or read from standard input. Most providers want an app password.
@@ -136,11 +138,17 @@ def add_calendar(url: str, /, *, user: str, options: Options = None) -> None:
         The address of the provider for CalDAV, such as caldav.example.org, or of one calendar.
     user
         The name to sign in with.
+    deletions
+        keep (records of what is deleted there stay here) or follow (they are deleted here too).
+        Default: asked at a terminal, else keep.
     """
-    _add_dav(CALENDARS, url, user, f"{user} calendars", options or AccountOptions())
+    named = _named(options or AccountOptions(), f"{user} calendars")
+    _add_dav(CALENDARS, url, user, _deletions(deletions), named)
 
 
-def add_contacts(url: str, /, *, user: str, options: Options = None) -> None:
+def add_contacts(
+    url: str, /, *, user: str, deletions: str | None = None, options: Options = None
+) -> None:
     """Keep address books current over CardDAV; nothing there is ever changed.
 
     The password is asked for, or read from standard input. Most providers want an app password.
@@ -152,8 +160,12 @@ def add_contacts(url: str, /, *, user: str, options: Options = None) -> None:
         book.
     user
         The name to sign in with.
+    deletions
+        keep (records of what is deleted there stay here) or follow (they are deleted here too).
+        Default: asked at a terminal, else keep.
     """
-    _add_dav(ADDRESS_BOOKS, url, user, f"{user} contacts", options or AccountOptions())
+    named = _named(options or AccountOptions(), f"{user} contacts")
+    _add_dav(ADDRESS_BOOKS, url, user, _deletions(deletions), named)
 
 
 def password(feed: str, /) -> None:
@@ -173,7 +185,11 @@ def password(feed: str, /) -> None:
     words().print("The password was saved, sealed, on this machine.")
 
 
-def _add_dav(kind: str, url: str, user: str, name: str, options: AccountOptions) -> None:
+def _named(options: AccountOptions, name: str) -> AccountOptions:
+    return options if options.name else replace(options, name=name)
+
+
+def _add_dav(kind: str, url: str, user: str, deletions: str, options: AccountOptions) -> None:
     """Raises: CommandError."""
     try:
         place = DavPlace.spelled(kind, url, user)
@@ -185,19 +201,22 @@ def _add_dav(kind: str, url: str, user: str, name: str, options: AccountOptions)
             " asked.",
         ) from None
     feed = NewFeed(
-        name=options.name or name,
+        name=options.name or user,
         kind=kind,
         place=place,
         layout=kind,
         account=options.connection,
         every_seconds=seconds_of(options.every, USUAL_DAV_SECONDS),
+        deletions=deletions,
     )
     found = DavPlace.of(place)
-    hint = "The password travels without TLS, on this machine only." if found.is_plain else None
+    hint = f"Deleted there: {deleted_there(feed)}."
+    if found.is_plain:
+        hint += " The password travels without TLS, on this machine only."
     _add(feed, found.host, hint, as_json=options.json)
 
 
-def _add(feed: NewFeed, host: str, hint: str | None, *, as_json: bool) -> None:
+def _add(feed: NewFeed, host: str, hint: str, *, as_json: bool) -> None:
     """Keep a feed with its password, and say so.  Raises: CommandError, InvalidState."""
     settings, typed = settings_or_exit(), _typed_password()
     with open_stores(settings, serving=False) as stores:
@@ -207,15 +226,14 @@ def _add(feed: NewFeed, host: str, hint: str | None, *, as_json: bool) -> None:
         print_json(feed_json(row))
         return
     words().print(plain(f"{row.name}: the server fetches what is new from {host}."))
-    if hint is not None:
-        words().print(hint, markup=False)
+    words().print(hint, markup=False)
     words().print(f"Now: pdpp feed run {spelled(row.name)}", markup=False)
 
 
 def _deletions(given: str | None) -> str:
     """What becomes of records of what is deleted in the account.  Raises: CommandError."""
     if given is None and sys.stdin.isatty():
-        words().print("When you delete a mail there, should it be deleted here too? [y/N]")
+        words().print("What you delete there: should it be deleted here too? [y/N]")
         given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
     if given not in (None, KEEP, FOLLOW):
         raise CommandError("usage", "Deletions are kept or followed.", "--deletions keep|follow")

@@ -347,9 +347,9 @@ def folders_of(mailbox: NewFeed | FeedRow) -> str:
     return ", ".join(mailbox.chosen) or "all but junk and trash"
 
 
-def deleted_there(mailbox: NewFeed | FeedRow) -> str:
-    """What becomes of records of mails that are deleted in their account, in words."""
-    return "deleted here too" if mailbox.deletions == FOLLOW else "kept here"
+def deleted_there(feed: NewFeed | FeedRow) -> str:
+    """What becomes of records of what is deleted in its account, in words."""
+    return "deleted here too" if feed.deletions == FOLLOW else "kept here"
 
 
 def _facts(
@@ -358,6 +358,7 @@ def _facts(
     yield "place", f"{row.place} ({row.layout})"
     if row.kind == MAILBOX:
         yield "folders", folders_of(row)
+    if row.kind != KIND:
         yield "deleted there", deleted_there(row)
     yield "state", row.state
     if row.code:

@@ -68,6 +68,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "More than half of the mails are gone from the account. Nothing was deleted here. If"
             " that is right, run the feed with `pdpp feed run`."
         ),
+        "account_emptied": message(
+            "More than half of what the account held is gone. Nothing was deleted here. If that is"
+            " right, run the feed with `pdpp feed run`."
+        ),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
         "export_not_recognized": message("No source reads this file."),
     }

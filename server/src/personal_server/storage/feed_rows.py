@@ -57,7 +57,8 @@ class FeedItemRow(StoredRow, table="feed_items"):
     """An item of a feed as it was last seen: a line of the ledger.
 
     `mark` is the state that `state` speaks of (a word of `ItemState`); `code` says why it was
-    rejected, by which version (`reader`); `at_ns` is when it was first seen with that mark, and
+    rejected, by which version (`reader`); `record_keys` are the records of an item of calendars or
+    contacts, each as `STREAM/KEY`; `at_ns` is when it was first seen with that mark, and
     `since_ns` when its changes began that were not imported yet.
     """
 
@@ -71,6 +72,7 @@ class FeedItemRow(StoredRow, table="feed_items"):
     reader: Cell[str]
     at_ns: Cell[int]
     since_ns: Cell[int]
+    record_keys: Cell[tuple[str, ...]] = column(default=())
 
 
 class FeedRunRow(StoredRow, table="feed_runs"):

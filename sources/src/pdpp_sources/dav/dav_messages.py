@@ -147,6 +147,12 @@ class CollectionEnd(DavMessage):
     was_read: bool
 
 
+class CollectionGone(DavMessage):
+    """A collection that was there, before all its items as gone."""
+
+    path: str
+
+
 class DavEnd(DavMessage):
     """There is no more; `code` says why, where not all was said."""
 
@@ -154,7 +160,14 @@ class DavEnd(DavMessage):
 
 
 SeenInAccount = (
-    HomesSeen | CollectionSeen | ItemSeen | ItemGone | ItemRefused | CollectionEnd | DavEnd
+    HomesSeen
+    | CollectionSeen
+    | ItemSeen
+    | ItemGone
+    | ItemRefused
+    | CollectionEnd
+    | CollectionGone
+    | DavEnd
 )
 FromReader = DavAsk | DavNext | SeenInAccount
 ToReader = DavTask | DavStatus | DavWords | DavFailed

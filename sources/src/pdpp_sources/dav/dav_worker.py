@@ -20,6 +20,7 @@ from pdpp_sources.dav.dav_items import DavItems
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
     CollectionEnd,
+    CollectionGone,
     CollectionSeen,
     DavEnd,
     DavHome,
@@ -47,6 +48,11 @@ def read_account(session: DavSession, task: DavTask) -> None:
         if collection.path not in read:
             read.add(collection.path)
             _read_collection(session, kind, collection, task)
+    for path in sorted(task.collections.keys() - read):
+        session.say(CollectionGone(path))
+        for item in sorted(task.marks):
+            if item.startswith(path) and not any(item.startswith(each) for each in read):
+                session.say(ItemGone(item))
 
 
 def _collections(

@@ -79,6 +79,12 @@ class FetchMails(MailboxMessage):
     begun: bytes = b""
 
 
+class WaitForChange(MailboxMessage):
+    """Wait so long for changes of the open folder; each is told as it comes."""
+
+    seconds: int
+
+
 class LeaveMailbox(MailboxMessage):
     """Sign out, and end."""
 
@@ -93,6 +99,7 @@ MailboxRequest = (
     | AskHeads
     | AskLabels
     | FetchMails
+    | WaitForChange
     | LeaveMailbox
 )
 
@@ -145,6 +152,10 @@ class UidRanges(MailboxMessage):
     packed: bytes
 
 
+class FolderChanged(MailboxMessage):
+    """Mails of the open folder came, went or were marked."""
+
+
 class MailPart(MailboxMessage):
     """The next bytes of a mail."""
 
@@ -185,6 +196,7 @@ MailboxReply = (
     | MailHead
     | MailLabels
     | UidRanges
+    | FolderChanged
     | MailPart
     | MailSeen
     | MailRefused

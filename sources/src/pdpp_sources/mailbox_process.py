@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, cast
@@ -25,6 +25,7 @@ from pdpp_sources.mailbox_messages import (
     MailboxEnd,
     MailboxReply,
     MailboxRequest,
+    WaitForChange,
     receive_reply,
     send_mailbox,
 )
@@ -46,6 +47,7 @@ class WireCount:
 
     received: int = 0
     sent: int = 0
+    allowed_seconds: float = COMMAND_SECONDS
     _since: float = field(default_factory=time.monotonic, init=False)
     _before: int = field(default=0, init=False)
 
@@ -59,7 +61,7 @@ class WireCount:
         seconds = time.monotonic() - self._since
         if got > LARGEST_ANSWER_BYTES:
             return True
-        return seconds > COMMAND_SECONDS + got / LEAST_BYTES_A_SECOND
+        return seconds > self.allowed_seconds + got / LEAST_BYTES_A_SECOND
 
 
 @dataclass(slots=True)
@@ -68,6 +70,10 @@ class MailboxProcess:
 
     _requests: IO[bytes]
     _replies: IO[bytes]
+    _wire: socket.socket
+    _count: WireCount
+    kill: Callable[[], None]
+    """End it at once; whoever waits for an answer gets none."""
     commands: int = 0
     end: MailboxEnd | None = None
     """Why there is nothing more, once it is so."""
@@ -88,6 +94,20 @@ class MailboxProcess:
                 self.commands = reply.commands
                 return
             yield reply
+
+    def wait(self, seconds: int) -> Iterator[MailboxReply]:
+        """What changes in the open folder for so long; silence is no sign of a cut meanwhile.
+
+        A server that hangs is noticed when it does not answer after that time.
+        """
+        self._count.allowed_seconds = seconds + COMMAND_SECONDS
+        self._wire.settimeout(seconds + SILENCE_SECONDS)
+        try:
+            yield from self.ask(WaitForChange(seconds))
+        finally:
+            self._count.allowed_seconds = COMMAND_SECONDS
+            with suppress(OSError):
+                self._wire.settimeout(SILENCE_SECONDS)
 
     def _reply(self) -> MailboxReply:
         try:
@@ -129,7 +149,13 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
     for each in carriers:
         each.start()
     try:
-        yield MailboxProcess(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout))
+        yield MailboxProcess(
+            cast("IO[bytes]", process.stdin),
+            cast("IO[bytes]", process.stdout),
+            wire,
+            count,
+            process.kill,
+        )
     finally:
         process.kill()
         process.wait()

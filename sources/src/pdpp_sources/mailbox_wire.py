@@ -8,6 +8,7 @@ Source: RFC 3501 and 9051, sections 4 and 7.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
@@ -106,6 +107,38 @@ class ImapWire:
                 return
             else:
                 raise WireBroken
+
+    def idle(self, seconds: float) -> Iterator[Response]:
+        """What a server says of the open folder for so long.
+
+        The clock of the process ends it, also where the server says nothing.
+        Source: RFC 2177.
+        Raises: CommandRefused, WireCut, WireBroken.
+        """
+        self.commands += 1
+        tag = b"P%d" % self.commands
+        self._write(tag + b" IDLE\r\n")
+        before = signal.signal(signal.SIGALRM, self._done)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            while True:
+                line, tokens = self._line()
+                if line.startswith(b"* "):
+                    found = self._untagged(tokens)
+                    if found is not None:
+                        yield found
+                elif line.startswith(tag + b" "):
+                    if line[len(tag) + 1 :][:2].upper() != b"OK":
+                        raise CommandRefused
+                    return
+                elif not line.startswith(b"+"):
+                    raise WireBroken
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _done(self, *_: object) -> None:
+        self._write(b"DONE\r\n")
 
     def _sent(self, tag: bytes, parts: Sequence[bytes]) -> Iterator[Response]:
         """Send the parts, and yield what the server says before it takes a literal."""

@@ -34,6 +34,7 @@ from pdpp_sources.mailbox_messages import (
     AskLabels,
     AskMark,
     FetchMails,
+    FolderChanged,
     FolderMark,
     FolderSeen,
     LeaveMailbox,
@@ -51,6 +52,7 @@ from pdpp_sources.mailbox_messages import (
     OpenFolder,
     SignIn,
     UidRanges,
+    WaitForChange,
     receive_request,
     send_mailbox,
 )
@@ -83,6 +85,9 @@ _MARKS = {
 }
 
 
+_CHANGES = frozenset({b"EXISTS", b"EXPUNGE", b"VANISHED", b"FETCH"})
+
+
 @dataclass(slots=True)
 class _Mailbox:
     """What is known of the server and of the folder that is open."""
@@ -113,6 +118,8 @@ class _Mailbox:
                 yield from self._labels(request)
             case FetchMails():
                 yield from self._mails(request)
+            case WaitForChange():
+                yield from self._waits(request.seconds)
             case LeaveMailbox():
                 with suppress(WireCut):  # it says goodbye
                     self.wire.run(b"LOGOUT")
@@ -215,6 +222,12 @@ class _Mailbox:
         finally:
             self.wire.longest_line_bytes = LONGEST_LINE_BYTES
         return UidRanges(packed_ranges(pair for pair in found if pair[1] >= begin))
+
+    def _waits(self, seconds: int) -> Iterator[FolderChanged]:
+        """Its words say less than the next look finds out, so that they are told as one."""
+        for each in self.wire.idle(seconds):
+            if _CHANGES & {each.word, *map(_upper, each.tokens[:1])}:
+                yield FolderChanged()
 
     @property
     def _asked_labels(self) -> bytes:

@@ -22,17 +22,20 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
+from personal_server.app.mailbox_watches import MailboxWatch
 from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
+from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
@@ -67,7 +70,9 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
         DAV_KINDS, later
     )
-    return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder)
+    kinds = {MAILBOX: lambda: MailboxWatch(FeedSecrets.of(stores), mailbox_watches.IDLE_SECONDS)}
+    watches = FeedWatches(store, kinds, stores.clock, holder)
+    return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder, watches)
 
 
 def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailboxRuns:

@@ -22,6 +22,7 @@ from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
 from personal_server.feeds.feed_trouble import trouble_event, with_arrival, with_trouble
+from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
@@ -68,6 +69,7 @@ class FeedEngine:
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
     holder: str
+    watches: FeedWatches | None = None
     _running: dict[str, threading.Thread] = field(
         default_factory=dict[str, threading.Thread], init=False
     )
@@ -76,7 +78,10 @@ class FeedEngine:
         """Start what is due, as far as there is room; it does not wait for any."""
         for feed_id in [name for name, each in self._running.items() if not each.is_alive()]:
             del self._running[feed_id]
-        for feed in self.store.feeds():
+        feeds = self.store.feeds()
+        if self.watches is not None:
+            self.watches.keep(feeds)
+        for feed in feeds:
             if len(self._running) >= MOST_RUNNING:
                 return
             if feed.feed_id not in self._running and feed_states.may_begin(feed, self.clock()):
@@ -84,6 +89,8 @@ class FeedEngine:
 
     def stop(self) -> None:
         """Wait a little for what runs; the importer has been told to stop."""
+        if self.watches is not None:
+            self.watches.stop()
         for each in list(self._running.values()):
             each.join(STOP_SECONDS)
 

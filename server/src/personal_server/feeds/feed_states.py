@@ -18,6 +18,7 @@ from personal_server.storage.feed_rows import FeedRow
 
 LEASE_NS = 120 * NANOSECONDS
 RENEW_SECONDS = 30.0
+HURRY_NS = 5 * NANOSECONDS
 SIGN_IN_REFUSED = "sign_in_refused"
 
 
@@ -132,6 +133,35 @@ def fail(
         failing_since_ns=since_ns,
         due_at_ns=due_at_ns,
     )
+
+
+def hurry(feed: FeedRow, now_ns: int) -> FeedRow:
+    """A feed whose place says that something changed: due soon, where all is well with it."""
+    if feed.state != FeedState.WAITING or feed.code is not None:
+        return feed
+    soon_ns = max(now_ns, (feed.succeeded_at_ns or 0) + HURRY_NS)
+    return replace(feed, due_at_ns=min(feed.due_at_ns, soon_ns))
+
+
+def may_watch(feed: FeedRow) -> bool:
+    """Whether somebody may wait at the place of a feed: its last run could sign in."""
+    is_at_work = feed.state in (FeedState.WAITING, FeedState.RUNNING)
+    return is_at_work and feed.code is None and feed.succeeded_at_ns is not None
+
+
+def watch(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
+    """The feed whose place `holder` waits at, for a time; as it is where another does."""
+    until_ns = feed.watched_until_ns or 0
+    if feed.watched_by not in (None, holder) and now_ns < until_ns <= now_ns + LEASE_NS:
+        return feed
+    return replace(feed, watched_by=holder, watched_until_ns=now_ns + LEASE_NS)
+
+
+def refuse(feed: FeedRow, holder: str, code: str, now_ns: int) -> FeedRow:
+    """A feed whose place refused who waits there: no run tries the password again."""
+    if not may_begin(replace(feed, due_at_ns=now_ns), now_ns):
+        return feed
+    return fail(begin(feed, holder, now_ns), holder, code, now_ns, now_ns, needs_owner=True)
 
 
 def pause(feed: FeedRow) -> FeedRow:

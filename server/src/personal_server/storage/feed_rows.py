@@ -22,7 +22,8 @@ class FeedRow(StoredRow, table="feeds"):
     there (`keep`, `follow`), and `chosen` which parts of an account are fetched (none: all).
     `brought_at_ns` is the end of the last run that stored new records, `arrivals` how many did, and
     `longest_silence_ns` the longest time between two of them; `trouble` is what its owner was told
-    last (a word of `FeedTrouble`).
+    last (a word of `FeedTrouble`).  `watched_by` waits at the place for changes until
+    `watched_until_ns`.
     """
 
     by_subject = True
@@ -51,6 +52,8 @@ class FeedRow(StoredRow, table="feeds"):
     arrivals: Cell[int] = column(default=0)
     longest_silence_ns: Cell[int] = column(default=0)
     trouble: Cell[str | None] = column(default=None)
+    watched_by: Cell[str | None] = column(default=None)
+    watched_until_ns: Cell[int | None] = column(default=None)
 
 
 class FeedItemRow(StoredRow, table="feed_items"):

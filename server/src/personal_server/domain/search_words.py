@@ -186,7 +186,7 @@ class TextWords:
     ) -> None:
         self._spread = spread
         self._language = language
-        self._vocabulary = vocabulary or Vocabulary()
+        self._vocabulary = vocabulary
 
     @property
     def chars(self) -> int:
@@ -209,11 +209,20 @@ class TextWords:
         return Counter(self._spread.split())
 
     @cached_property
-    def _stemmed(self) -> Vocabulary:
-        """That knows the words of this text."""
-        if self._language is not None:
+    def _stemmed(self) -> Vocabulary | None:
+        """That knows the words of this text, where many terms are looked for in many texts."""
+        if self._vocabulary is not None and self._language is not None:
             self._vocabulary.learn(self.counts.keys(), self._language)
         return self._vocabulary
+
+    @cached_property
+    def _stems(self) -> list[str]:
+        """The stem of each word, in their order."""
+        return stems(self.words, self._language)
+
+    @cached_property
+    def _different_stems(self) -> frozenset[str]:
+        return frozenset(self._stems)
 
     @cached_property
     def _single_spaced(self) -> str:
@@ -227,7 +236,11 @@ class TextWords:
         *head, last = term.tokens
         if term.inflected:
             spellings, stemmed = forms(last).words, forms(last).stems_in(self._language)
-            both = enumerate(zip(words, stems(words, self._language), strict=True))
+            # most texts that are looked at hold not all of the terms
+            is_spelled = any(spelling in words for spelling in spellings)
+            if not is_spelled and self._different_stems.isdisjoint(stemmed):
+                return []
+            both = enumerate(zip(words, self._stems, strict=True))
             return [i for i, (word, stem) in both if word in spellings or stem in stemmed]
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
@@ -261,9 +274,14 @@ class TextWords:
     def _inflected(self, word: str) -> int:
         inflected, language, counts = forms(word), self._language, self.counts
         counted = [counts.get(word, 0) for word in inflected.words]
-        if language is not None:
-            for stem in inflected.stems_in(language):
-                counted += [counts.get(word, 0) for word in self._stemmed.with_stem(stem, language)]
+        if language is None:
+            return sum(counted)
+        known = self._stemmed
+        for stem in inflected.stems_in(language):
+            if known is not None:
+                counted += [counts.get(word, 0) for word in known.with_stem(stem, language)]
+            elif stem in self._different_stems:
+                counted.append(self._stems.count(stem))
         return sum(counted)
 
 

@@ -1,8 +1,16 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import Term
-from personal_server.domain.search_words import TextWords, parse_words, text_words, tokens
-from personal_server.domain.word_forms import forms, language_of
+from personal_server.domain.search_words import (
+    TextWords,
+    Vocabulary,
+    parse_words,
+    text_words,
+    tokens,
+)
+from personal_server.domain.word_forms import forms, language_of, stems
 
 
 @pytest.mark.parametrize(
@@ -75,3 +83,26 @@ def test_forms_are_words_of_the_index() -> None:
         found = forms(word)
         assert all(tokens(each) == [each] for each in found.words), word
         assert all(tokens(each) == [each] for known in found.stems.values() for each in known)
+
+
+SAID = ["letter", "letters", "lettering", "mail", "mails", "to", "hauser", "haus"]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from(SAID)),
+    st.sampled_from(["letter", "mails", "haus", "hauser", "absent"]),
+    st.sampled_from(["english", "german", None]),
+)
+def test_places_and_weights_are_those_of_a_look_at_each_word(
+    said: list[str], asked: str, language: str | None
+) -> None:
+    (term,) = parse_words(asked).terms
+    found = forms(asked)
+    same = [word in found.words for word in said]
+    alike = [stem in found.stems_in(language) for stem in stems(said, language)]
+    either = [one or other for one, other in zip(same, alike, strict=True)]
+    for known in (None, Vocabulary()):
+        words = TextWords(" ".join(said), language, known)
+        assert words.places(term) == [at for at, is_found in enumerate(either) if is_found]
+        assert words.occurrences(term, "body") == sum(same) + sum(alike)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import orjson
 
@@ -13,20 +14,49 @@ from personal_server.storage.sql.reads.search import IndexedPart
 from personal_server.storage.sql.records.word_index import entries
 from personal_server.storage.sqlite.dialect import all_in_any
 
+# So many terms are asked for as one: a question costs as much as looking up several of them.
+ASKED_TOGETHER = 16
+
+
+@lru_cache(maxsize=4)
+def _asked_each(
+    terms: tuple[Term, ...], places: tuple[tuple[str, int], ...]
+) -> tuple[list[str], list[str]]:
+    """What the index is asked for each term, and for some together; alike for many sources."""
+    indexes = dict(places)
+    expressions = [all_in_any(WordQuery((term,)), indexes) for term in terms]
+    begins = range(0, len(terms), ASKED_TOGETHER)
+    return expressions, [" OR ".join(expressions[at : at + ASKED_TOGETHER]) for at in begins]
+
 
 class FtsPart(IndexedPart):
     """The index counts what it finds."""
 
     def count_each(self) -> list[int]:
-        """All in one statement: a spelling has hundreds of neighbours."""
+        """A spelling has hundreds of neighbours, of which hardly any occurs: some together first.
+
+        Only of those of which one occurs each is counted.
+        """
         terms, limit = self._words.terms, self._plan.frequency_limit
+        totals = [0] * len(terms)
         if not self._places:
-            return [0] * len(terms)
+            return totals
+        expressions, groups = _asked_each(terms, tuple(self._places.items()))
+        asked = range(len(terms))
+        if len(terms) > ASKED_TOGETHER:
+            met = self._counted(groups, 1)
+            asked = [at for at in asked if met[at // ASKED_TOGETHER]]
+        counted = self._counted([expressions[at] for at in asked], limit) if asked else ()
+        for at, count in zip(asked, counted, strict=True):
+            totals[at] = count
+        return totals
+
+    def _counted(self, expressions: Sequence[str], limit: int) -> list[int]:
+        """How many visible records each expression finds, up to a limit; all in one statement."""
         where = Where((f"w{self._number} MATCH c.value",)) & self._seen
-        counted = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
-        expressions = [all_in_any(WordQuery((term,)), self._places) for term in terms]
+        found = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
         lines = self._reader.session.rows(
-            f"SELECT (SELECT count(*) FROM ({counted})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
+            f"SELECT (SELECT count(*) FROM ({found})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
             (*where.params, limit, orjson.dumps(expressions).decode()),
         )
         return [int(line[0]) for line in lines]

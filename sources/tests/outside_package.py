@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATE = (ROOT / "docs" / "source_template.py").read_text()
+TEMPLATE = (ROOT / "sources" / "src" / "pdpp_sources" / "source_template.py").read_text()
 # Fails to load wherever a network could be reached.
 CONFINED = f"""{TEMPLATE}
 

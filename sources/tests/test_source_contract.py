@@ -16,7 +16,9 @@ from pdpp_sources.common.export import Export
 from pdpp_sources.source_contract import SourceContract
 from sources.tests.outside_package import ROOT, VIEWINGS
 
-ViewingsSource: Any = run_path(str(ROOT / "docs" / "source_template.py"))["ViewingsSource"]
+ViewingsSource: Any = run_path(
+    str(ROOT / "sources" / "src" / "pdpp_sources" / "source_template.py")
+)["ViewingsSource"]
 
 
 @pytest.fixture(autouse=True)

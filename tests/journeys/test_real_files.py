@@ -97,7 +97,7 @@ def test_an_export_of_telegram_that_others_made() -> None:
 
 
 def test_the_template_keeps_the_contract(tmp_path: Path) -> None:
-    facts = run_path("docs/source_template.py")
+    facts = run_path("sources/src/pdpp_sources/source_template.py")
     source: SourceReader = facts["ViewingsSource"]()
     lines = ["Title,Date", "Emma: Part 1,2024-01-05", "Emma: Part 1,2024-01-05", "odd,soon"]
     (tmp_path / "export.csv").write_text("\n".join(lines))

@@ -17,6 +17,10 @@ COMMANDS: Commands = {
         "personal_server.cli.sources:sources",
         "List what can be imported, how to get each export, and what each export contains.",
     ),
+    "source": (
+        "personal_server.cli.source_package:source_app",
+        "Begin a source of your own, for exports that nothing reads yet.",
+    ),
     "receipts": (
         "personal_server.cli.receipts:receipts",
         "List past imports: file, time, account, first and last day, number of new records.",

@@ -382,5 +382,11 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         _lines(rb"<(?:sms|mms|call)\s"),
         frozenset({"messages", "calls"}),
     ),
+    "tracks": (
+        r".*\.(?:gpx|tcx|kml)",
+        _lines(rb"<(?:trk|rte|wpt|Activity|Course|Placemark)[\s>]"),
+        frozenset({"workouts", "routes", "places"}),
+    ),
+    "kindle": (r".*\.txt", _lines(rb"^={10}"), frozenset({"highlights"})),
     "meta": (r".*\.json", _objects("messages"), frozenset({"messages"})),
 }

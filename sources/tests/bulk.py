@@ -146,6 +146,23 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = 
         ),
     ),
     "meta": ("inbox/bo_1/message_1.json", _meta),
+    "tracks": (
+        "places.gpx",
+        _run(
+            lambda n: f'<wpt lat="47" lon="8.{n:06}"><name>{n}</name><desc>{WORDS}</desc></wpt>',
+            "<gpx>",
+            "</gpx>",
+        ),
+    ),
+    "kindle": (
+        "My Clippings.txt",
+        _run(
+            lambda n: (
+                f"Book (Somebody)\n- Your Highlight on Location {n} | Added on Friday, January 5, "
+                f"2024 1:09:52 PM\n\n{WORDS}\n==========\n"
+            )
+        ),
+    ),
     "calendar": (
         "Home.ics",
         _run(

@@ -250,6 +250,23 @@ def _phone(name: str, bad: Callable[[], str]) -> HostileFile:
     return HostileFile(f"phone {name}.xml", content, 2)
 
 
+def _track(name: str, bad: Callable[[], str]) -> HostileFile:
+    def content() -> bytes:
+        good = '<wpt lat="47" lon="%d"><name>good</name></wpt>'
+        return f"<gpx>{good % 1}{bad()}{good % 2}</gpx>".encode()
+
+    return HostileFile(f"track {name}.gpx", content, 2)
+
+
+def _clipping(name: str, bad: Callable[[], str]) -> HostileFile:
+    def content() -> bytes:
+        good = "Book\n- Highlight Location %d | Added on Friday, 5 January 2024 1:00:00\n\ngood\n"
+        entries = [good % 1, bad(), good % 2, ""]
+        return "==========\n".join(entries).encode()
+
+    return HostileFile(f"clipping {name}.txt", content, 2)
+
+
 def _chat(name: str, bad: Callable[[], str]) -> HostileFile:
     def content() -> bytes:
         first, last = "[13/01/24, 21:00:00] Ada: good\n", "[13/01/24, 21:02:00] Ada: good\n"
@@ -530,6 +547,12 @@ _CHATS = [
     _phone("halves", lambda: f'<sms address="1" date="9" body="{"&#55357;" * 300_000}" />'),
     _phone("numbers", lambda: f'<mms address="{"1~" * 500_000}" date="9" />'),
     _phone("parts", lambda: '<mms address="1" date="9">' + "<part />" * 100_000 + "</mms>"),
+    _track("names", lambda: '<wpt lat="1" lon="1">' + "<a>b</a>" * 500_000 + "</wpt>"),
+    _track("points", lambda: "<trk>" + '<trkpt lat="1" lon="1"/>' * 300_000 + "</trk>"),
+    _track("open quotes", lambda: '<trk a="' * 200_000),
+    _clipping("parentheses", lambda: "(" * 500_000 + "\n- Note Location 3\n\nx\n"),
+    _clipping("bars", lambda: "Book\n- Note " + "|1" * 500_000 + "\n\nx\n"),
+    _clipping("blanks", lambda: "Book\n- Note | " + "1 " * 500_000 + "\n\nx\n"),
     _chat("a million lines", lambda: "x\n" * 1_000_000),
     _chat("30 MB of words", lambda: "word\n" * (6 * MB)),
     _chat("files and brackets", lambda: "a.aa (" * 200_000),

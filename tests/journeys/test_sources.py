@@ -89,6 +89,20 @@ QUESTIONS = (
         ("outgoing", "37"),
     ),
     Question(
+        "tracks",
+        "How far did I run and ride?",
+        "aggregate",
+        {"stream": "workouts", "metric": "sum", "field": "distance_meters", "group_by": "kind"},
+        ("cycling", "4500", "running"),
+    ),
+    Question(
+        "kindle",
+        "What did I mark in the Odyssey?",
+        "query_records",
+        {"stream": "highlights", "filter": {"book": "The Odyssey"}},
+        ("ingenious hero", "Which translation?"),
+    ),
+    Question(
         "meta",
         "What did Bö Adair write to me?",
         "query_records",

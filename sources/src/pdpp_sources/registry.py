@@ -34,6 +34,7 @@ from pdpp_sources.contacts import ContactsSource
 from pdpp_sources.export_files import ARCHIVES
 from pdpp_sources.google.reader import GoogleSource
 from pdpp_sources.imessage import MessagesSource
+from pdpp_sources.kindle import KindleSource
 from pdpp_sources.likeness import Likeness, likeness_of
 from pdpp_sources.mail import MailSource
 from pdpp_sources.meta_chats import MetaChatsSource
@@ -45,6 +46,7 @@ from pdpp_sources.tables.files import could_be_table, looks_like_table, views_of
 from pdpp_sources.tables.reader import TableSource
 from pdpp_sources.tables.table_fit import UNGUIDED, Guidance
 from pdpp_sources.telegram import TelegramSource
+from pdpp_sources.tracks import TracksSource
 from pdpp_sources.whatsapp import WhatsAppSource
 
 # The surest first: where two claim one file, the first of them reads it.
@@ -62,6 +64,8 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     CalendarSource(),
     ContactsSource(),
     AppleHealthSource(),
+    TracksSource(),
+    KindleSource(),
     BrowserSource(),
     GoogleSource(),
 )

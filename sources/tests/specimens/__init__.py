@@ -15,6 +15,7 @@ from sources.tests.specimens import (
     contacts,
     google,
     imessage,
+    kindle,
     mail,
     meta,
     notes,
@@ -22,6 +23,7 @@ from sources.tests.specimens import (
     slack,
     table,
     telegram,
+    tracks,
     whatsapp,
 )
 from sources.tests.specimens.files import Files
@@ -43,5 +45,7 @@ SPECIMENS: dict[str, Files] = {
     "telegram": telegram.FILES,
     "meta": meta.FILES,
     "phone": phone.FILES,
+    "tracks": tracks.FILES,
+    "kindle": kindle.FILES,
     "imessage": imessage.FILES,
 }

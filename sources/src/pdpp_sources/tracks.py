@@ -1,0 +1,442 @@
+"""The reader of recorded tracks: GPX, TCX and KML, as watches, phones and maps write them.
+
+Source: the schemas of the three (GPX 1.1, Training Center Database 2, KML 2.2 with Google's tracks)
+and files in the tests and trackers of published readers. Times without a zone are UTC, as GPX has
+them. A track without any time is a route that nobody went yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from math import asin, cos, radians, sin, sqrt
+from pathlib import PurePosixPath
+
+from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.texts import message
+from pdpp_sources.common.declaration import (
+    StreamForm,
+    declaration,
+    ending,
+    integer,
+    key,
+    moment,
+    number,
+    reference,
+    sensitive,
+    text,
+    word,
+)
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.html_text import html_to_text
+from pdpp_sources.common.source import (
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from pdpp_sources.common.text import one_line, or_none, printable
+from pdpp_sources.common.times import from_iso
+from pdpp_sources.common.unit_fields import in_unit
+from pdpp_sources.common.xml_elements import XmlElement, cut_elements
+
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>(?:\s|<!--.*?-->|<\?.*?\?>)*)"
+    rb"<(?:\w{1,16}:)?(?:gpx|TrainingCenterDatabase|kml)[\s>]",
+    re.DOTALL,
+)
+_WHOLE = re.compile(rb"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_MARKUP = re.compile(r"<[a-z/!][^<>]{0,1000}>", re.IGNORECASE)
+_EARTH_METERS = 6_371_008.8
+_NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,2})?")
+_KINDS = {"1": "cycling", "9": "running", "10": "walking", "biking": "cycling", "run": "running"}
+_MOST_COORDINATES = 10_000
+_MOST_PLACE_CHARS = 20_000
+_ELEMENTS = ("trk", "rte", "wpt", "Activity", "Course", "Placemark")
+
+WORKOUTS = StreamForm(
+    "workouts",
+    "Your workouts and recorded tracks",
+    "Kind, time, length, distance and energy of each.",
+    [
+        key(),
+        moment("started_at", "When it began, in UTC", event=True),
+        ending(moment("ended_at", "When it ended, in UTC")),
+        word("kind", "running, cycling …", searched=True),
+        text("name", "Its name", title=True),
+        text("description", "What was noted on it"),
+        in_unit(number("minutes", "How long it was, breaks among them", summed=True), unit="min"),
+        in_unit(number("distance_meters", "How far it went", summed=True), unit="m"),
+        in_unit(number("energy_kcal", "Energy burned", summed=True), unit="kcal"),
+        sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
+        integer("point_count", "How many points were recorded", summed=True),
+        word("device", "The device or app that recorded it"),
+    ],
+    time_field="started_at",
+    children={"points": ("route_points", "workout_id")},
+)
+POINTS = StreamForm(
+    "route_points",
+    "Where you were during workouts",
+    "Each recorded point: its place, height, time and heart rate.",
+    [
+        key(),
+        reference("workout_id", "The workout", required=True),
+        moment("recorded_at", "When, in UTC", event=True),
+        sensitive(number("latitude", "Degrees north")),
+        sensitive(number("longitude", "Degrees east")),
+        number("altitude_meters", "Height above the sea"),
+        sensitive(number("heart_rate", "Beats a minute")),
+    ],
+    time_field="recorded_at",
+    parents={"workout": ("workouts", "workout_id")},
+)
+ROUTES = StreamForm(
+    "routes",
+    "Routes you planned or kept",
+    "Name and length of each route and line that bears no times.",
+    [
+        key(),
+        text("name", "Its name", title=True),
+        text("description", "What was noted on it"),
+        in_unit(number("distance_meters", "How long it is", summed=True), unit="m"),
+        integer("point_count", "How many points it has", summed=True),
+        sensitive(number("latitude", "Degrees north of its beginning")),
+        sensitive(number("longitude", "Degrees east of its beginning")),
+    ],
+)
+PLACES = StreamForm(
+    "places",
+    "Places you marked",
+    "Name, description and position of each.",
+    [
+        key(),
+        text("name", "Its name", title=True),
+        text("description", "What was noted on it"),
+        word("kind", "Its kind, or the folder that it is in"),
+        moment("marked_at", "When it was marked, in UTC", event=True),
+        sensitive(number("latitude", "Degrees north")),
+        sensitive(number("longitude", "Degrees east")),
+        number("altitude_meters", "Height above the sea"),
+    ],
+    time_field="marked_at",
+)
+
+
+class TracksSource:
+    """Reads GPX, TCX and KML."""
+
+    connector_key = "tracks"
+    declaration: Data = declaration(
+        "tracks",
+        "Tracks, workouts and places",
+        "Recorded tracks and workouts, routes and marked places in GPX, TCX and KML.",
+        [WORKOUTS, POINTS, ROUTES, PLACES],
+    )
+    how_to_export = (
+        "In the app of your watch or bicycle computer (Garmin Connect, Komoot, OpenTracks …) open "
+        "an activity and choose Export to GPX or TCX; of Google My Maps choose Export to KML."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim the XML by its outermost element."""
+        mine = matching(export, is_track, ".gpx", ".tcx", ".kml")
+        return claim(mine, "it holds tracks or places")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each workout before its points. What two files hold alike is told once."""
+        return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def is_track(head: bytes) -> bool:
+    """Whether a file begins as GPX, TCX or KML."""
+    return _ROOT.match(head) is not None
+
+
+@dataclass(slots=True)
+class _Point:
+    """A point as far as it is said; `is_first` where it does not go on from the one before."""
+
+    latitude: float | None = None
+    longitude: float | None = None
+    altitude: float | None = None
+    heart_rate: float | None = None
+    time: str | None = None
+    is_first: bool = False
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it says where it is, on the earth."""
+        latitude, longitude = self.latitude, self.longitude
+        if latitude is None or longitude is None:
+            return False
+        return abs(latitude) <= 90 and abs(longitude) <= 180
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where it is, as a part of keys."""
+        return f"{self.latitude}", f"{self.longitude}"
+
+
+@dataclass(slots=True)
+class _Told:
+    """What an element says beside its points: texts by their names, and sums of its laps."""
+
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    distance: float = 0.0
+    energy: float = 0.0
+    seconds: float = 0.0
+
+
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+    for element in cut_elements(member, *_ELEMENTS):
+        if isinstance(element, Skipped):
+            yield element
+            continue
+        element = replace(element, content=_WHOLE.sub(_escaped, element.content))
+        build = _place if element.name == "wpt" else _track
+        workouts: list[str] = []
+        for item in one_record(element.where, element.position, partial(build, element, member)):
+            if isinstance(item, SourceRecord) and item.stream == "workouts":
+                workouts.append(str(item.data["id"]))
+            yield item
+        for workout in workouts:
+            yield from _point_records(element, workout)
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    """Text that stands as it is, such as HTML, written as other text."""
+    return match[1].replace(b"&", b"&amp;").replace(b"<", b"&lt;")
+
+
+def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
+    """A workout, a route without times, or the place of a placemark. Raises: BadRecord."""
+    told, sums = _Told(), _Sums()
+    for point in _points(element, told):
+        sums.add(point)
+    if element.name == "Placemark" and sums.count <= 1 and sums.started_at is None:
+        yield from _placemark(element, told, sums)
+        return
+    if not sums.count and told.seconds == 0:
+        raise BadRecord("bad_record", message("the entry has no point"))
+    name = told.texts.get("name")
+    about: Data = {
+        "name": name or or_none(one_line(PurePosixPath(member.name).stem, 200)),
+        "description": told.texts.get("desc") or told.texts.get("Notes"),
+        "distance_meters": round(told.distance or sums.meters, 1),
+        "point_count": sums.count,
+    }
+    started_at = sums.started_at or _time(told.texts.get("Id", ""))
+    first = sums.first
+    if started_at is None:
+        route_key = stable_id("route", name or "", *first.place, sums.count)
+        place: Data = {"latitude": first.latitude, "longitude": first.longitude}
+        yield SourceRecord("routes", {"id": route_key} | about | place, element.position)
+        return
+    kind = (element.attributes.get("Sport") or told.texts.get("type") or "").strip().lower()
+    ended_at = sums.ended_at or started_at
+    seconds = told.seconds or _seconds(started_at, ended_at)
+    workout: Data = {
+        "id": stable_id("workout", started_at, kind, *first.place),
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "kind": or_none(one_line(_KINDS.get(kind, kind), 100)),
+        "minutes": round(seconds / 60, 2),
+        "energy_kcal": told.energy or None,
+        "heart_rate": sums.mean_heart_rate,
+        "device": told.texts.get("src") or told.texts.get("Name"),
+    }
+    yield SourceRecord("workouts", workout | about, element.position)
+
+
+def _placemark(element: XmlElement, told: _Told, sums: _Sums) -> Iterator[SourceItem]:
+    if not sums.count:
+        raise BadRecord("unknown_record_type", message("the placemark has no point and no line"))
+    yield _place_record(element, told, sums.first)
+
+
+def _place(element: XmlElement, _member: ExportMember) -> Iterator[SourceItem]:
+    """A waypoint. Raises: BadRecord."""
+    told = _Told()
+    point = _at(element.attributes)
+    for found, _, words in element.inner():
+        _note(found.rpartition(":")[2], words, told, point)
+    if not point.is_placed:
+        raise BadRecord("bad_record", message("the place has no position"))
+    yield _place_record(element, told, point)
+
+
+def _place_record(element: XmlElement, told: _Told, point: _Point) -> SourceRecord:
+    name = told.texts.get("name")
+    data: Data = {
+        "id": stable_id("place", name or "", *point.place),
+        "name": name,
+        "description": told.texts.get("desc") or told.texts.get("description"),
+        "kind": told.texts.get("type") or told.texts.get("sym"),
+        "latitude": point.latitude,
+        "longitude": point.longitude,
+        "altitude_meters": point.altitude,
+    }
+    marked_at = point.time
+    return SourceRecord(
+        "places", data | ({"marked_at": marked_at} if marked_at else {}), element.position
+    )
+
+
+def _point_records(element: XmlElement, workout: str) -> Iterator[SourceRecord]:
+    """The points of a workout one after the other, however many there are."""
+    for number_, point in enumerate(_points(element, _Told()), 1):
+        if not point.is_placed:
+            continue
+        data: Data = {
+            "id": f"{workout}.{number_}",
+            "workout_id": workout,
+            "latitude": point.latitude,
+            "longitude": point.longitude,
+            "altitude_meters": point.altitude,
+            "heart_rate": point.heart_rate,
+        }
+        if point.time is not None:
+            data["recorded_at"] = point.time
+        yield SourceRecord("route_points", data, element.position)
+
+
+class _Sums:
+    """What the points of a track make together."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.meters = 0.0
+        self.first = _Point()
+        self.started_at: str | None = None
+        self.ended_at: str | None = None
+        self._last: _Point | None = None
+        self._beats = 0.0
+        self._beat_count = 0
+
+    def add(self, point: _Point) -> None:
+        """Add the next point."""
+        if point.time is not None:
+            self.started_at = min(self.started_at or point.time, point.time)
+            self.ended_at = max(self.ended_at or point.time, point.time)
+        if point.heart_rate is not None:
+            self._beats += point.heart_rate
+            self._beat_count += 1
+        if not point.is_placed:
+            return
+        self.count += 1
+        if self.count == 1:
+            self.first = point
+        elif self._last is not None and not point.is_first:
+            self.meters += _meters(self._last, point)
+        self._last = point
+
+    @property
+    def mean_heart_rate(self) -> float | None:
+        """Beats a minute, of the points that have some."""
+        return round(self._beats / self._beat_count, 1) if self._beat_count else None
+
+
+def _points(element: XmlElement, told: _Told) -> Iterator[_Point]:
+    """The points of a track in their order; what is said beside them is noted."""
+    point: _Point | None = None
+    whens: list[str] = []
+    place = 0
+    is_new = True
+    for found, attributes, words in element.inner():
+        name = found.rpartition(":")[2]
+        if name in ("trkseg", "Lap", "LineString"):
+            if point is not None:
+                yield point
+            point, is_new = None, True
+        elif name in ("trkpt", "rtept", "Trackpoint"):
+            if point is not None:
+                yield point
+            point = _at(attributes)
+            point.is_first, is_new = is_new, False
+        elif name == "when":
+            whens.append(words)
+        elif name == "coord" and place < _MOST_TIMES:
+            when = whens[place] if place < len(whens) else ""
+            yield _of_words(words.split(), when, is_first=place == 0)
+            place += 1
+        elif name == "coordinates":
+            for count, triple in enumerate(words.split()):
+                yield _of_words(triple.split(","), "", is_first=count == 0)
+        else:
+            _note(name, words, told, point)
+    if point is not None:
+        yield point
+
+
+_MOST_TIMES = 5_000_000
+
+
+def _note(name: str, words: str, told: _Told, point: _Point | None) -> None:
+    """Keep what an inner element says, of a point if one is open, else of the whole."""
+    if point is not None and name in ("ele", "AltitudeMeters"):
+        point.altitude = _number(words)
+    elif point is not None and name in ("time", "Time"):
+        point.time = _time(words)
+    elif point is not None and name == "LatitudeDegrees":
+        point.latitude = _number(words)
+    elif point is not None and name == "LongitudeDegrees":
+        point.longitude = _number(words)
+    elif point is not None and name in ("hr", "heartrate"):
+        point.heart_rate = _number(words)
+    elif point is not None and name == "Value" and point.heart_rate is None:
+        point.heart_rate = _number(words)  # of HeartRateBpm, the only one in a point
+    elif name == "TotalTimeSeconds":
+        told.seconds += _number(words) or 0
+    elif name == "DistanceMeters" and point is None:
+        told.distance += _number(words) or 0
+    elif name == "Calories":
+        told.energy += _number(words) or 0
+    elif words and name not in told.texts and len(told.texts) < 20:
+        said = html_to_text(words) if _MARKUP.search(words) else words
+        said = printable(said).strip()
+        long = name in ("desc", "description", "cmt", "Notes")
+        told.texts[name] = said[:_MOST_PLACE_CHARS] if long else one_line(said, 500)
+
+
+def _at(attributes: dict[str, str]) -> _Point:
+    return _Point(_number(attributes.get("lat", "")), _number(attributes.get("lon", "")))
+
+
+def _of_words(parts: list[str], when: str, *, is_first: bool) -> _Point:
+    """A point of KML: longitude before latitude."""
+    numbers = [_number(part) for part in parts[:3]]
+    longitude, latitude, altitude = (numbers + [None] * 3)[:3]
+    return _Point(latitude, longitude, altitude, time=_time(when), is_first=is_first)
+
+
+def _number(words: str) -> float | None:
+    words = words.strip()
+    return float(words) if _NUMBER.fullmatch(words) else None
+
+
+def _time(words: str) -> str | None:
+    try:
+        return from_iso(words, UTC) if words.strip() else None
+    except BadRecord:
+        return None
+
+
+def _seconds(begin: str, end: str) -> float:
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+
+
+def _meters(one: _Point, other: _Point) -> float:
+    """The way along the surface between two points that are placed."""
+    latitudes = radians(one.latitude or 0), radians(other.latitude or 0)
+    apart = radians((other.longitude or 0) - (one.longitude or 0))
+    half = sin((latitudes[1] - latitudes[0]) / 2) ** 2
+    half += cos(latitudes[0]) * cos(latitudes[1]) * sin(apart / 2) ** 2
+    return 2 * _EARTH_METERS * asin(min(1.0, sqrt(half)))

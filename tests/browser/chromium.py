@@ -37,7 +37,67 @@ def chromium(
     scripts: bool = True,
     logs: Sequence[str] = (),
 ) -> Generator[webdriver.Chrome]:
-    """A fresh browser.  `scripts` off is how careful people browse; `logs` are kinds it keeps."""
+    """An empty browser.  `scripts` off is how careful people browse; `logs` are kinds it keeps.
+
+    It is a fresh one, but within `kept_browsers`, where a plain one that was emptied is as good.
+    """
+    if _kept is None or dark or logs:
+        driver = _begun(width, height, dark, scripts, logs)
+    else:
+        driver = _kept.pop(scripts, None) or _begun(width, height, dark, scripts, logs)
+    try:
+        _look(driver, width, height, dark)
+        yield driver
+        if _kept is not None and scripts not in _kept and not (dark or logs):
+            _empty(driver)
+            _kept[scripts] = driver
+    finally:  # what failed may have been left in any state
+        if _kept is None or _kept.get(scripts) is not driver:
+            driver.quit()
+
+
+_kept: dict[bool, webdriver.Chrome] | None = None
+"""Idle browsers to be used again, by whether they run scripts; None where none is kept."""
+
+
+@contextmanager
+def kept_browsers() -> Generator[None]:
+    """Within the block browsers are used again: a start takes four seconds of a processor."""
+    global _kept
+    _kept = {}
+    try:
+        yield
+    finally:
+        for driver in _kept.values():
+            driver.quit()
+        _kept = None
+
+
+def _empty(driver: webdriver.Chrome) -> None:
+    """Leave one new tab, which knows of no address, cookie, answer or emulated device."""
+    before = driver.window_handles
+    driver.switch_to.new_window("tab")
+    fresh = driver.current_window_handle
+    for handle in before:
+        driver.switch_to.window(handle)
+        driver.close()
+    driver.switch_to.window(fresh)
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+
+
+def _look(driver: webdriver.Chrome, width: int, height: int, dark: bool) -> None:
+    """Give the page its size and its colours."""
+    driver.set_window_size(width, height)
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+
+
+def _begun(
+    width: int, height: int, dark: bool, scripts: bool, logs: Sequence[str]
+) -> webdriver.Chrome:
     driver_path = shutil.which("chromedriver")
     assert driver_path is not None, "chromedriver is missing; install chromium and chromium-driver."
     options = webdriver.ChromeOptions()
@@ -53,15 +113,7 @@ def chromium(
     if not scripts:
         preferences: dict[str, Any] = {"profile.managed_default_content_settings.javascript": 2}
         options.add_experimental_option("prefs", preferences)
-    driver = webdriver.Chrome(options, Service(driver_path, log_output=os.devnull))
-    try:
-        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-        yield driver
-    finally:
-        driver.quit()
+    return webdriver.Chrome(options, Service(driver_path, log_output=os.devnull))
 
 
 def free_port() -> int:

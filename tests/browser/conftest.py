@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 
-from tests.browser.chromium import chromium, is_installed
+from tests.browser.chromium import chromium, is_installed, kept_browsers
 from tests.browser.site import Owner, Site, site
 
 ABSENT = (
@@ -23,6 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.skip(reason=ABSENT))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def browsers() -> Generator[None]:
+    """A worker starts a browser with scripts and one without, and empties them after each test."""
+    with kept_browsers():
+        yield
 
 
 @pytest.fixture

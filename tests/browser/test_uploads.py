@@ -71,6 +71,15 @@ def owner(running: Site, request: pytest.FixtureRequest) -> Generator[Owner]:
         yield made
 
 
+# That a form is sent without scripts, `test_a_mailbox_is_sent_…` proves for all.
+without_scripts_at_night = pytest.mark.parametrize(
+    "owner",
+    [True, pytest.param(False, marks=pytest.mark.long)],
+    ids=["script", "no-script"],
+    indirect=True,
+)
+
+
 def reported(owner: Owner) -> list[str]:
     """The kind of the first line of a report, and how many records were read and are new."""
     return [cell.text for cell in owner.all("main tbody th, main tbody td")][:3]
@@ -91,6 +100,7 @@ def test_a_mailbox_is_sent_and_asked_about_and_read(owner: Owner, tmp_path: Path
     assert owner.shows(IMPORTED)  # the same content is known, and nobody is asked
 
 
+@without_scripts_at_night
 def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:
     path = tmp_path / "noise.bin"
     path.write_bytes(bytes(range(256)) * 64)
@@ -102,6 +112,7 @@ def test_what_is_of_no_known_kind_says_so(owner: Owner, tmp_path: Path) -> None:
     assert not owner.all("table")
 
 
+@without_scripts_at_night
 def test_a_mailbox_of_this_machine_is_read_where_it_lies(owner: Owner) -> None:
     owner.open(f"{owner.site.origin}/owner/uploads")
     owner.press(owner.find('a[href$="/owner/uploads/folders"]'))

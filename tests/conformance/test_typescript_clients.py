@@ -78,6 +78,8 @@ class Listener:
         self.process.communicate(timeout=SECONDS)
 
 
+# The same story over both doors is told in `journeys/test_subscriptions` with Python's clients.
+@pytest.mark.long
 def test_each_client_hears_of_a_mailbox_that_was_imported_and_of_less_that_is_given(
     served: Home,
 ) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sysconfig
 from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,22 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def served(home: Home) -> Generator[Home, None, None]:
+def served(home: Home) -> Generator[Home]:
+    with furnished(home):
+        yield home
+
+
+@pytest.fixture(scope="module")
+def only_read(tmp_path_factory: pytest.TempPathFactory) -> Generator[Home]:
+    """One for all that change nothing in it."""
+    home = Home(tmp_path_factory.mktemp("read"))
+    with furnished(home):
+        yield home
+
+
+@contextmanager
+def furnished(home: Home) -> Generator[None]:
+    """A mailbox is in, an agent has a token, and the server listens."""
     home.pdpp("import", str(home.mailbox("Umbrella", "Harvest")), "--connection", "Home")
     home.pdpp(
         "grant", "create", "--client", "Agent", *SELECTION, "--cache-root", str(home.cache), "--yes"
@@ -100,7 +116,7 @@ def served(home: Home) -> Generator[Home, None, None]:
         if "Ctrl-C" in line:
             break
     try:
-        yield home
+        yield
     finally:
         WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
 
@@ -143,11 +159,11 @@ async def read_everything(client: Client) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_an_agent_reads_the_slice_over_stdio(served: Home, mode: str) -> None:
+async def test_an_agent_reads_the_slice_over_stdio(only_read: Home, mode: str) -> None:
     server = StdioServerParameters(
         command=str(BIN / "pdpp-mcp-server"),
-        args=["--cache-root", str(served.cache)],
-        env=dict(served.environ),
+        args=["--cache-root", str(only_read.cache)],
+        env=dict(only_read.environ),
     )
     async with Client(stdio_client(server), mode=mode) as client:
         await read_everything(client)
@@ -155,12 +171,12 @@ async def test_an_agent_reads_the_slice_over_stdio(served: Home, mode: str) -> N
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_an_agent_reads_the_same_over_http(served: Home, mode: str) -> None:
-    headers = {"Authorization": f"Bearer {served.token}"}
+async def test_an_agent_reads_the_same_over_http(only_read: Home, mode: str) -> None:
+    headers = {"Authorization": f"Bearer {only_read.token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=240) as http,
         Client(
-            streamable_http_client(f"{served.origin}/mcp", http_client=http), mode=mode
+            streamable_http_client(f"{only_read.origin}/mcp", http_client=http), mode=mode
         ) as client,
     ):
         await read_everything(client)

@@ -342,19 +342,17 @@ def seen(answer: Answer, face: str) -> str:
     return answer.text if face == "text" else json.dumps(answer.structured, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("face", ["text", "structured"])
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.source)
-async def test_an_agent_finds_the_answer_on_either_face(
-    served: Served, question: Question, face: str
-) -> None:
+async def test_an_agent_finds_the_answer_on_either_face(served: Served, question: Question) -> None:
     connection = {"connection_id": served.connections[question.source]}
     token = served.tokens[question.source]
     async with over_http(served.url, token, Story()) as agent:
         offered = await agent.ask("What is there?", "schema", connection)
         answer = await agent.ask(question.words, question.tool, question.arguments | connection)
-    assert connection["connection_id"] in seen(offered, face)
-    assert question.arguments.get("stream", "") in seen(offered, face)
-    assert [each for each in question.answer if each not in seen(answer, face)] == []
+    for face in ("text", "structured"):
+        assert connection["connection_id"] in seen(offered, face), face
+        assert question.arguments.get("stream", "") in seen(offered, face), face
+        assert [each for each in question.answer if each not in seen(answer, face)] == [], face
 
 
 def test_there_is_a_question_for_every_source() -> None:

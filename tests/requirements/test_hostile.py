@@ -95,7 +95,14 @@ def scripted(rows: list[Json], hits: list[Json], groups: list[Json]) -> Any:
 
 
 # generated calls ------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", range(12))
+SEEDS, SHORT = 12, 4
+"""How many sessions of a hundred calls there are, and are had by `make test`."""
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(n, marks=pytest.mark.long if n >= SHORT else ()) for n in range(SEEDS)],
+)
 async def test_generated_calls_have_typed_bounded_valid_equal_results(seed: int) -> None:
     tally = Tally()
     await Session(seed, tally).run(100)

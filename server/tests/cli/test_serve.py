@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -37,9 +38,14 @@ def free_port() -> int:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
+    return environment_of(tmp_path)
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """A machine of its own: no setting of this one, data of its own, a free port."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's environment)
     return kept | {
-        "PDPP_DATA_DIR": str(tmp_path / "data"),
+        "PDPP_DATA_DIR": str(folder / "data"),
         "PDPP_BIND": f"127.0.0.1:{free_port()}",
         "PDPP_WORKERS": "1",
     }
@@ -51,6 +57,12 @@ def command(*arguments: str) -> list[str]:
 
 @pytest.fixture
 def pdpp(machine: Mapping[str, str]) -> Pdpp:
+    return commands_on(machine)
+
+
+def commands_on(machine: Mapping[str, str]) -> Pdpp:
+    """What runs `pdpp` there."""
+
     def run(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command(*arguments),
@@ -80,11 +92,6 @@ def serve(machine: Mapping[str, str]) -> Generator[Callable[..., subprocess.Pope
         yield start
 
 
-@pytest.fixture
-def serving(serve: Callable[..., subprocess.Popen[str]]) -> subprocess.Popen[str]:
-    return serve()
-
-
 LAST_OF_GREETING = "Ctrl-C"
 
 
@@ -99,10 +106,30 @@ def greeting(process: subprocess.Popen[str]) -> str:
     return "".join(lines)
 
 
-def test_the_greeting_has_the_address_and_one_way_for_each_host(
-    serving: subprocess.Popen[str], machine: Mapping[str, str]
-) -> None:
-    said = greeting(serving)
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that goes on while others are started beside it."""
+
+    process: subprocess.Popen[str]
+    said: str
+    machine: Mapping[str, str]
+
+    def pdpp(self, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        return commands_on(self.machine)(*arguments, **changes)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
+    machine = environment_of(tmp_path_factory.mktemp("serving"))
+    process = started(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
+    try:
+        yield Serving(process, greeting(process), machine)
+    finally:
+        WATCH.log(stopped(process, signal.SIGINT), "standard error of pdpp serve")
+
+
+def test_the_greeting_has_the_address_and_one_way_for_each_host(serving: Serving) -> None:
+    said, machine = serving.said, serving.machine
     origin = f"http://{machine['PDPP_BIND']}"
     assert f"{origin}/mcp" in said
     assert "claude mcp add" in said
@@ -145,27 +172,24 @@ def test_a_desktop_is_shown_the_sign_in_link_once(
 
 
 def test_a_second_server_on_the_same_data_is_told_so_and_the_first_lives_on(
-    serving: subprocess.Popen[str], pdpp: Pdpp, machine: Mapping[str, str]
+    serving: Serving,
 ) -> None:
-    greeting(serving)
-    second = pdpp("serve", PDPP_BIND=f"127.0.0.1:{free_port()}")
+    second = serving.pdpp("serve", PDPP_BIND=f"127.0.0.1:{free_port()}")
     assert second.returncode == 69
     assert second.stderr.startswith("pdpp: storage_unavailable: ")
     assert "Traceback" not in second.stderr
-    assert httpx2.get(f"http://{machine['PDPP_BIND']}/healthz").status_code == 200
+    assert httpx2.get(f"http://{serving.machine['PDPP_BIND']}/healthz").status_code == 200
 
 
-def test_commands_work_beside_the_server(serving: subprocess.Popen[str], pdpp: Pdpp) -> None:
-    greeting(serving)
-    link = pdpp("owner", "link")
+def test_commands_work_beside_the_server(serving: Serving) -> None:
+    link = serving.pdpp("owner", "link")
     assert link.returncode == 0
     assert httpx2.get(link.stdout.strip()).status_code == 200
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
-def test_a_crash_would_leave_no_image_of_its_memory(serving: subprocess.Popen[str]) -> None:
-    greeting(serving)
-    limits = Path(f"/proc/{serving.pid}/limits").read_text(encoding="utf-8").splitlines()
+def test_a_crash_would_leave_no_image_of_its_memory(serving: Serving) -> None:
+    limits = Path(f"/proc/{serving.process.pid}/limits").read_text(encoding="utf-8").splitlines()
     core = next(line for line in limits if line.startswith("Max core file size"))
     assert core.split()[-3:-1] == ["0", "0"]
 
@@ -211,14 +235,11 @@ def test_a_server_does_not_start_where_another_program_is_localhost(
     assert "ss -ltnp" in refused.stderr
 
 
-def test_who_starts_a_server_twice_is_told_that_it_runs(
-    serving: subprocess.Popen[str], pdpp: Pdpp
-) -> None:
-    greeting(serving)
-    again = pdpp("serve")
+def test_who_starts_a_server_twice_is_told_that_it_runs(serving: Serving) -> None:
+    again = serving.pdpp("serve")
     assert again.returncode == 69
     assert "owner link" in again.stderr
-    beside = pdpp("serve", "--port", "0")
+    beside = serving.pdpp("serve", "--port", "0")
     assert beside.returncode == 69
     assert "PDPP_DATA_DIR" in beside.stderr
 

@@ -97,7 +97,8 @@ def test_on_a_full_disk_writes_are_refused_by_name_and_the_owner_exports(
     assert "writing works again" in served.log
 
 
-@pytest.mark.parametrize("clean", [True, False])
+# one that was killed has to find its journal too
+@pytest.mark.parametrize("clean", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_server_starts_on_a_full_disk_and_reads_what_was_acknowledged(
     served: ServedProcess, disk: Path, clean: bool
 ) -> None:

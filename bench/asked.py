@@ -1,4 +1,4 @@
-"""`python -m bench.asked FOLDER`: how often search finds what people ask for, in public chats.
+"""`python -m bench.asked FOLDER`: how often people's questions are answered, from public data.
 
 FOLDER is a copy of `snap-research/locomo` (CC BY-NC, so whoever measures fetches it; nothing of it
 is kept here): ten conversations of 5,882 turns, and 1,986 questions with the turns that answer
@@ -6,6 +6,11 @@ them.  All turns are imported as one table, and each question is asked as it is 
 whole archive and within the conversation that it is about.  Beside it, in the same run, is a plain
 index: SQLite's FTS5 with Porter stems, asked for any word of the question but stop words, by its
 own bm25.
+
+With a copy of `facebookresearch/TimelineQA`, or its git directory (`--lives`), people are made up
+by its generator and imported as tables, and its questions are asked through the tools: some of each
+kind that are about one episode, checked against its own answers, and those over many, checked
+against its own SQL.  Each takes three calls at most.
 
 Found at 10 means: a turn that answers is among the first ten hits; recall is the share of the turns
 that answer among them.  Only the questions of every other conversation are asked: the others are
@@ -17,12 +22,14 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import random
 import re
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,10 +39,16 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from bench.clients import RestCaller
+from bench.clients import HostedCaller, RestCaller
+from bench.lifelog import life, timelineqa
+from bench.lifelog_answers import Tools, hop_is_right, is_right, kind_of
 from bench.site import Site
 
 HITS = 10
+SEED = 12345
+OF_EACH_KIND = 5
+ATOMIC, MANY = "one episode", "many episodes"
+LIFE_GOALS = {ATOMIC: 0.98, MANY: 0.9}
 GOAL = 0.06
 STREAM = "turns"
 WHOLE, WITHIN = "whole archive", "within the conversation"
@@ -76,6 +89,67 @@ Found = Mapping[str, Sequence[Sequence[str]]]
 def main() -> int:
     """Ask, print the table; 1 when a goal is missed."""
     options = _options()
+    missed = list[str]()
+    with tempfile.TemporaryDirectory(prefix="pdpp-lives-") as scratch:
+        if options.lives is not None:
+            missed += _asked_of_lives(options.lives, Path(scratch), options.count)
+    if options.folder is not None:
+        missed += _asked_of_chats(options)
+    print(*(f"missed: {each}" for each in missed), sep="\n")
+    return 1 if missed else 0
+
+
+def _asked_of_lives(source: Path, scratch: Path, lives: int) -> list[str]:
+    """Questions about the lives of imaginary people; the goals that are missed."""
+    copy = timelineqa(source, scratch)
+    scores = [_asked_of_life(copy, scratch, SEED + number) for number in range(lives)]
+    missed = list[str]()
+    for name, goal in LIFE_GOALS.items():
+        rights = [right for score in scores for right in score[name]]
+        kinds = {kind for kind, _ in rights}
+        share = sum(right for _, right in rights) / len(rights)
+        wrong = Counter(kind for kind, right in rights if not right)
+        print(
+            f"TimelineQA, {name}: {share:.1%} of {len(rights)} of {len(kinds)} kinds", dict(wrong)
+        )
+        if share < goal:
+            missed.append(f"{name}: {share:.3f} is less than {goal}")
+    return missed
+
+
+def _asked_of_life(copy: Path, scratch: Path, seed: int) -> dict[str, list[tuple[str, bool]]]:
+    """Of each question its kind, and whether the tools answer it."""
+    lived = life(copy, scratch / f"life-{seed}", seed, "sparse")
+    site = Site(scratch / f"site-{seed}")
+    lived.write(site.folder / "lifelog")
+    _import(site, site.folder / "lifelog")
+    token, _ = site.grant("asked", "--source", "table-lifelog")
+    draw = random.Random(seed)
+    by_kind: dict[str | None, list[tuple[str, str]]] = {}
+    for pair in draw.sample(lived.atomic, len(lived.atomic)):
+        some = by_kind.setdefault(kind_of(pair[0]), [])
+        if len(some) < OF_EACH_KIND:
+            some.append(pair)
+    with site.serving():
+        caller = HostedCaller(site.origin, token)
+        atomic = [
+            (str(kind), is_right(Tools(caller), *pair))
+            for kind, some in by_kind.items()
+            for pair in some
+        ]
+        hops = [(hop.number, hop_is_right(Tools(caller), hop)) for hop in lived.hops]
+    return {ATOMIC: atomic, MANY: hops}
+
+
+def _import(site: Site, path: Path) -> None:
+    command = site.command("pdpp", "import", str(path))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"the import ended with {done.returncode}: {done.stderr}")
+
+
+def _asked_of_chats(options: argparse.Namespace) -> list[str]:
+    """Questions about public chats; the goals that are missed."""
     turns, asked = locomo(options.folder)
     names = sorted({turn.conversation for turn in turns})
     chosen = set(names[1::2] if options.final else names[::2])
@@ -88,7 +162,7 @@ def main() -> int:
             ways[BEFORE] = _by_search(Site(folder / "before", source=options.before), turns, asked)
         ways[NOW] = _by_search(Site(folder / "now"), turns, asked)
     _show(ways, asked)
-    missed = [
+    return [
         f"{scope}, {name}: {now:.3f} is not {GOAL} above {fts:.3f}"
         for scope in SCOPES
         for name, now, fts in zip(
@@ -99,8 +173,6 @@ def main() -> int:
         )
         if now < fts + GOAL
     ]
-    print(*(f"missed: {each}" for each in missed), sep="\n")
-    return 1 if missed else 0
 
 
 def locomo(folder: Path) -> tuple[list[Turn], list[Asked]]:
@@ -183,10 +255,7 @@ def _by_search(site: Site, turns: Sequence[Turn], asked: Sequence[Asked]) -> Fou
     if not site.data_dir.exists():
         table = site.folder / f"{STREAM}.csv"
         _write_table(table, turns)
-        command = site.command("pdpp", "import", str(table))
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"the import ended with {done.returncode}: {done.stderr}")
+        _import(site, table)
     token, _ = site.grant(f"asked-{datetime.now(UTC):%H%M%S}", "--source", f"table-{STREAM}")
     with site.serving():
         rest = RestCaller(site.origin, token)
@@ -231,7 +300,9 @@ def _show(ways: Mapping[str, Found], asked: Sequence[Asked]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.asked", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a copy of snap-research/locomo")
+    parser.add_argument("folder", type=Path, nargs="?", help="a copy of snap-research/locomo")
+    parser.add_argument("--lives", type=Path, help="a copy of facebookresearch/TimelineQA")
+    parser.add_argument("--count", type=int, default=3, help="how many lives are asked about")
     parser.add_argument("--before", type=Path, help="another checkout: words before")
     parser.add_argument("--keep", type=Path, help="where the archives stay for the next run")
     parser.add_argument("--final", action="store_true", help="ask the half that is held out")

@@ -324,7 +324,7 @@ export type Meta = {
   time_zone?: string;
 };
 export type Warning = {
-  code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "newer_missing";
+  code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "units_unknown" | "newer_missing";
   message: string;
   param?: string;
   field?: string;

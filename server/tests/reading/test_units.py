@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.enforcement.authority import read_authority
@@ -87,6 +88,18 @@ def test_a_figure_over_several_currencies_says_so(paid: Door, metric: str) -> No
     assert "unit" not in reply.body
     one = paid.get(f"{asked}&filter[currency]=EUR", access())
     assert (warned(one), one.body["unit"]) == ([], "EUR")
+
+
+def test_a_figure_says_that_its_units_could_not_be_told_in_time(
+    paid: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(*_: object) -> None:
+        raise QueryTimeout("The read took too long.")
+
+    monkeypatch.setattr("personal_server.reading.units.units_plan", too_long)
+    reply = paid.get(f"{PLACE}?metric=sum&field={AMOUNT}", access())
+    assert warned(reply) == [("units_unknown", AMOUNT, {"group_by": "currency"})]
+    assert "unit" not in reply.body
 
 
 def test_groups_have_the_currency_that_all_their_values_have(paid: Door) -> None:

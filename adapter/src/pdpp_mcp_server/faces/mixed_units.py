@@ -17,7 +17,7 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object, as_t
 from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.safe_text import label, one_line
 
-MIXED = frozenset({"mixed_currencies", "mixed_units"})
+MIXED = frozenset({"mixed_currencies", "mixed_units", "units_unknown"})
 PLAIN_UNIT = re.compile(r"[A-Z]{3}( minor)?")
 SHARED_ARGUMENTS = ("stream", "filter", "connection_id")
 

@@ -29,6 +29,7 @@ class Warning(WireObject, kw_only=False):
         "limited_access",
         "mixed_currencies",
         "mixed_units",
+        "units_unknown",
         "newer_missing",
     ]
     message: str

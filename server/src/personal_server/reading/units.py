@@ -142,7 +142,7 @@ def _units_of(
     try:
         found = snapshot.aggregate(units_plan(read.plan, measured, unit))
     except QueryTimeout:
-        return Units()  # the answer is whole without them
+        return Units(warnings=(_untold(name, declared.field),))
     held = [str(key) for group in found.groups for key in group.keys if key not in (None, "")]
     used = (declared.field,)
     if len(held) == 1 and found.group_count == 1:
@@ -194,6 +194,12 @@ def _is_text(properties: Mapping[str, Property], name: str) -> bool:
 def _code(read: AuthorizedRead[Any], unit_field: str) -> Code:
     declared = read.sources[0].declared.properties[unit_field]
     return "mixed_currencies" if declared.type == CURRENCY else "mixed_units"
+
+
+def _untold(name: str, by: str) -> Warning:
+    """The figure is right for one unit alone, and whether there are more was not found in time."""
+    what = f"Whether all values of '{name}' are in one unit took too long to find. Group by '{by}'."
+    return Warning("units_unknown", what, field=name, detail={"group_by": by})
 
 
 def _mixed(name: str, by: str, number: int, *, code: Code) -> Warning:

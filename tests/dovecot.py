@@ -36,7 +36,7 @@ state_dir = {folder}/state
 log_path = {folder}/log
 protocols = imap
 listen = 127.0.0.1
-ssl = no
+{tls}
 disable_plaintext_auth = no
 auth_failure_delay = 0
 auth_verbose = yes
@@ -107,8 +107,8 @@ class MailServer:
 
 
 @contextmanager
-def mail_server() -> Generator[MailServer]:
-    """A server with an empty inbox."""
+def mail_server(certificate: Path | None = None) -> Generator[MailServer]:
+    """A server with an empty inbox; with a certificate and its key in one file it begins TLS."""
     folder = Path(tempfile.mkdtemp(prefix="pdpp-dovecot-"))
     nobody = pwd.getpwnam("nobody")
     found = MailServer(folder, free_port())
@@ -121,6 +121,7 @@ def mail_server() -> Generator[MailServer]:
         (folder / "dovecot.conf").write_text(
             _CONFIG.format(
                 folder=folder,
+                tls=_tls(certificate),
                 port=found.port,
                 password=PASSWORD,
                 uid=nobody.pw_uid,
@@ -132,3 +133,9 @@ def mail_server() -> Generator[MailServer]:
     finally:
         found.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tls(certificate: Path | None) -> str:
+    if certificate is None:
+        return "ssl = no"
+    return f"ssl = yes\nssl_cert = <{certificate}\nssl_key = <{certificate}"

@@ -148,6 +148,19 @@ def test_a_watch_that_was_lost_begins_after_a_pause_and_a_run_that_succeeded(
     assert len(places.begun) == 2
 
 
+def test_a_server_that_starts_looks_once_and_then_waits(places: Places) -> None:
+    places.clock.now_ns += 60 * SECOND
+    watches = places.watches()
+    watches.keep(places.store.feeds())
+    assert (places.begun, places.feed.due_at_ns) == ([], places.clock())
+    places.change(due_at_ns=places.clock() + 3600 * SECOND)
+    watches.keep(places.store.feeds())
+    assert places.feed.due_at_ns > places.clock()  # once: what fails rests as it does
+    places.change(succeeded_at_ns=places.clock())
+    watches.keep(places.store.feeds())
+    assert len(places.begun) == 1
+
+
 def test_a_place_that_refuses_who_waits_is_not_asked_again(places: Places) -> None:
     watches = places.watches()
     watches.keep(places.store.feeds())

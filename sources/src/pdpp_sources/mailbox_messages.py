@@ -24,10 +24,11 @@ class MailboxMessage(msgspec.Struct, array_like=True, tag=True):
 
 
 class SignIn(MailboxMessage):
-    """Sign in, first of all."""
+    """Sign in, first of all; `is_greeted` where the server greeted before TLS began."""
 
     user: str
     password: str
+    is_greeted: bool = False
 
 
 class ListFolders(MailboxMessage):

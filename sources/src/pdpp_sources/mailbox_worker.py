@@ -125,7 +125,8 @@ class _Mailbox:
                     self.wire.run(b"LOGOUT")
 
     def _signed_in(self, request: SignIn) -> MailboxSignedIn:
-        self.wire.greeting()
+        if not request.is_greeted:
+            self.wire.greeting()
         user, password = (quoted(each.encode()) for each in (request.user, request.password))
         self.wire.run(b"LOGIN", user, password)
         said = self.wire.codes.get(b"CAPABILITY")

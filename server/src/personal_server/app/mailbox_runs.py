@@ -32,17 +32,21 @@ from personal_server.web.public_addresses import is_loopback
 KIND = "mailbox"
 CONNECT_SECONDS = 20.0
 TLS_PORT, PLAIN_PORT = 993, 143
+STARTTLS = "imap+starttls"
 NO_PLACE = "mailbox_place"
 
 
 @dataclass(frozen=True, slots=True)
 class MailPlace:
-    """Where a mailbox is: `imaps://USER@HOST:PORT`, or `imap://` on this very machine."""
+    """Where a mailbox is: `imaps://USER@HOST:PORT`, `imap+starttls://` where TLS begins after the
+    greeting, or `imap://` on this very machine.
+    """
 
     host: str
     port: int
     user: str
     is_plain: bool
+    begins_tls: bool = False
 
     @classmethod
     def of(cls, place: str) -> MailPlace:
@@ -53,25 +57,33 @@ class MailPlace:
         except ValueError:
             raise FetchTrouble(NO_PLACE) from None
         is_plain = parts.scheme == "imap"
-        if parts.scheme not in ("imap", "imaps") or not host or not user or parts.path:
+        begins_tls = parts.scheme == STARTTLS
+        if parts.scheme not in ("imap", "imaps", STARTTLS) or not host or not user or parts.path:
             raise FetchTrouble(NO_PLACE)
         if is_plain and not is_loopback(host):
             raise FetchTrouble(NO_PLACE)
-        return cls(host, port or (PLAIN_PORT if is_plain else TLS_PORT), unquote(user), is_plain)
+        usual = TLS_PORT if parts.scheme == "imaps" else PLAIN_PORT
+        return cls(host, port or usual, unquote(user), is_plain, begins_tls)
 
     @classmethod
-    def spelled(cls, host: str, user: str, port: int | None) -> str:
+    def spelled(cls, host: str, user: str, port: int | None, *, starttls: bool = False) -> str:
         """What an owner typed, as the place of a feed: of a mailbox always the same.
 
         Raises: FetchTrouble.
         """
-        is_plain = is_loopback(host)
-        scheme, usual = ("imap", PLAIN_PORT) if is_plain else ("imaps", TLS_PORT)
+        if starttls:
+            scheme, usual = STARTTLS, PLAIN_PORT
+        else:
+            scheme, usual = ("imap", PLAIN_PORT) if is_loopback(host) else ("imaps", TLS_PORT)
         at = f"[{host}]" if ":" in host else host.lower()
         shown = "" if port in (None, usual) else f":{port}"
         place = f"{scheme}://{quote(user, safe='')}@{at}{shown}"
         cls.of(place)
         return place
+
+    def sign_in(self, password: str) -> SignIn:
+        """What a conversation over its connection begins with."""
+        return SignIn(self.user, password, is_greeted=self.begins_tls)
 
     def connected(self) -> socket.socket:
         """A connection whose certificate was checked.  Raises: FetchTrouble."""
@@ -80,6 +92,11 @@ class MailPlace:
             if self.is_plain:
                 return plain
             context = ssl.create_default_context()
+            if self.begins_tls:
+                from personal_server.app.mail_starttls import with_tls  # noqa: PLC0415 (few do)
+
+                with closing(plain):
+                    return with_tls(plain, self.host, context)
             with closing(plain):  # detached, and so left open, where the certificate is good
                 return context.wrap_socket(plain, server_hostname=self.host)
         except ssl.SSLCertVerificationError:
@@ -145,7 +162,7 @@ class MailboxRuns:
         try:
             with mailbox_process(place.connected(), count) as process:
                 try:
-                    yield process, SignIn(place.user, password)
+                    yield process, place.sign_in(password)
                 finally:
                     result.commands = process.commands
         finally:

@@ -49,7 +49,7 @@ class MailboxWatch:
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             with mailbox_process(wire, WireCount()) as process:
                 self._process = process
-                self._wait(process, SignIn(place.user, password), changed)
+                self._wait(process, place.sign_in(password), changed)
         except FetchTrouble as trouble:
             return trouble.code
         return ""

@@ -78,6 +78,7 @@ def add_mailbox(
     host: str,
     user: str | None = None,
     port: int | None = None,
+    starttls: Flag = False,
     folder: list[str] | None = None,
     deletions: str | None = None,
     options: Options = None,
@@ -96,6 +97,9 @@ def add_mailbox(
         The name to sign in with. Default: the address.
     port
         The port. Default: 993, with TLS. A server on 127.0.0.1 is asked without TLS, at 143.
+    starttls
+        Begin TLS after the greeting (STARTTLS), at port 143 unless you name one: for servers
+        without the port 993.
     folder
         A folder to fetch; give it several times for several. Default: all but junk and trash.
     deletions
@@ -103,7 +107,7 @@ def add_mailbox(
         too). Default: asked at a terminal, else keep.
     """
     try:
-        place = MailPlace.spelled(host, user or address, port)
+        place = MailPlace.spelled(host, user or address, port, starttls=starttls)
     except FetchTrouble:
         raise CommandError(
             "usage",

@@ -38,6 +38,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The certificate of the server is not valid for its name. Check the name of the"
             " server, then resume the feed."
         ),
+        "encryption_refused": message(
+            "The mail server did not begin TLS, and got no password. Add the feed again without"
+            " --starttls, for the port with TLS, or ask the provider."
+        ),
         "mailbox_unreachable": message(
             "The mail server did not answer. The server tries again by itself."
         ),

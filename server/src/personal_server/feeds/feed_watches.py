@@ -83,6 +83,9 @@ class FeedWatches:
     )
     """When a watch was lost, and for how long none begins after it."""
 
+    _looked: set[str] = field(default_factory=set[str], init=False)
+    """Feeds that were made due since no run of this time succeeded."""
+
     def __post_init__(self) -> None:
         self._since_ns = self.clock()
 
@@ -111,6 +114,9 @@ class FeedWatches:
         lost_ns, rest_ns = self._rests.get(feed.feed_id, (self._since_ns, 0))
         # A password is tried by a run: a watch begins with one that was taken since.
         is_taken = feed.succeeded_at_ns is not None and feed.succeeded_at_ns >= lost_ns
+        if not is_taken and feed.feed_id not in self._looked:
+            self._looked.add(feed.feed_id)
+            self.store.change_feed(feed.feed_id, lambda each: feed_states.hurry(each, now_ns))
         has_rested = not lost_ns <= now_ns < lost_ns + rest_ns
         if not is_taken or not has_rested or len(self._begun) >= MOST_WATCHED:
             return

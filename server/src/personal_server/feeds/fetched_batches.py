@@ -26,6 +26,7 @@ NEEDS_OWNER = frozenset(
         "sign_in_missing",
         "sign_in_unsupported",
         "certificate_refused",
+        "encryption_refused",
         "redirect_refused",
         "dav_not_found",
     }

@@ -59,7 +59,7 @@ async def test_an_agent_sees_a_new_mail_within_ten_seconds(tmp_path: Path) -> No
                     asked = {"stream": "messages", "count": "exact", "limit": 1}
                     while True:
                         found = await agent.ask("Did anybody write?", "query_records", asked)
-                        if found.structured["meta"]["count"]["value"] == number + 1:
+                        if found.structured["data"]["meta"]["count"]["value"] == number + 1:
                             break
                         assert time.monotonic() - begun < 120
                         time.sleep(0.2)

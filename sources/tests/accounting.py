@@ -387,6 +387,7 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         _lines(rb"<(?:trk|rte|wpt|Activity|Course|Placemark)[\s>]"),
         frozenset({"workouts", "routes", "places"}),
     ),
+    "evernote": (r".*\.enex", _lines(rb"<note[\s>]"), frozenset({"notes"})),
     "kindle": (r".*\.txt", _lines(rb"^={10}"), frozenset({"highlights"})),
     "meta": (r".*\.json", _objects("messages"), frozenset({"messages"})),
 }

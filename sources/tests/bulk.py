@@ -146,6 +146,14 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = 
         ),
     ),
     "meta": ("inbox/bo_1/message_1.json", _meta),
+    "evernote": (
+        "All.enex",
+        _run(
+            lambda n: f"<note><title>{n}</title><content>{WORDS}</content></note>",
+            "<en-export>",
+            "</en-export>",
+        ),
+    ),
     "tracks": (
         "places.gpx",
         _run(

@@ -258,6 +258,14 @@ def _track(name: str, bad: Callable[[], str]) -> HostileFile:
     return HostileFile(f"track {name}.gpx", content, 2)
 
 
+def _evernote(name: str, bad: Callable[[], str]) -> HostileFile:
+    def content() -> bytes:
+        good = "<note><title>%d</title><content>good</content></note>"
+        return f"<en-export>{good % 1}{bad()}{good % 2}</en-export>".encode()
+
+    return HostileFile(f"evernote {name}.enex", content, 2)
+
+
 def _clipping(name: str, bad: Callable[[], str]) -> HostileFile:
     def content() -> bytes:
         good = "Book\n- Highlight Location %d | Added on Friday, 5 January 2024 1:00:00\n\ngood\n"
@@ -550,6 +558,12 @@ _CHATS = [
     _track("names", lambda: '<wpt lat="1" lon="1">' + "<a>b</a>" * 500_000 + "</wpt>"),
     _track("points", lambda: "<trk>" + '<trkpt lat="1" lon="1"/>' * 300_000 + "</trk>"),
     _track("open quotes", lambda: '<trk a="' * 200_000),
+    _evernote("tags", lambda: "<note><title>a</title>" + "<tag>b</tag>" * 300_000 + "</note>"),
+    _evernote("nested", lambda: "<note>" + "<a>" * 500_000 + "</note>"),
+    _evernote(
+        "markup",
+        lambda: f"<note><title>a</title><content>{'&lt;b' * 500_000}</content></note>",
+    ),
     _clipping("parentheses", lambda: "(" * 500_000 + "\n- Note Location 3\n\nx\n"),
     _clipping("bars", lambda: "Book\n- Note " + "|1" * 500_000 + "\n\nx\n"),
     _clipping("blanks", lambda: "Book\n- Note | " + "1 " * 500_000 + "\n\nx\n"),

@@ -96,6 +96,9 @@ QUESTIONS = (
         ("cycling", "4500", "running"),
     ),
     Question(
+        "evernote", "What did I note about kneading?", "search", {"query": "knead"}, ("Bread",)
+    ),
+    Question(
         "kindle",
         "What did I mark in the Odyssey?",
         "query_records",

@@ -31,6 +31,7 @@ from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import SourceReader
 from pdpp_sources.contacts import ContactsSource
+from pdpp_sources.evernote import EvernoteSource
 from pdpp_sources.export_files import ARCHIVES
 from pdpp_sources.google.reader import GoogleSource
 from pdpp_sources.imessage import MessagesSource
@@ -66,6 +67,7 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     AppleHealthSource(),
     TracksSource(),
     KindleSource(),
+    EvernoteSource(),
     BrowserSource(),
     GoogleSource(),
 )

@@ -13,6 +13,7 @@ from sources.tests.specimens import (
     chatgpt,
     claude,
     contacts,
+    evernote,
     google,
     imessage,
     kindle,
@@ -47,5 +48,6 @@ SPECIMENS: dict[str, Files] = {
     "phone": phone.FILES,
     "tracks": tracks.FILES,
     "kindle": kindle.FILES,
+    "evernote": evernote.FILES,
     "imessage": imessage.FILES,
 }

@@ -212,6 +212,45 @@ DISCORD: Files = {
     ),
 }
 
+_CHAT = "Takeout/Google Chat/Groups/Space AAA"
+GOOGLECHAT: Files = {
+    f"{_CHAT}/group_info.json": as_json(
+        {"name": "Ovens", "members": [{"name": "Ada", "email": "ada@example.org"}]}
+    ),
+    f"{_CHAT}/messages.json": as_json(
+        {
+            "messages": [
+                {
+                    "creator": {"name": "Ada", "email": "ada@example.org", "user_type": "Human"},
+                    "created_date": "Friday, January 5, 2024 at 10:11:12\u202fAM UTC",
+                    "updated_date": "Friday, January 5, 2024 at 10:12:00\u202fPM UTC",
+                    "text": "Which one?",
+                    "topic_id": "t1",
+                    "message_id": "AAA/t1/m1",
+                    "attached_files": [{"original_name": "a.jpg", "export_name": "File-a.jpg"}],
+                    "reactions": [
+                        {"emoji": {"unicode": "🍞"}, "reactor_emails": ["b@example.org"]}
+                    ],
+                },
+                {
+                    "creator": {"name": "Bo", "email": "bo@example.org", "user_type": "Human"},
+                    "created_date": "Friday, January 5, 2024 at 10:13:00 AM UTC",
+                    "message_state": "DELETED",
+                    "topic_id": "t1",
+                },
+                {
+                    "message_state": "DELETED",
+                    "deleted_date": "Friday, January 5, 2024 at 8:44:40 PM UTC",
+                    "topic_id": "t1",
+                    "deletion_metadata": {"deletion_type": "CREATOR"},
+                    "message_id": "AAA/t1/m3",
+                },
+                {"created_date": "somewhen"},
+            ]
+        }
+    ),
+}
+
 TABLE_SPECIMENS: dict[str, Files] = {
     "netflix": NETFLIX,
     "letterboxd": LETTERBOXD,
@@ -223,4 +262,5 @@ TABLE_SPECIMENS: dict[str, Files] = {
     "linkedin": LINKEDIN,
     "amazon": AMAZON,
     "discord": DISCORD,
+    "googlechat": GOOGLECHAT,
 }

@@ -186,7 +186,10 @@ class ReaderWorker:
             return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES, key),)
         own = source_named(key) if key else None
         if own:
-            return (reading_as(in_zone_of(export, own, self._recipes[0]), own, guidance),)
+            # the recipes that no package is asked for
+            keys = (each.connector_key for each in SOURCES)
+            recipes = recipes_with(self._recipe_texts, keys)[0] if key == "table" else ()
+            return (reading_as(in_zone_of(export, own, recipes), own, guidance),)
         source = source_named(key, self._sources) if key else None
         if source:
             return (reading_as(export, source, guidance, self._sources),)

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from urllib.parse import urlencode
 
 from rich.console import Console
@@ -29,12 +29,13 @@ from rich.table import Table
 
 from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
-from bench.operations import Read, reads_of
+from bench.operations import Read, reads_of, searches_anew
 from bench.site import STORES, Running, Site, database
 
 ROUNDS = 200
 WARM_UP = 10
 BLOCK = 10
+STILL_SECONDS = 1.0
 FILL = """
 import json, sys
 from pathlib import Path
@@ -72,13 +73,40 @@ class Side:
 
     site: Site
     running: Running
+    start: Start
     mailbox: str
     token: str
 
     @property
     def reads(self) -> Sequence[Read]:
         """Every read, of its own archive."""
-        return reads_of(self.mailbox, RestCaller(self.site.origin, self.token))
+        rest = RestCaller(self.site.origin, self.token)
+        return [*reads_of(self.mailbox, rest), *searches_anew()]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a server took until its first answer, and the memory of all its processes a while later.
+
+    Units: milliseconds and MiB.
+    """
+
+    ready_ms: float
+    processor_ms: float
+    idle_mib: float
+
+    @classmethod
+    def of(cls, running: Running) -> Start:
+        """Of a server that has just answered; those of its workers that come later are waited for.
+
+        A process whose processor time stands still for a second is idle.
+        """
+        first, before = running.processor_seconds, -1.0
+        while (spent := running.processor_seconds) > before:
+            before = spent
+            sleep(STILL_SECONDS)
+        idle = sum(running.resident_each) / 2**20
+        return cls(running.ready_seconds * 1e3, first * 1e3, idle)
 
 
 def main() -> int:
@@ -87,12 +115,13 @@ def main() -> int:
     console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
         sides = [
-            _side(checkout, Path(folder) / name, records, stack, console, options.store)
+            _side(checkout, Path(folder) / name, records, stack, console, options)
             for name, checkout, records in (
                 ("here", HERE, options.records),
                 ("there", options.checkout.resolve(), options.records_there or options.records),
             )
         ]
+        _show_starts(sides, console)
         pairs: list[Pair] = []
         # ratios are told as they come: at ten million records the last read takes long
         for reads in zip(*(side.reads for side in sides), strict=True):
@@ -117,11 +146,11 @@ def _side(
     records: int,
     stack: ExitStack,
     console: Console,
-    store: str | None,
+    options: argparse.Namespace,
 ) -> Side:
     programs = checkout / ".venv" / "bin"
-    url = stack.enter_context(database(store if checkout == HERE else None))
-    site = Site(folder, programs, database_url=url)
+    url = stack.enter_context(database(options.store if checkout == HERE else None))
+    site = Site(folder, programs, database_url=url, workers=options.workers)
     console.print(f"{checkout}: filling an archive of {records:,} records …")
     done = subprocess.run(
         [programs / "python", "-c", FILL, site.data_dir, str(records), *([url] if url else [])],
@@ -137,7 +166,21 @@ def _side(
         f"  {seconds:.1f} s of ingest in process, index on; {site.size_bytes / 2**20:,.0f} MiB;"
         f" ready in {running.ready_seconds:.2f} s"
     )
-    return Side(site, running, mail[0], token)
+    return Side(site, running, Start.of(running), mail[0], token)
+
+
+def _show_starts(sides: Sequence[Side], console: Console) -> None:
+    table = Table(title="from the start of `pdpp serve` to its first answer")
+    for column in ("start", "here", "there", "ratio"):
+        table.add_column(column, justify="left" if column == "start" else "right")
+    here, there = (side.start for side in sides)
+    for name, one, other in (
+        ("ms by the clock", here.ready_ms, there.ready_ms),
+        ("ms of processor time, all processes", here.processor_ms, there.processor_ms),
+        ("MiB of memory, idle, all processes", here.idle_mib, there.idle_mib),
+    ):
+        table.add_row(name, f"{one:,.0f}", f"{other:,.0f}", f"{one / other:.2f}")
+    console.print(table)
 
 
 def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> Iterator[Pair]:
@@ -232,6 +275,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--records-there", type=int, help="if they are to differ")
     parser.add_argument("--store", choices=STORES, help="where this checkout keeps its records")
+    parser.add_argument("--workers", type=int, default=1, help="processes of each server")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")
     parser.add_argument("--callers", type=int, nargs="*", default=[], help="how many for wrk")

@@ -16,6 +16,9 @@ from bench.clients import RestCaller, ToolCaller
 from bench.filling import SEED
 
 Query = tuple[tuple[str, str], ...]
+ANEW = 400
+# Of fewer letters no spelling is taken for another.
+LONG_LETTERS = 5
 _MEDIAN = {"metric": "median", "field": "size_bytes"}
 
 
@@ -43,9 +46,13 @@ class Read:
         return lambda: caller.get(self.path, next(asked))
 
     def over_tool(self, caller: ToolCaller) -> Callable[[], object]:
-        """The call as a tool."""
+        """The call as a tool; a search is asked with the words of the next turn."""
         tool = self.tool or ""
-        return lambda: caller.call(tool, self.arguments)
+        asked = cycle(
+            [{**self.arguments, "query": dict(turn)["q"]} for turn in self.turns]
+            or [self.arguments]
+        )
+        return lambda: caller.call(tool, next(asked))
 
 
 def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
@@ -114,6 +121,30 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
             bound_ms=60,
         ),
         Read("schema", "/v1/schema", (("view", "compact"),), "schema", {}),
+    )
+
+
+def searches_anew() -> tuple[Read, ...]:
+    """Searches with words drawn anew for each call, and words that are mistyped alike."""
+    words = Words(SEED).commonest(ANEW)
+    others = words[ANEW // 2 :] + words[: ANEW // 2]
+    long = [word for word in words if len(word) >= LONG_LETTERS]
+    asked = {
+        "search, a word anew": words,
+        "search, two words anew": [" ".join(both) for both in zip(words, others, strict=True)],
+        "search, a long word anew": long,
+        "search, a typo anew": [f"{word[:2]}{word[3]}{word[2]}{word[4:]}" for word in long],
+    }
+    return tuple(
+        Read(
+            name,
+            "/v1/search",
+            tool="search",
+            arguments={"limit": 25},
+            fits=False,
+            turns=tuple((("q", text), ("limit", "25")) for text in texts),
+        )
+        for name, texts in asked.items()
     )
 
 

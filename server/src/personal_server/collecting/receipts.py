@@ -5,20 +5,21 @@ Rule: a place counts for the very same files only; a finished import forgets its
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from pdpp_kernel.source_item import Data
 from personal_server.storage.ports.whole_store import RecordStore
 
-MEMBER = "import"
+OWN, MEMBER = "~", "import"  # of its name among bookmarks, and formerly of a stream's bookmark
 MOST_PLACES = 20
 MOST_RECEIPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ImportMemory:
-    """The memory of one connection, kept in the state of its first stream."""
+    """The memory of one connection, kept beside the bookmark of its first stream."""
 
     store: RecordStore
     connection_id: str
@@ -52,31 +53,36 @@ class ImportMemory:
         return bool(_places(self._remembered()))
 
     def _remembered(self) -> Data:
-        state = self.store.state(self.connection_id).state.get(self.stream)
-        member = cast("Data", state).get(MEMBER) if isinstance(state, dict) else None
-        return cast("Data", member) if isinstance(member, dict) else {}
+        return own_places(self.store.state(self.connection_id).state).get(OWN + self.stream, {})
 
     def _put(self, remembered: Data, now_ns: int) -> None:
-        self.store.put_state(self.connection_id, {self.stream: {MEMBER: remembered}}, now_ns)
+        self.store.put_state(self.connection_id, {OWN + self.stream: remembered}, now_ns)
+
+
+def is_own(name: str, held: object) -> bool:
+    """Whether it is the memory of an import, and no collector's bookmark: no stream has a `~`."""
+    is_older = isinstance(held, dict) and cast("Data", held).keys() == {MEMBER}
+    return name.startswith(OWN) or is_older
+
+
+def own_places(state: Mapping[str, Any]) -> Data:
+    """The memories of imports in a state, under the names that they have now."""
+    own = {name: held for name, held in state.items() if is_own(name, held)}
+    older = {OWN + name: held[MEMBER] for name, held in own.items() if not name.startswith(OWN)}
+    return older | {name: held for name, held in own.items() if name.startswith(OWN)}
 
 
 def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
     """What was imported into a connection so far, oldest first."""
-    streams = store.state(connection_id).state
-    all_receipts = [
-        receipt
-        for name in streams
-        for receipt in ImportMemory(store, connection_id, name).receipts()
-    ]
+    memories = own_places(store.state(connection_id).state).values()
+    all_receipts = [receipt for memory in memories for receipt in _receipts(memory)]
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
 
 
 def _places(remembered: Data, but: str | None = None) -> Data:
     member = remembered.get("places")
     positions = cast("Data", member) if isinstance(member, dict) else {}
-    return {
-        fingerprint: position for fingerprint, position in positions.items() if fingerprint != but
-    }
+    return {name: position for name, position in positions.items() if name != but}
 
 
 def _receipts(remembered: Data) -> list[Data]:

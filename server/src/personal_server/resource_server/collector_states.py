@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
 import orjson
 
-from pdpp_kernel.errors import BodyTooLarge, NotFound
+from pdpp_kernel.errors import BodyTooLarge, InvalidRequest, NotFound
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import ConnectionId, Instant, RawObject, WireObject, Word, raw_json
+from personal_server.collecting.receipts import MEMBER, is_own, own_places
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import StreamState
 from personal_server.reading.ports import ReadPorts
@@ -105,14 +107,25 @@ class CollectorState:
         for stream, value in changes.items():
             if value is not None:
                 declared_stream(declaration, stream, f"state.{stream}")
+            if is_own(stream, value):
+                raise InvalidRequest(
+                    f"A bookmark cannot be an object with the one member '{MEMBER}'.",
+                    param=f"state.{stream}",
+                )
         present = self._ports.store.state(connection.connection_id).state
-        if len(orjson.dumps({**present, **changes})) > MAX_STATE_BYTES:
+        if len(orjson.dumps({**_bookmarks(present), **changes})) > MAX_STATE_BYTES:
             raise BodyTooLarge(
                 (f"The bookmarks of an account can have at most {MAX_STATE_BYTES} bytes."),
                 param="state",
             )
+        changes = {**own_places(present), **changes}  # what stands in its bookmark moves out of it
         changed = self._ports.store.put_state(connection.connection_id, changes, request.now_ns)
         return _reply(connection, changed)
+
+
+def _bookmarks(state: Mapping[str, object]) -> dict[str, object]:
+    """What collectors left."""
+    return {name: value for name, value in state.items() if not is_own(name, value)}
 
 
 def _reply(connection: Connection, state: StreamState) -> Reply:
@@ -122,7 +135,7 @@ def _reply(connection: Connection, state: StreamState) -> Reply:
             connector_id=connection.connector_key,
             connection_id=connection.connection_id,
             grant_id=None,
-            state=raw_json(state.state),
+            state=raw_json(_bookmarks(state.state)),
             updated_at=None if updated_ns is None else render_instant(updated_ns),
         )
     )

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.granting.audit import SERVER
 from personal_server.granting.collector_tokens import (
     collector_tokens,
@@ -152,6 +153,30 @@ async def test_a_collector_does_nothing_but_write_to_its_connection(site: Whole)
     assert {answer.status_code for answer in refused} == {403}
     assert elsewhere.json()["error"]["code"] == "connection_not_found"
     assert own.status_code == 200
+
+
+@pytest.mark.anyio
+async def test_what_imports_remember_is_no_bookmark(site: Whole) -> None:
+    store = site.server.stores.records
+    receipt: dict[str, Any] = {"name": "secret.mbox", "imported_at": STARTED, "streams": {}}
+    older: dict[str, Any] = {"import": {"receipts": [receipt], "places": {}}}
+    path = f"/v1/state/mail?connection_id={HOME}"
+    now: dict[str, Any] = {"messages": None, "~messages": older["import"]}
+    for held in ({"messages": older}, now):
+        store.put_state(HOME, held, 1)
+        async with client(site, token_for(site, HOME)) as collector:
+            shown = await collector.get(path)
+            forged = await collector.put(path, json={"state": {"messages": {"import": {}}}})
+            named = await collector.put(path, json={"state": {"~messages": {}}})
+            put = await collector.put(path, json={"state": {"messages": {"since": 7}}})
+        assert shown.json()["state"] == {}
+        assert forged.json()["error"]["param"] == "state.messages"
+        assert named.json()["error"]["code"] == "not_found"
+        assert put.json()["state"] == {"messages": {"since": 7}}
+        assert receipts_of(store, HOME) == [receipt]
+    ImportMemory(store, HOME, "messages").finish("f", receipt, 2)
+    assert len(receipts_of(store, HOME)) == 2
+    assert store.state(HOME).state["messages"] == {"since": 7}
 
 
 @pytest.mark.anyio

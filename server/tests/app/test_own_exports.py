@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import tarfile
 import zipfile
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
+import orjson
 import pytest
 
 from pdpp_kernel.person_fields import identity_of
@@ -223,6 +225,37 @@ def test_an_export_that_is_not_whole_is_refused_before_anything_is_stored(
     assert (code, printed["error"]["code"]) == (65, "export_truncated")
     with machine.store.snapshot() as snapshot:
         assert (snapshot.connections(), snapshot.declarations()) == ((), ())
+
+
+def with_lines(path: Path, *lines: Data) -> None:
+    """The records of an export of lines are these; its end is true."""
+    head = path.read_bytes().splitlines(keepends=True)[0]
+    content = head + b"".join(orjson.dumps(line) + b"\n" for line in lines)
+    end = {"object": "export_end", "record_count": len(lines)}
+    whole = end | {"sha256": hashlib.sha256(content).hexdigest()}
+    path.write_bytes(content + orjson.dumps(whole) + b"\n")
+
+
+@pytest.mark.parametrize("also", [(), ("--dry-run",)])
+def test_no_export_deletes_what_is_here(also: tuple[str, ...], tmp_path: Path) -> None:
+    machine = furnished(Machine(), tmp_path)
+    path = exported(machine.store, tmp_path / "all.ndjson", "ndjson")
+    count = machine.count()
+    record = next(
+        line
+        for line in map(orjson.loads, path.read_bytes().splitlines()[1:-1])
+        if line["stream"] == "messages"
+    )
+    place = {name: record[name] for name in ("connection_id", "stream")}
+    delete = place | {"key": record["data"]["id"], "op": "delete"}
+    with_lines(
+        path,
+        delete | {"emitted_at": "2036-01-01T00:00:00Z"},
+        place | {"blob_id": "none", "emitted_at": "2036-01-01T00:00:00Z"},
+    )
+    code, printed = machine.run("import", path, *also)
+    assert (code, tallied(printed, "rejected")) == (65, 2)
+    assert machine.count() == count
 
 
 @every_form

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_good_lines_are_kept_and_bad_ones_are_receipted(store: MemoryStore) -> N
         "malformed_ndjson",
         "run_1",
     )
+
+
+def test_a_pattern_that_goes_back_without_end_fits_nothing(store: MemoryStore) -> None:
+    patterned = orjson.loads(orjson.dumps(NOTES_STREAM.raw))
+    patterned["schema"]["properties"]["title"] |= {"pattern": r"^(?=x|a)(a|a)*\1?$"}
+    stream = replace(NOTES_STREAM, raw=patterned)
+    begin = time.process_time()
+    hostile = [line(note(f"n{n}", title="a" * 38 + "!")) for n in range(20)]
+    result = run(store, line(note("good", title="aaaa")), *hostile, stream=stream)
+    assert time.process_time() - begin < 1
+    assert (result.records_accepted, len(result.rejections)) == (1, 20)
 
 
 DEEP = "[" * 40 + "]" * 40

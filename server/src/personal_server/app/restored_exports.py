@@ -181,9 +181,8 @@ class _StreamRestore:
             self._skip(lines, _undeclared(self._name))
         else:
             for line in lines:
-                if b'"blob_id"' in line:
-                    for blob_id, reference in blob_references(orjson.loads(line)["data"]).items():
-                        self._store_blob(blob_id, reference)
+                for blob_id, reference in _blobs_of(line).items():
+                    self._store_blob(blob_id, reference)
             self._ingest(lines, self._stream)
 
     def _ingest(self, lines: list[bytes], stream: Stream) -> None:
@@ -235,12 +234,33 @@ def _undeclared(stream: str) -> Skipped:
     )
 
 
+def _blobs_of(line: bytes) -> Mapping[str, Mapping[str, object]]:
+    """The files that a line names; none of one that is no record, which is refused after this."""
+    if b'"blob_id"' not in line:
+        return {}
+    try:
+        content: object = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    data = cast("Data", content).get("data") if isinstance(content, dict) else None
+    return blob_references(cast("Data", data)) if isinstance(data, dict) else {}
+
+
 def _fitting(line: bytes) -> bytes:
-    """What an export adds to a line may make it longer than a line may be."""
-    if len(line) <= MAX_LINE_BYTES:
+    """What an export adds to a line may make it longer than a line may be; a delete fits none."""
+    is_long = len(line) > MAX_LINE_BYTES
+    if not is_long and b"delete" not in line and b"\\u" not in line:
         return line
-    content: Data = orjson.loads(line)
-    return orjson.dumps({"data": content["data"], "emitted_at": content["emitted_at"]})
+    try:
+        content: object = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return line
+    members = cast("Data", content) if isinstance(content, dict) else {}
+    if members.get("op") == "delete":
+        return orjson.dumps(members | {"data": None})  # an export says what there is
+    if is_long and members.keys() >= {"data", "emitted_at"}:
+        return orjson.dumps({name: members[name] for name in ("data", "emitted_at")})
+    return line
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 import orjson
-from jsonschema_rs import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import BodyTooLarge, InvalidRequest
@@ -386,7 +386,10 @@ def _violation(message: str, path: str | None) -> LineRefused:
 @lru_cache(maxsize=256)
 def _validator(schema: bytes) -> Draft202012Validator:
     asserted = _with_asserted_formats(orjson.loads(schema))
-    return Draft202012Validator(asserted, validate_formats=True, offline=True)
+    patterns = FancyRegexOptions(backtrack_limit=10_000)  # one that goes back more fits nothing
+    return Draft202012Validator(
+        asserted, validate_formats=True, offline=True, pattern_options=patterns
+    )
 
 
 def _with_asserted_formats(schema: Any) -> Any:

@@ -13,8 +13,7 @@ from pdpp_kernel.source_item import Data
 from personal_server.storage.ports.whole_store import RecordStore
 
 OWN, MEMBER = "~", "import"  # of its name among bookmarks, and formerly of a stream's bookmark
-MOST_PLACES = 20
-MOST_RECEIPTS = 100
+MOST_PLACES, MOST_RECEIPTS = 20, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class ImportMemory:
 
 def is_own(name: str, held: object) -> bool:
     """Whether it is the memory of an import, and no collector's bookmark: no stream has a `~`."""
-    is_older = isinstance(held, dict) and cast("Data", held).keys() == {MEMBER}
-    return name.startswith(OWN) or is_older
+    return name.startswith(OWN) or (isinstance(held, dict) and {*cast("Data", held)} == {MEMBER})
 
 
 def own_places(state: Mapping[str, Any]) -> Data:

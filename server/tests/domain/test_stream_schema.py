@@ -152,41 +152,6 @@ def test_a_sound_schema_has_no_faults(raw: dict[str, Any]) -> None:
     assert found
 
 
-def at(place: str) -> dict[str, Any]:
-    return {"$ref": f"#/$defs/{place}"}
-
-
-TWICE = {f"d{n}": {"allOf": [at(f"d{n - 1}"), at(f"d{n - 1}")]} for n in range(1, 40)}
-AGAIN = {"anyOf": [{"items": at("r")}, {"items": at("r"), "minItems": 1}]}
-TREE = {"properties": {"left": at("t"), "right": at("t"), "all": {"items": at("t")}}}
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {**declared(a=at("d39")), "$defs": {"d0": {"type": "string"}, **TWICE}},
-        {**declared(a=at("r")), "$defs": {"r": AGAIN}},
-        declared(a={"allOf": [{"$ref": "#/properties/a"}, {"$ref": "#/properties/a"}]}),
-        {**declared(a=at("c0")), "$defs": {f"c{n}": at(f"c{n + 1}") for n in range(3_000)}},
-        {**declared(a={"$ref": "#x"}), "$defs": {"y": {"$anchor": "x", **AGAIN}, "r": AGAIN}},
-    ],
-)
-def test_references_that_multiply_are_a_fault(raw: dict[str, Any]) -> None:
-    assert read(raw)[1] == ["/schema"]
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {**declared(a=at("m"), b=at("m")), "$defs": {"m": {"type": "number"}}},
-        {**declared(a=at("t")), "$defs": {"t": TREE}},
-        {**declared(a={"items": {"$ref": "#/prefixItems/0"}}), "prefixItems": [{"type": "string"}]},
-    ],
-)
-def test_references_that_do_not_multiply_are_none(raw: dict[str, Any]) -> None:
-    assert read(raw)[1] == []
-
-
 def test_a_schema_may_have_256_kibibytes() -> None:
     fixed = declared(a={"description": ""})
     room = MAX_SCHEMA_BYTES - len(str(fixed).replace("'", '"').replace(" ", ""))

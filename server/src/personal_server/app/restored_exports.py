@@ -34,6 +34,7 @@ from personal_server.collecting.imports import (
 from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.schema_costs import refuse_costly
 
 UNKNOWN_TYPE = "application/octet-stream"
 REVOKED_HERE = "connection_revoked"
@@ -62,6 +63,8 @@ def survey_own_export(export: OwnExport, show_place: ShowPlace) -> list[Restored
         connection.connection_id: RestoredConnection(connection)
         for connection in export.connections.values()
     }
+    for declaration in export.declarations.values():
+        refuse_costly(declaration)
     checkers: dict[tuple[str, str], LineChecker] = {}
     position = 0
     for connection_id, name, line in export.records():

@@ -35,6 +35,11 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     Raises: InvalidDeclaration, DeclarationConflict, DeclarationIncompatible.
     """
     declaration = parse_declaration(content)
+    rendered = render_declaration(declaration.raw)
+    if b"$ref" in rendered or b"$dynamicRef" in rendered:  # few have any
+        from personal_server.domain.schema_costs import refuse_costly  # noqa: PLC0415
+
+        refuse_costly(declaration)
     with store.snapshot() as snapshot:
         current = snapshot.declarations()
         streams = _held(snapshot, declaration.connector_key)
@@ -42,7 +47,7 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     current_one = next((d for d in current if d.connector_key == declaration.connector_key), None)
     if current_one is not None:
         _refuse_incompatible(declaration, parse_declaration(current_one.raw), streams)
-    is_new = store.put_declaration(declaration, render_declaration(declaration.raw), now_ns)
+    is_new = store.put_declaration(declaration, rendered, now_ns)
     return Accepted(declaration, is_new)
 
 

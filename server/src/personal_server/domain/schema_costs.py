@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 from urllib.parse import unquote
 
+from pdpp_kernel.errors import InvalidDeclaration
+from pdpp_kernel.source_declaration import SourceDeclaration
+
 Schema = Mapping[str, object]
 
 MOST = 10_000
@@ -24,6 +27,20 @@ _BELOW = (
 )
 _ONE_OF_BELOW = ("properties", "prefixItems")  # of the parts of each, a value meets one
 _NAMED = ("properties", "patternProperties", "dependentSchemas")
+
+
+def refuse_costly(declaration: SourceDeclaration) -> None:
+    """Raise: InvalidDeclaration, that names the first stream whose schema has no bound.
+
+    Asked before a declaration is accepted; what was accepted before goes on being read.
+    """
+    for number, stream in enumerate(declaration.streams.values()):
+        if not is_bounded(cast("Schema", stream.raw["schema"])):
+            fault = "References lead to the same schemas again and again."
+            path = f"/streams/{number}/schema"
+            raise InvalidDeclaration(
+                "The source declaration has errors.", errors=[{"path": path, "message": fault}]
+            )
 
 
 def is_bounded(schema: Schema) -> bool:

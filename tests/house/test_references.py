@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("kernel", "sources", "adapter", "server", "tests", "bench", "demo", "pages")
+ROOMS = ("kernel", "sources", "adapter", "server", "tests", "bench", "demo", "pages", "release")
 CONTRACT = ROOT / "docs" / "contract"
 
 END_OF_LINE = re.compile(r"[ \t]*\n[ \t]*(?:# )?")

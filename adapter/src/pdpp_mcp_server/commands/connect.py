@@ -64,7 +64,7 @@ from pdpp_mcp_server.rs_client.discovery import (
 from pdpp_mcp_server.rs_client.http import network_client
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from pdpp_mcp_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
-from pdpp_mcp_server.settings import own_program
+from pdpp_mcp_server.settings import adapter_words
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 LOOPBACK_SECONDS = 900.0
@@ -219,8 +219,8 @@ class Connected:
     def host_configuration(self) -> dict[str, object]:
         """How an MCP host starts the stdio adapter on this credential."""
         root = str(self.cache_root.resolve())
-        arguments = ["--provider-url", self.provider_url, "--cache-root", root]
-        command = own_program("pdpp-mcp-server")
+        command, *words = adapter_words()
+        arguments = [*words, "--provider-url", self.provider_url, "--cache-root", root]
         return {"mcpServers": {"personal-data": {"command": command, "args": arguments}}}
 
     def as_json(self) -> dict[str, object]:

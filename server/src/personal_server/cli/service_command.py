@@ -21,6 +21,7 @@ from cyclopts import Parameter
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, words
+from pdpp_mcp_server.settings import one_file_program
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import set_variables
 
@@ -316,7 +317,10 @@ def this_command() -> ServerCommand:
     ):
         if path is not None:
             environ[name] = str(path.absolute())
-    return ServerCommand((sys.executable, "-m", "personal_server.cli", "serve"), environ)
+    # the file that was downloaded, and not what this version of it unpacked
+    whole = one_file_program()
+    program = (sys.executable, "-m", "personal_server.cli") if whole is None else (whole,)
+    return ServerCommand((*program, "serve"), environ)
 
 
 def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:

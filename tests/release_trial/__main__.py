@@ -1,0 +1,191 @@
+"""What `make dist` made, tried: `python -m tests.release_trial FOLDER MCPB`, which `make dist-test` starts.
+
+It needs root and debootstrap. The digests are compared by the system's own program; the program
+runs in a root of Debian's smallest system, which has no Python, as a user without rights: from
+nothing to an answer over MCP. The bundle is checked by the public tool MCPB and started as its
+manifest says, by a host that has the PATH of a desktop's session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.clients import StdioCaller
+from tests.browser.chromium import free_port
+from tests.image.__main__ import MBOX, USER, until
+from tests.processes import started, stop
+
+HOME = "/home/owner"
+SMALLEST = Path(".cache/smallest")
+SELECTION = [
+    {
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": "https://registry.pdpp.dev/connectors/mail"},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous",
+        "streams": [{"name": "messages", "fields": ["id", "subject", "sent_at"]}],
+    }
+]
+ASKED = {"stream": "messages", "limit": 5}
+
+
+class Root:
+    """A system without Python, and a user in it."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self._variables = [f"HOME={HOME}", "PATH=/usr/bin:/bin", f"PDPP_BIND=127.0.0.1:{port}"]
+
+    def words(self, *words: str) -> list[str]:
+        """A command as the user gives it there."""
+        chroot = ["/usr/sbin/chroot", f"--userspec={USER}:{USER}", "--groups=", str(self.folder)]
+        return [
+            *chroot,
+            "/usr/bin/env",
+            "-i",
+            *self._variables,
+            "sh",
+            "-c",
+            f'cd {HOME} && exec "$@"',
+            "sh",
+            *words,
+        ]
+
+    def run(self, *words: str) -> str:
+        """What a command prints; it must succeed."""
+        done = subprocess.run(self.words(*words), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+
+def main(folder: Path, mcpb: Path) -> None:
+    """Try everything."""
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        sys.exit("This needs root and debootstrap.")
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+    print("digests: as SHA256SUMS says", flush=True)
+    with tempfile.TemporaryDirectory(prefix="pdpp-dist-") as name, emptied(Path(name)) as root:
+        served = root.folder / HOME.lstrip("/") / ".pdpp"
+        program = next(folder.glob("pdpp-*-linux-*[!b]"))
+        with program_tried(root, program) as address:
+            bundle = Path(name) / "bundle"
+            try_bundle(next(folder.glob("*.mcpb")), mcpb, bundle, served, address)
+
+
+@contextmanager
+def emptied(work: Path) -> Generator[Root]:
+    """A copy of the smallest system, with what the kernel shows."""
+    if not SMALLEST.is_dir():
+        SMALLEST.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["debootstrap", "--variant=minbase", "stable", str(SMALLEST)], check=True)
+    root = work / "root"
+    subprocess.run(["cp", "-a", str(SMALLEST), str(root)], check=True)
+    assert not list(root.glob("usr/bin/python*"))
+    home = root / HOME.lstrip("/")
+    home.mkdir(parents=True)
+    os.chown(home, USER, USER)
+    shown = [("proc", root / "proc"), ("--rbind", root / "dev")]
+    subprocess.run(["mount", "-t", "proc", "proc", str(shown[0][1])], check=True)
+    subprocess.run(["mount", "--bind", "/dev", str(shown[1][1])], check=True)
+    try:
+        yield Root(root, free_port())
+    finally:
+        for _, place in shown:
+            subprocess.run(["umount", str(place)], check=True)
+
+
+@contextmanager
+def program_tried(root: Root, program: Path) -> Generator[str]:
+    """From the file to an answer; the address that it serves while the bundle is tried."""
+    begun = time.monotonic()
+    home = root.folder / HOME.lstrip("/")
+    for name, text in (("inbox.mbox", MBOX), ("selection.json", json.dumps(SELECTION))):
+        (home / name).write_text(text)
+    shutil.copy2(program, home / "pdpp")
+    for path in home.iterdir():
+        os.chown(path, USER, USER)
+    print(f"program: {root.run('./pdpp', '--version').strip()}, {since(begun)} to its first answer")
+    root.run("./pdpp", "import", "inbox.mbox")
+    found = root.run("./pdpp", "search", "noon")
+    assert "Lunch" in found, found
+    named = (
+        "--client",
+        "Host",
+        "--from",
+        "selection.json",
+        "--cache-root",
+        f"{HOME}/.pdpp",
+        "--yes",
+    )
+    root.run("./pdpp", "grant", "create", *named)
+    process = started(root.words("./pdpp", "serve"), stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: process.poll() is not None or not _unsound(root))
+        assert process.poll() is None
+        shown = root.run("./pdpp", "doctor", "--json")
+        address = json.loads(
+            root.run("./pdpp", "status", "--json", "--cache-root", f"{HOME}/.pdpp")
+        )
+        host = [*root.words("./pdpp", "mcp", "--cache-root", f"{HOME}/.pdpp")]
+        answered(host, {})
+        print(f"program: import, search, serve and an answer over MCP, {since(begun)} from nothing")
+        assert shown
+        yield address[0]["provider_url"]
+    finally:
+        stop(process)
+
+
+def _unsound(root: Root) -> bool:
+    return bool(subprocess.run(root.words("./pdpp", "doctor"), capture_output=True).returncode)
+
+
+def try_bundle(packed: Path, mcpb: Path, folder: Path, cache: Path, address: str) -> None:
+    """Check a bundle by the public tool, and start it as its manifest says."""
+    begun = time.monotonic()
+    with zipfile.ZipFile(packed) as opened:
+        opened.extractall(folder)
+    (folder / "bin" / "uv").chmod(0o755)  # as a host that unpacks a bundle does
+    subprocess.run([str(mcpb), "validate", str(folder / "manifest.json")], check=True)
+    stated = json.loads((folder / "manifest.json").read_text())["server"]["mcp_config"]
+    values = {
+        "__dirname": str(folder),
+        "user_config.folder": str(cache),
+        "user_config.server": address,
+    }
+    command = [_filled(word, values) for word in (stated["command"], *stated["args"])]
+    answered(command, {name: _filled(text, values) for name, text in stated["env"].items()})
+    print(f"bundle: {packed.stat().st_size / 1e6:.1f} MB, {since(begun)} to an answer over MCP")
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("${" + name + "}", value)
+    return text
+
+
+def answered(command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Ask an adapter that a host starts for the one message."""
+    with StdioCaller(
+        list(command), {"HOME": str(Path.home()), "PATH": "/usr/bin:/bin", **environ}
+    ) as host:
+        page = host.call("query_records", ASKED)["structuredContent"]["data"]["data"]
+        assert [record["data"]["subject"] for record in page] == ["Lunch"], page
+
+
+def since(begun: float) -> str:
+    """How long that took."""
+    return f"{time.monotonic() - begun:.1f} s"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

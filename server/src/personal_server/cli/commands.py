@@ -81,6 +81,13 @@ passkeys come back only with --signer.""",
 Accounts, records, grants, tokens, bookmarks and logs all move. You can interrupt the command
 and run it again. The old copy stays as it is; archive or delete it afterwards.""",
     ),
+    "upgrade": (
+        "personal_server.cli.upgrade:upgrade",
+        """Replace this program by a newer release; stop the server first.
+
+The signature is checked, all data are copied, and the new program is started once. If it does
+not answer, the old program and the data are put back.""",
+    ),
     "records": (
         "personal_server.cli.own_records:records",
         "List what your accounts contain, or the records of one kind (stream), newest first.",

@@ -1,0 +1,134 @@
+"""The program of this machine replaced by a newer one, and put back where that does not start.
+
+    pdpp, data/             before
+    pdpp, data.before-0.2.0/  a copy of all data, made while nobody writes
+    pdpp (0.2.0), pdpp.previous, data/ (brought to its layout by 0.2.0, which answers)
+                            after; or, if it never answers, as before, and data.failed-0.2.0/
+
+Rule: at every step one program and one whole copy of the data of its version are on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from personal_server.upkeep.releases import Release
+
+START_SECONDS = 300
+"""A large store is brought to a new layout before its server answers."""
+STOP_SECONDS = 60
+_POLL_SECONDS = 0.5
+
+
+class NewProgramFailed(Exception):
+    """The new program did not answer; everything is as it was before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What is about to change.  Shapes: `program` is the file that people start."""
+
+    program: Path
+    data_dir: Path
+    release: Release
+
+    @property
+    def kept_data(self) -> Path:
+        """The copy of all data as they are now."""
+        return self.data_dir.with_name(f"{self.data_dir.name}.before-{self.release.version}")
+
+    @property
+    def previous(self) -> Path:
+        """The program as it is now."""
+        return self.program.with_name(f"{self.program.name}.previous")
+
+    @property
+    def failed_data(self) -> Path:
+        """What a new program that did not start made of the data."""
+        return self.data_dir.with_name(f"{self.data_dir.name}.failed-{self.release.version}")
+
+    def bytes_needed(self) -> int:
+        """How much the disk must take for the copies."""
+        files = (path for path in self.data_dir.rglob("*") if path.is_file())
+        return sum(path.lstat().st_size for path in files) + self.release.program.stat().st_size
+
+    def replace_program(self) -> None:
+        """Copy the data, then put the new program in the place of the old one.
+
+        The caller holds the claim on the data.  Raises: OSError, before anything was replaced.
+        """
+        copied = self.kept_data.with_name(f"{self.kept_data.name}.part")
+        shutil.rmtree(copied, ignore_errors=True)
+        shutil.copytree(self.data_dir, copied, symlinks=True)
+        copied.chmod(0o700)
+        copied.replace(self.kept_data)
+        new = self.program.with_name(f"{self.program.name}.new")
+        shutil.copyfile(self.release.program, new)
+        new.chmod(0o755)
+        with new.open("rb") as written:
+            os.fsync(written.fileno())
+        self.previous.unlink(missing_ok=True)
+        os.link(self.program, self.previous)
+        new.replace(self.program)
+
+    def try_out(self, environ: Mapping[str, str]) -> None:
+        """Start the new program on the data until it answers, then stop it.
+
+        Raises: NewProgramFailed, after the old program and the old data were put back.
+        """
+        if _answers(self.program, environ):
+            return
+        self.previous.replace(self.program)
+        shutil.rmtree(self.failed_data, ignore_errors=True)
+        self.data_dir.replace(self.failed_data)
+        self.kept_data.replace(self.data_dir)
+        raise NewProgramFailed
+
+
+def _answers(program: Path, environ: Mapping[str, str]) -> bool:
+    """Whether a server of that program, on an address of its own, comes to answer."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = {"PDPP_BIND": address, "PDPP_WORKERS": "1"}
+    try:
+        server = subprocess.Popen(  # noqa: S603 (the program whose signature held)
+            [str(program), "serve"],
+            env={**environ, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:  # it is no program of this system
+        return False
+    end = time.monotonic() + START_SECONDS
+    try:
+        while server.poll() is None and time.monotonic() < end:
+            if _is_live(address):
+                return True
+            time.sleep(_POLL_SECONDS)
+        return False
+    finally:
+        server.send_signal(signal.SIGTERM)
+        try:
+            server.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _is_live(address: str) -> bool:
+    try:
+        return httpx2.get(f"http://{address}/healthz/live").status_code == 200
+    except httpx2.TransportError:
+        return False

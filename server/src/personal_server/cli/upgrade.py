@@ -1,0 +1,142 @@
+"""`pdpp upgrade`: the program that is one file, replaced by a newer release.
+
+Source: docs/running.md, Upgrade.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.tables import print_facts, words
+from pdpp_mcp_server.settings import one_file_program
+from personal_server.app.databases import claim_database
+from personal_server.app.upgrades import NewProgramFailed, Upgrade
+from personal_server.cli.server_settings import settings_or_exit
+from personal_server.settings import command_environment
+from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded
+
+SIGNER_FILE = "release-signer"
+"""In the data directory: whose releases the owner takes."""
+
+
+def upgrade(
+    file: Path, *, signer: str | None = None, dry_run: bool = False, json: bool = False
+) -> None:
+    """Replace this program by a newer release; stop the server first.
+
+    The signature is checked, all data are copied, and the new program is started once. If it does
+    not answer, the old program and the data are put back.
+
+    Parameters
+    ----------
+    file
+        The program of a release, or the folder with the files of one.
+    signer
+        The key that signs releases, as its makers publish it. Needed once; then it is remembered.
+    dry_run
+        Only say what would be done.
+    json
+        Print JSON.
+    """
+    program = one_file_program()
+    if program is None:
+        raise CommandError(
+            "unavailable",
+            "Only the program that is one file is upgraded by this command.",
+            "From a checkout: git pull, then make install. From wheels: install the new ones.",
+        )
+    settings = settings_or_exit()
+    if settings.database_url is not None:
+        raise CommandError(
+            "unavailable",
+            "Your records are in PostgreSQL, which this command cannot copy.",
+            "Back the database up, then put the new program in the place of the old one.",
+        )
+    known = settings.data_dir / SIGNER_FILE
+    release = _release(file)
+    _require_signer(release, signer or _remembered(known))
+    planned = Upgrade(Path(program), settings.data_dir.absolute(), release)
+    if json:
+        print_json(_shown(planned) | {"done": not dry_run})
+    else:
+        print_facts(_shown(planned).items(), words())
+    if dry_run:
+        return
+    _require_room(planned)
+    claim = claim_database(settings)
+    try:
+        known.write_text(release.signer, encoding="ascii")
+        planned.replace_program()
+    finally:
+        if claim is not None:
+            os.close(claim)
+    words().print("Starting the new program once …")
+    try:
+        planned.try_out(command_environment(settings))
+    except NewProgramFailed:
+        raise CommandError(
+            "unavailable",
+            "The new program did not answer, so the old one and its data are back.",
+            f"What the new one left is in {planned.failed_data}; report it, then delete it.",
+        ) from None
+    words().print(
+        f"{release.version} answers. Start it: pdpp serve, or pdpp service install.\n"
+        f"Delete these when all is well: {planned.previous} and {planned.kept_data}, "
+        "which holds all your records."
+    )
+
+
+def _release(file: Path) -> Release:
+    """Raises: CommandError."""
+    if not file.exists():
+        raise CommandError("not_found", "There is no such file.", "Name the downloaded program.")
+    try:
+        return downloaded(file.absolute(), platform.machine())
+    except ReleaseRefused as refused:
+        raise CommandError("export_unsafe", str(refused)) from None
+
+
+def _remembered(known: Path) -> str | None:
+    return known.read_text(encoding="ascii").strip() if known.is_file() else None
+
+
+def _require_signer(release: Release, expected: str | None) -> None:
+    """Raises: CommandError."""
+    if expected is None:
+        raise CommandError(
+            "usage",
+            f"This release is signed by {release.signer}, whom this server does not know yet.",
+            "Compare the key with the one its makers publish, then add: --signer KEY",
+        )
+    if release.signer != expected:
+        raise CommandError(
+            "export_unsafe",
+            f"This release is signed by {release.signer}, not by the key you named or used before.",
+            "Do not run it, unless its makers announced a new key; then add: --signer KEY",
+        )
+
+
+def _require_room(planned: Upgrade) -> None:
+    """Raises: CommandError."""
+    needed = planned.bytes_needed()
+    if shutil.disk_usage(planned.data_dir.parent).free < needed:
+        raise CommandError(
+            "unavailable",
+            f"The disk has no room for the copies: they need {needed / 1e6:,.0f} MB.",
+            "Make room, then try again. Nothing was changed.",
+        )
+
+
+def _shown(planned: Upgrade) -> dict[str, str]:
+    return {
+        "program": str(planned.program),
+        "new version": planned.release.version,
+        "signed by": planned.release.signer,
+        "copy of the data": str(planned.kept_data),
+        "old program": str(planned.previous),
+    }

@@ -1,0 +1,87 @@
+"""A release as it was downloaded: which of its files this machine runs, and who made it.
+
+Rule: nothing of it is run before its digest stands in a list whose signature holds; whether the
+signer is the right one, the owner says once.
+Source: docs/releasing.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from personal_server.consent.credentials import base64url
+
+DIGESTS, SIGNATURE, SIGNER = "SHA256SUMS", "SHA256SUMS.sig", "signer.pem"
+_PROGRAM = re.compile(r"pdpp-(?P<version>[0-9][\w.+]*)-linux-(?P<machine>\w+)")
+_LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>[\w.+-]+)")
+
+
+class ReleaseRefused(Exception):
+    """The files are no release that this machine may run; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A program that was checked.  Shapes: `signer` is the public key, as commands take it."""
+
+    program: Path
+    version: str
+    signer: str
+
+
+def downloaded(path: Path, machine: str) -> Release:
+    """The program of a folder, or the one that is named, if its digest and signature hold.
+
+    Shapes: `machine` is the processor, as in the names of programs.
+    Raises: ReleaseRefused, OSError.
+    """
+    folder = path if path.is_dir() else path.parent
+    signer, digests = _signed_digests(folder)
+    if path.is_dir():
+        names = [name for name in digests if _is_for(name, machine)]
+        if len(names) != 1:
+            raise ReleaseRefused(f"The release has no program for {machine}.")
+        path = folder / names[0]
+    named = _PROGRAM.fullmatch(path.name)
+    if named is None or path.name not in digests:
+        raise ReleaseRefused(f"{DIGESTS} beside the file does not name it. Keep its own name.")
+    if named["machine"] != machine:
+        raise ReleaseRefused(f"This program is for {named['machine']}; this machine is {machine}.")
+    with path.open("rb") as content:
+        if hashlib.file_digest(content, "sha256").hexdigest() != digests[path.name]:
+            raise ReleaseRefused("The file is not the one that was signed. Download it again.")
+    return Release(path, named["version"], signer)
+
+
+def _is_for(name: str, machine: str) -> bool:
+    named = _PROGRAM.fullmatch(name)
+    return named is not None and named["machine"] == machine
+
+
+def _signed_digests(folder: Path) -> tuple[str, Mapping[str, str]]:
+    """Who signed the list of digests, and the list, by name.  Raises: ReleaseRefused, OSError."""
+    missing = [name for name in (DIGESTS, SIGNATURE, SIGNER) if not (folder / name).is_file()]
+    if missing:
+        raise ReleaseRefused(f"Download {', '.join(missing)} of the release beside the program.")
+    text = (folder / DIGESTS).read_bytes()
+    try:
+        key = load_pem_public_key((folder / SIGNER).read_bytes())
+        if not isinstance(key, Ed25519PublicKey):
+            raise ReleaseRefused(f"{SIGNER} is no Ed25519 key.")
+        key.verify((folder / SIGNATURE).read_bytes(), text)
+    except (ValueError, InvalidSignature) as error:
+        raise ReleaseRefused(
+            f"{SIGNATURE} does not sign {DIGESTS}. Download them again."
+        ) from error
+    lines = (_LINE.fullmatch(line) for line in text.decode("ascii", "replace").splitlines())
+    return base64url(key.public_bytes_raw()), {
+        line["name"]: line["digest"] for line in lines if line
+    }

@@ -1,0 +1,128 @@
+"""`pdpp upgrade`: what is checked before, what stands after, and the way back."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from personal_server.consent.credentials import base64url
+from release.signed_digests import write_digests
+from server.tests.upkeep.machine import PDPP, Machine
+
+WORKS = f'#!/bin/sh\n# {{version}}\nexec {PDPP} "$@"\n'
+FAILS = '#!/bin/sh\n# {version}\necho spoiled >"$PDPP_DATA_DIR/pdpp.sqlite3"\nexit 1\n'
+NAME = f"pdpp-0.2.0-linux-{platform.machine()}"
+
+
+class Signed:
+    """A folder with a release, and who signed it."""
+
+    def __init__(self, folder: Path, text: str, name: str = NAME) -> None:
+        self.folder, self.program = folder, folder / name
+        folder.mkdir()
+        self.program.write_text(text.format(version="0.2.0"))
+        private = Ed25519PrivateKey.generate()
+        self.signer = base64url(private.public_key().public_bytes_raw())
+        key = folder.with_suffix(".key")
+        key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_digests(folder, key)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Machine:
+    """A machine whose program is one file."""
+    program = tmp_path / "pdpp"
+    program.write_text(WORKS.format(version="0.1.0"))
+    program.chmod(0o755)
+    return Machine(tmp_path, {"PDPP_PROGRAM": str(program)})
+
+
+@pytest.fixture
+def machine(empty: Machine, tmp_path: Path) -> Machine:
+    """One with a record."""
+    machine = empty
+    (tmp_path / "runs.csv").write_text("id,day,km\n1,2026-01-01,5\n")
+    machine.pdpp("import", tmp_path / "runs.csv")
+    return machine
+
+
+def records(machine: Machine) -> list[str]:
+    """What is exported, without the moment of the export and its digest."""
+    return machine.pdpp("export").stdout.splitlines()[1:-1]
+
+
+def test_a_newer_program_takes_the_place_of_the_old_one(machine: Machine, tmp_path: Path) -> None:
+    release = Signed(tmp_path / "release", WORKS)
+    before = records(machine)
+    unknown = machine.pdpp("upgrade", release.folder, expected=64)
+    assert release.signer in unknown.stderr
+    asked = ("upgrade", release.folder, "--signer", release.signer)
+    planned = json.loads(machine.pdpp(*asked, "--dry-run", "--json").stdout)
+    assert (planned["new version"], planned["done"]) == ("0.2.0", False)
+    program = tmp_path / "pdpp"
+    assert "0.1.0" in program.read_text()
+    machine.pdpp(*asked)
+    assert "0.2.0" in program.read_text()
+    assert program.stat().st_mode & 0o777 == 0o755
+    assert "0.1.0" in (tmp_path / "pdpp.previous").read_text()
+    kept = tmp_path / "data.before-0.2.0"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert records(machine) == before
+    assert records(Machine(tmp_path, {"PDPP_DATA_DIR": str(kept)})) == before
+    # the signer is known from now on, and another is not taken for it
+    machine.pdpp("upgrade", release.folder, "--dry-run")
+    other = Signed(tmp_path / "other", WORKS)
+    refused = machine.pdpp("upgrade", other.folder, "--dry-run", expected=65)
+    assert other.signer in refused.stderr
+
+
+def test_a_program_that_does_not_answer_changes_nothing(machine: Machine, tmp_path: Path) -> None:
+    release = Signed(tmp_path / "release", FAILS)
+    before = records(machine)
+    refused = machine.pdpp("upgrade", release.program, "--signer", release.signer, expected=69)
+    assert "data.failed-0.2.0" in refused.stderr
+    assert "0.1.0" in (tmp_path / "pdpp").read_text()
+    assert records(machine) == before
+    assert (tmp_path / "data.failed-0.2.0").is_dir()
+
+
+def test_a_running_server_is_not_upgraded_under_its_feet(empty: Machine, tmp_path: Path) -> None:
+    release = Signed(tmp_path / "release", WORKS)
+    with empty.running():
+        empty.start()
+        refused = empty.pdpp("upgrade", release.folder, "--signer", release.signer, expected=69)
+    assert "Stop that server" in refused.stderr
+    assert "0.1.0" in (tmp_path / "pdpp").read_text()
+
+
+@pytest.mark.parametrize(
+    "fault", ["changed", "unsigned", "renamed", "of another processor", "gone"]
+)
+def test_what_is_not_signed_for_this_machine_is_refused(
+    fault: str, empty: Machine, tmp_path: Path
+) -> None:
+    name = "pdpp-0.2.0-linux-other" if fault == "of another processor" else NAME
+    release = Signed(tmp_path / "release", WORKS, name)
+    path = release.program
+    if fault == "changed":
+        path.write_text(path.read_text() + "# and more\n")
+    elif fault == "unsigned":
+        (release.folder / "SHA256SUMS.sig").write_bytes(bytes(64))
+    elif fault == "renamed":
+        path = path.rename(release.folder / "pdpp-0.9.0-linux-x86_64")
+    elif fault == "gone":
+        path = tmp_path / "nowhere"
+    expected = 5 if fault == "gone" else 65
+    empty.pdpp("upgrade", path, "--signer", release.signer, expected=expected)
+    assert "0.1.0" in (tmp_path / "pdpp").read_text()
+    assert not list(tmp_path.glob("data.*"))
+
+
+def test_another_installation_is_told_how_it_is_upgraded(tmp_path: Path) -> None:
+    refused = Machine(tmp_path).pdpp("upgrade", tmp_path, expected=69)
+    assert "make install" in refused.stderr

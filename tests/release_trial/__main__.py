@@ -1,4 +1,4 @@
-"""What `make dist` made, tried: `python -m tests.release_trial FOLDER MCPB`, which `make dist-test` starts.
+"""What `make dist` made, tried: `python -m tests.release_trial FOLDER MCPB` (`make dist-test`).
 
 It needs root and debootstrap. The digests are compared by the system's own program; the program
 runs in a root of Debian's smallest system, which has no Python, as a user without rights: from

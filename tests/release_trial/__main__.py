@@ -156,10 +156,13 @@ def try_bundle(packed: Path, mcpb: Path, folder: Path, cache: Path, address: str
         opened.extractall(folder)
     (folder / "bin" / "uv").chmod(0o755)  # as a host that unpacks a bundle does
     subprocess.run([str(mcpb), "validate", str(folder / "manifest.json")], check=True)
+    # a saved access is taken from its owner alone, and the host runs as this user
+    own = folder / "access"
+    subprocess.run(["cp", "-r", "--preserve=mode", str(cache), str(own)], check=True)
     stated = json.loads((folder / "manifest.json").read_text())["server"]["mcp_config"]
     values = {
         "__dirname": str(folder),
-        "user_config.folder": str(cache),
+        "user_config.folder": str(own),
         "user_config.server": address,
     }
     command = [_filled(word, values) for word in (stated["command"], *stated["args"])]

@@ -22,52 +22,31 @@ export interface LadderEntry {
 }
 export type Schema = {
   object: "schema";
-  bearer: {
-    token_kind: "client" | "mcp_package" | "owner" | "collector";
-    scope: string;
-    grant_id?: string;
-    grant_package_id?: string;
-    client_id: string | null;
-    grant_ids?: string[];
-    expires_at?: string | null;
-    access_mode?: string;
-    purpose_code?: string;
-    purpose_description?: string;
-    manage_url?: string;
-  };
+  bearer: Bearer;
   connector_count: number;
   stream_count: number;
   unavailable_connections: UnavailableConnection[];
   unavailable_connection_count?: number;
-  connectors: ({
-    object: "connector";
-    source: {
-      kind: "connector" | "provider_native";
-      id: string;
-    };
-    connector_key: string;
-    connector_id: string;
-    display_name: string;
-    declaration_version: string;
-    stream_count: number;
-    grant_id?: string;
-    streams: (StreamMetadata | CompactStream)[];
-    granted_connections?: {
-      connection_id: string;
-      display_name?: string;
-      grant_id?: string;
-    }[];
-  })[];
+  connectors: SchemaConnector[];
   detail?: "compact";
-  today?: {
-    date: string;
-    time_zone: string;
-  };
-  links: {
-    self: string;
-  };
+  today?: Today;
+  links: SelfLink;
   meta: Meta;
 };
+export type Bearer = {
+  token_kind: BearerTokenKind;
+  scope: string;
+  grant_id?: string;
+  grant_package_id?: string;
+  client_id: string | null;
+  grant_ids?: string[];
+  expires_at?: string | null;
+  access_mode?: string;
+  purpose_code?: string;
+  purpose_description?: string;
+  manage_url?: string;
+};
+export type BearerTokenKind = "client" | "mcp_package" | "owner" | "collector";
 export type UnavailableConnection = {
   connection_id?: string;
   connector_key?: string;
@@ -75,19 +54,34 @@ export type UnavailableConnection = {
   stream?: string;
   display_name?: string;
   reason: string;
-  next_step: "reapprove" | "choose_another";
+  next_step: UnavailableConnectionNextStep;
 };
+export type UnavailableConnectionNextStep = "reapprove" | "choose_another";
+export type SchemaConnector = {
+  object: "connector";
+  source: ShownSource;
+  connector_key: string;
+  connector_id: string;
+  display_name: string;
+  declaration_version: string;
+  stream_count: number;
+  grant_id?: string;
+  streams: (StreamMetadata | CompactStream)[];
+  granted_connections?: GrantedConnection[];
+};
+export type ShownSource = {
+  kind: ShownSourceKind;
+  id: string;
+};
+export type ShownSourceKind = "connector" | "provider_native";
 export type StreamMetadata = {
   object: "stream_metadata";
   name: string;
-  display: {
-    label: string;
-    detail?: string;
-  };
+  display: StreamLabel;
   primary_key: string[];
   cursor_field: string | null;
   consent_time_field: string | null;
-  semantics: "mutable_state" | "append_only";
+  semantics: StreamMetadataSemantics;
   schema: {
     [name: string]: unknown;
   };
@@ -103,116 +97,105 @@ export type StreamMetadata = {
   query: {
     [name: string]: unknown;
   };
-  sort: {
-    fields: string[];
-    default: string | null;
-  };
+  sort: SortCapability;
   count: string[];
-  search: {
-    modes: string[];
-    lexical_fields: string[];
-    semantic_fields: string[];
-    embedded_percent?: number;
-  };
-  aggregate: {
-    metrics: string[];
-  };
-  limits: {
-    default_limit: number;
-    max_limit: number;
-  };
+  search: SearchCapability;
+  aggregate: AggregateCapability;
+  limits: PageLimits;
   freshness: Freshness;
-  constraints: {
-    time_constraint: {
-      field: string;
-      since?: string;
-      until?: string;
-    } | null;
-    resource_count: number | null;
-    only?: {
-      field: string;
-      value_count: number;
-    }[];
-    further_limits?: boolean;
-  };
+  constraints: Constraints;
   field_capabilities: {
-    [name: string]: {
-      type?: string;
-      role?: string;
-      schema: {
-        [name: string]: unknown;
-      } | boolean;
-      granted: boolean;
-      exact_filter: {
-        declared: boolean;
-        usable: boolean;
-        reason?: string;
-        operators?: string[];
-        caseless?: true;
-      };
-      range_filter: {
-        declared: boolean;
-        usable: boolean;
-        reason?: string;
-        operators?: string[];
-        caseless?: true;
-      };
-      sort: {
-        declared: boolean;
-        usable: boolean;
-        reason?: string;
-        operators?: string[];
-        caseless?: true;
-      };
-      lexical_search: {
-        declared: boolean;
-        usable: boolean;
-        reason?: string;
-        operators?: string[];
-        caseless?: true;
-      };
-      semantic_search: {
-        declared: boolean;
-        usable: boolean;
-        reason?: string;
-        operators?: string[];
-        caseless?: true;
-      };
-      aggregation: {
-        [name: string]: {
-          declared: boolean;
-          usable: boolean;
-          reason?: string;
-          operators?: string[];
-          caseless?: true;
-        };
-      };
-    };
+    [name: string]: ShownField;
   };
-  expand_capabilities: ({
-    name: string;
-    stream: string;
-    target_stream: string;
-    cardinality: "has_one" | "has_many";
-    granted: boolean;
-    usable: boolean;
-    foreign_key: string;
-    child_parent_key_field?: string;
-    foreign_key_on: "target" | "self" | "both";
-    default_limit?: number;
-    max_limit?: number;
-    reason?: string;
-  })[];
-  granted_connections: {
-    connection_id: string;
-    display_name?: string;
-    grant_id?: string;
-  }[];
+  expand_capabilities: ExpandCapability[];
+  granted_connections: GrantedConnection[];
+};
+export type StreamLabel = {
+  label: string;
+  detail?: string;
+};
+export type StreamMetadataSemantics = "mutable_state" | "append_only";
+export type SortCapability = {
+  fields: string[];
+  default: string | null;
+};
+export type SearchCapability = {
+  modes: string[];
+  lexical_fields: string[];
+  semantic_fields: string[];
+  embedded_percent?: number;
+};
+export type AggregateCapability = {
+  metrics: string[];
+};
+export type PageLimits = {
+  default_limit: number;
+  max_limit: number;
 };
 export type Freshness = {
-  status: "current" | "stale" | "unknown";
+  status: FreshnessStatus;
   captured_at: string | null;
   last_attempted_at: string | null;
+};
+export type FreshnessStatus = "current" | "stale" | "unknown";
+export type Constraints = {
+  time_constraint: TimeBounds | null;
+  resource_count: number | null;
+  only?: LimitedField[];
+  further_limits?: boolean;
+};
+export type TimeBounds = {
+  field: string;
+  since?: string;
+  until?: string;
+};
+export type LimitedField = {
+  field: string;
+  value_count: number;
+};
+export type ShownField = {
+  type?: string;
+  role?: string;
+  schema: {
+    [name: string]: unknown;
+  } | boolean;
+  granted: boolean;
+  exact_filter: Capability;
+  range_filter: Capability;
+  sort: Capability;
+  lexical_search: Capability;
+  semantic_search: Capability;
+  aggregation: {
+    [name: string]: Capability;
+  };
+};
+export type Capability = {
+  declared: boolean;
+  usable: boolean;
+  reason?: string;
+  operators?: string[];
+  caseless?: true;
+};
+export type ExpandCapability = {
+  name: string;
+  stream: string;
+  target_stream: string;
+  cardinality: ExpandCapabilityCardinality;
+  granted: boolean;
+  usable: boolean;
+  foreign_key: string;
+  child_parent_key_field?: string;
+  foreign_key_on: ExpandCapabilityForeignKeyOn;
+  default_limit?: number;
+  max_limit?: number;
+  reason?: string;
+};
+export type ExpandCapabilityCardinality = "has_one" | "has_many";
+export type ExpandCapabilityForeignKeyOn = "target" | "self" | "both";
+export type GrantedConnection = {
+  connection_id: string;
+  display_name?: string;
+  grant_id?: string;
 };
 export type CompactStream = {
   name: string;
@@ -220,67 +203,26 @@ export type CompactStream = {
   primary_key: string[];
   cursor_field: string | null;
   consent_time_field: string | null;
-  sort: {
-    fields: string[];
-    default: string | null;
-  };
+  sort: SortCapability;
   count: string[];
-  views?: {
-    id: string;
-    fields: string[];
-  }[];
-  search: {
-    modes: string[];
-    lexical_fields: string[];
-    semantic_fields: string[];
-    embedded_percent?: number;
-  };
-  aggregate: {
-    metrics: string[];
-  };
-  limits: {
-    default_limit: number;
-    max_limit: number;
-  };
+  views?: CompactView[];
+  search: SearchCapability;
+  aggregate: AggregateCapability;
+  limits: PageLimits;
   field_capabilities?: {
     [name: string]: string;
   };
-  expand_capabilities?: ({
-    name: string;
-    stream: string;
-    target_stream: string;
-    cardinality: "has_one" | "has_many";
-    granted: boolean;
-    usable: boolean;
-    foreign_key: string;
-    child_parent_key_field?: string;
-    foreign_key_on: "target" | "self" | "both";
-    default_limit?: number;
-    max_limit?: number;
-    reason?: string;
-  })[];
-  granted_connections?: {
-    connection_id: string;
-    display_name?: string;
-    grant_id?: string;
-  }[];
-  constraints?: {
-    time_constraint: {
-      field: string;
-      since?: string;
-      until?: string;
-    } | null;
-    resource_count: number | null;
-    only?: {
-      field: string;
-      value_count: number;
-    }[];
-    further_limits?: boolean;
-  };
+  expand_capabilities?: ExpandCapability[];
+  granted_connections?: GrantedConnection[];
+  constraints?: Constraints;
   fields_left_out?: number;
   visible?: Glance;
   freshness?: Freshness;
   reduced?: true;
+};
+export type CompactView = {
+  id: string;
+  fields: string[];
 };
 export type Glance = {
   records: number;
@@ -290,13 +232,15 @@ export type Glance = {
   latest?: string;
   collected_at?: string;
 };
+export type Today = {
+  date: string;
+  time_zone: string;
+};
+export type SelfLink = {
+  self: string;
+};
 export type Meta = {
-  count: {
-    kind: "none";
-  } | {
-    kind: "exact" | "estimated";
-    value: number;
-  };
+  count: Uncounted | Counted;
   warnings: Warning[];
   window?: {
     [name: string]: unknown;
@@ -323,8 +267,16 @@ export type Meta = {
   relaxed?: RelaxedSearch;
   time_zone?: string;
 };
+export type Uncounted = {
+  kind: "none";
+};
+export type Counted = {
+  kind: CountedKind;
+  value: number;
+};
+export type CountedKind = "exact" | "estimated";
 export type Warning = {
-  code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "units_unknown" | "newer_missing";
+  code: WarningCode;
   message: string;
   param?: string;
   field?: string;
@@ -333,10 +285,12 @@ export type Warning = {
     [name: string]: unknown;
   };
 };
+export type WarningCode = "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "units_unknown" | "newer_missing";
 export type EmptyAnswer = {
-  reason: "nothing_matches" | "not_granted" | "not_collected_since";
+  reason: EmptyAnswerReason;
   collected_at?: string;
 };
+export type EmptyAnswerReason = "nothing_matches" | "not_granted" | "not_collected_since";
 export type NearValue = {
   field: string;
   value: string;
@@ -363,10 +317,7 @@ export type RecordList = {
   has_more: boolean;
   next_cursor?: string;
   next_changes_since?: string;
-  links: {
-    self: string;
-    next: string | null;
-  };
+  links: PageLinks;
   meta: Meta;
 };
 export type Record = {
@@ -384,13 +335,14 @@ export type Record = {
   display_name?: string;
   grant_id?: string;
   expanded?: {
-    [name: string]: Record | null | {
-      object: "list";
-      data: Record[];
-      has_more: boolean;
-      url?: string;
-    };
+    [name: string]: Record | null | ChildList;
   };
+};
+export type ChildList = {
+  object: "list";
+  data: Record[];
+  has_more: boolean;
+  url?: string;
 };
 export type Tombstone = {
   object: "record";
@@ -406,16 +358,17 @@ export type Tombstone = {
   display_name?: string;
   grant_id?: string;
 };
+export type PageLinks = {
+  self: string;
+  next: string | null;
+};
 export type Timeline = {
   object: "list";
   url: string;
   data: TimelineEntry[];
   has_more: boolean;
   next_cursor?: string;
-  links: {
-    self: string;
-    next: string | null;
-  };
+  links: PageLinks;
   meta: Meta;
 };
 export type TimelineEntry = {
@@ -423,23 +376,24 @@ export type TimelineEntry = {
   id: string;
   record_id: string;
   stream: string;
-  data: {
-    at: string;
-    when?: string;
-    author?: string;
-    conversation?: string;
-    title?: string;
-    preview?: string;
-  };
+  data: TimelineData;
   connection_id: string;
   connector_key: string;
   display_name?: string;
   grant_id?: string;
 };
+export type TimelineData = {
+  at: string;
+  when?: string;
+  author?: string;
+  conversation?: string;
+  title?: string;
+  preview?: string;
+};
 export type Aggregation = {
   object: "aggregation";
   stream: string;
-  metric: "count" | "sum" | "min" | "max" | "count_distinct" | "avg" | "median" | "p10" | "p25" | "p75" | "p90" | "p95" | "p99";
+  metric: AggregationMetric;
   field: string | null;
   group_by: string | null;
   then_by?: string;
@@ -447,25 +401,14 @@ export type Aggregation = {
   granularity: string | null;
   time_zone: string | null;
   bin?: number;
-  sort?: "key" | "-key" | "value" | "-value";
+  sort?: AggregationSort;
   approximate: false;
   filtered_record_count: number;
   value?: unknown;
   value_count?: number;
   unit?: string;
   group_count?: number;
-  groups?: ({
-    key: unknown;
-    label?: string;
-    until?: number | null;
-    then?: unknown;
-    then_label?: string;
-    start?: string | null;
-    count: number;
-    value?: unknown;
-    value_count?: number;
-    unit?: string;
-  })[];
+  groups?: ShownGroup[];
   limit?: number;
   other_count?: number;
   other_value?: number | null;
@@ -473,74 +416,88 @@ export type Aggregation = {
   connector_key?: string;
   display_name?: string;
   grant_id?: string;
-  links: {
-    self: string;
-  };
+  links: SelfLink;
   meta: Meta;
+};
+export type AggregationMetric = "count" | "sum" | "min" | "max" | "count_distinct" | "avg" | "median" | "p10" | "p25" | "p75" | "p90" | "p95" | "p99";
+export type AggregationSort = "key" | "-key" | "value" | "-value";
+export type ShownGroup = {
+  key: unknown;
+  label?: string;
+  until?: number | null;
+  then?: unknown;
+  then_label?: string;
+  start?: string | null;
+  count: number;
+  value?: unknown;
+  value_count?: number;
+  unit?: string;
 };
 export type SearchResults = {
   object: "list";
   url: string;
-  data: ({
-    object: "search_result";
-    stream: string;
-    id?: string;
-    record_id: string;
-    record_key?: string;
-    connection_id: string;
-    connector_key: string;
-    display_name?: string;
-    grant_id?: string;
-    connector_id?: string;
-    emitted_at: string;
-    matched_fields: string[];
-    record_url?: string;
-    retrieval_mode: "lexical" | "semantic" | "hybrid";
-    snippet?: {
-      field: string;
-      text: string;
-    };
-    evidence_excerpts: ({
-      object?: "evidence_excerpt";
-      field_path: string;
-      preview_text: string;
-      start_chars: number;
-      match_ranges: number[][];
-      total_chars: number;
-      end_chars?: number;
-      truncated?: boolean;
-      provenance?: "lexical_match" | "semantic_match";
-    })[];
-    title?: string;
-    author?: string;
-    conversation?: string;
-    authored_at?: string;
-    when?: string;
-    parent?: {
-      stream: string;
-      record_id: string;
-    };
-    context?: {
-      before?: {
-        record_id: string;
-        text?: string;
-      };
-      after?: {
-        record_id: string;
-        text?: string;
-      };
-    };
-    matched_words?: string[];
-    duplicates?: number;
-    retrieval_sources?: string[];
-  })[];
+  data: SearchResult[];
   has_more: boolean;
   next_cursor?: string;
-  links: {
-    self: string;
-    next: string | null;
-  };
+  links: PageLinks;
   meta: Meta;
+};
+export type SearchResult = {
+  object: "search_result";
+  stream: string;
+  id?: string;
+  record_id: string;
+  record_key?: string;
+  connection_id: string;
+  connector_key: string;
+  display_name?: string;
+  grant_id?: string;
+  connector_id?: string;
+  emitted_at: string;
+  matched_fields: string[];
+  record_url?: string;
+  retrieval_mode: SearchResultRetrievalMode;
+  snippet?: Snippet;
+  evidence_excerpts: Excerpt[];
+  title?: string;
+  author?: string;
+  conversation?: string;
+  authored_at?: string;
+  when?: string;
+  parent?: ParentRecord;
+  context?: ConversationContext;
+  matched_words?: string[];
+  duplicates?: number;
+  retrieval_sources?: string[];
+};
+export type SearchResultRetrievalMode = "lexical" | "semantic" | "hybrid";
+export type Snippet = {
+  field: string;
+  text: string;
+};
+export type Excerpt = {
+  object?: "evidence_excerpt";
+  field_path: string;
+  preview_text: string;
+  start_chars: number;
+  match_ranges: number[][];
+  total_chars: number;
+  end_chars?: number;
+  truncated?: boolean;
+  provenance?: ExcerptProvenance;
+};
+export type ExcerptProvenance = "lexical_match" | "semantic_match";
+export type ParentRecord = {
+  stream: string;
+  record_id: string;
+};
+export type ConversationContext = {
+  before?: NeighbourRecord;
+  after?: NeighbourRecord;
+};
+export type NeighbourRecord = {
+  record_id: string;
+  text?: string;
 };
 export type ToolError = {
   code: string;

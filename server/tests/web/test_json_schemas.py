@@ -86,8 +86,8 @@ def test_each_kind_of_member_has_its_schema() -> None:
         "self": {"type": "string", "format": "date-time"},
         "parent": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
         "leaves": {"type": "array", "items": {"$ref": "#/components/schemas/Leaf"}},
-        "colour": {"enum": ["red", "blue"]},
-        "kind": {"enum": ["oak", "elm"]},
+        "colour": {"$ref": "#/components/schemas/TreeColour"},
+        "kind": {"$ref": "#/components/schemas/TreeKind"},
         "old": {"type": "boolean", "enum": [True]},
         "shade": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "pair": {"type": "array", "items": {"type": "integer"}, "minItems": 2},
@@ -97,7 +97,14 @@ def test_each_kind_of_member_has_its_schema() -> None:
 
 
 def test_what_extends_a_component_is_not_that_component() -> None:
-    assert described(Extended)["properties"].keys() == {"object", "name", "note", "size"}
+    found = described(Extended)
+    assert found["$ref"] == "#/components/schemas/Extended"
+    assert found["components"]["schemas"]["Extended"]["properties"].keys() == {
+        "object",
+        "name",
+        "note",
+        "size",
+    }
 
 
 def test_a_type_without_a_schema_is_refused() -> None:

@@ -96,7 +96,7 @@ class ShownDeclaration(WireObject, tag_field="object", tag="source_declaration")
 
 
 DECLARATION_BODY: JsonSchema = {
-    **Components().describe(SentDeclaration),
+    **Components(is_named=False).describe(SentDeclaration),
     "allOf": [
         {"anyOf": [{"required": ["source"]}, {"required": ["connector_id"]}]},
         {"anyOf": [{"required": ["declaration_version"]}, {"required": ["version"]}]},

@@ -50,7 +50,7 @@ from personal_server.domain.envelope import (
     AvailableConnection,
     UnavailableConnections,
 )
-from personal_server.web.json_schemas import Components, JsonSchema, component_name
+from personal_server.web.json_schemas import Components, JsonSchema, component_name, reference
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION
 from personal_server.web.routes import Route, Tokens
@@ -221,6 +221,9 @@ class ErrorAnswer(WireObject):
     error: ErrorDetails
 
 
+CODE = "ErrorCode"
+
+
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What another part of the same server answers, in the words of the document."""
@@ -272,7 +275,8 @@ def _schemas(routes: Sequence[Route]) -> dict[str, JsonSchema]:
         for answer in filter(None, (route.answer, *route.also.values())):
             components.describe(answer)
     codes = sorted({error.code for error in error_classes(routes)})
-    components.schemas["Error"]["properties"]["error"]["properties"]["code"] = {"enum": codes}
+    components.schemas[CODE] = {"enum": codes}
+    components.schemas[ErrorDetails.__name__]["properties"]["code"] = reference(CODE)
     return components.schemas
 
 
@@ -450,12 +454,8 @@ def _answer(
     described: dict[str, object] = {"description": HTTPStatus(status).phrase}
     content: dict[str, object] = {} if status == 204 else {name: {} for name in media_types}
     if shape is not None:
-        content["application/json"] = {"schema": _component(component_name(shape))}
+        content["application/json"] = {"schema": reference(component_name(shape) or shape.__name__)}
     return {**described, "content": content} if content else described
-
-
-def _component(name: str | None) -> dict[str, object]:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _failures(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
@@ -465,6 +465,6 @@ def _failures(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
     for status in sorted(codes):
         known = sorted(set(codes[status]))
         narrowed = {"properties": {"error": {"properties": {"code": {"enum": known}}}}}
-        schema = {"allOf": [_component("Error"), narrowed]}
+        schema = {"allOf": [reference("Error"), narrowed]}
         content = {"application/json": {"schema": schema}}
         yield status, {"description": ", ".join(known), "content": content}

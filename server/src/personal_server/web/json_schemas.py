@@ -1,7 +1,8 @@
 """Structs as JSON Schemas: what an answer is encoded from is also what is published of it.
 
-Rule: an object is closed unless its struct says that it `takes_more`; a struct with a `component`
-name is described once and referred to.
+Rule: an object is closed unless its struct says that it `takes_more`; a struct is described once,
+under its `component` name or else its own, and referred to, since a generator of clients numbers
+what has no name.  So are enumerations, under the names of the struct and the member that has them.
 """
 
 from __future__ import annotations
@@ -32,10 +33,15 @@ _SIZES = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 class Components:
-    """The named schemas of one document, gathered while its parts are described."""
+    """The named schemas of one document, gathered while its parts are described.
 
-    def __init__(self) -> None:
+    Where nothing `is_named`, everything is described in its place.
+    """
+
+    def __init__(self, *, is_named: bool = True) -> None:
         self.schemas: dict[str, JsonSchema] = {}
+        self._shapes: dict[str, Any] = {}
+        self._is_named = is_named
 
     def describe(self, shape: Any) -> JsonSchema:
         """The schema of a type: of a struct, or of what a member of one may be."""
@@ -49,15 +55,17 @@ class Components:
         return self._composed(shape) if plain is None else plain
 
     def _struct(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
-        name = component_name(struct)
-        if name is None:
-            return self._members(shape, struct)
+        name = component_name(struct) or struct.__name__
+        if not self._is_named:
+            return self._members(shape, struct, name)
+        if self._shapes.setdefault(name, shape) != shape:
+            raise TypeError(f"{shape!r} has the name of another struct in the document")
         if name not in self.schemas:
             self.schemas[name] = {}  # it may refer to itself
-            self.schemas[name] = self._members(shape, struct)
-        return {"$ref": f"#/components/schemas/{name}"}
+            self.schemas[name] = self._members(shape, struct, name)
+        return reference(name)
 
-    def _members(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
+    def _members(self, shape: Any, struct: type[msgspec.Struct], name: str) -> JsonSchema:
         properties: dict[str, JsonSchema] = {}
         required: list[str] = []
         config = struct.__struct_config__
@@ -65,7 +73,9 @@ class Components:
             properties[config.tag_field] = {"const": config.tag}
             required.append(config.tag_field)
         for field in msgspec.structs.fields(shape):
-            properties[field.encode_name] = self.describe(_sent_type(field))
+            member = field.encode_name
+            words = f"{name}{member.title().replace('_', '')}"
+            properties[member] = self._enumerated(self.describe(_sent_type(field)), words)
             if field.required:
                 required.append(field.encode_name)
         example: object = vars(struct).get("example")
@@ -76,6 +86,24 @@ class Components:
             "additionalProperties": bool(vars(struct).get("takes_more", False)),
             **({} if example is None else {"examples": [example]}),
         }
+
+    def _enumerated(self, schema: JsonSchema, name: str) -> JsonSchema:
+        """What a member, its elements or one of its kinds is one of, under a name of its own.
+
+        Example: `ConnectionLabelStatus`.
+        """
+        if not self._is_named:
+            return schema
+        if len(schema.get("enum", ())) > 1:
+            if self._shapes.setdefault(name, schema) != schema:
+                raise TypeError(f"{name} names something else in the document")
+            self.schemas[name] = schema
+            return reference(name)
+        if "items" in schema:
+            return {**schema, "items": self._enumerated(schema["items"], name)}
+        if "anyOf" in schema:
+            return {**schema, "anyOf": [self._enumerated(kind, name) for kind in schema["anyOf"]]}
+        return schema
 
     def _composed(self, shape: Any) -> JsonSchema:
         origin, parts = get_origin(shape), get_args(shape)
@@ -90,6 +118,11 @@ class Components:
         if isinstance(shape, type) and issubclass(shape, Enum):
             return {"enum": [member.value for member in shape]}
         raise TypeError(f"{shape!r} has no JSON Schema here")
+
+
+def reference(name: str) -> JsonSchema:
+    """To what is described under that name."""
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def component_name(struct: type[msgspec.Struct]) -> str | None:

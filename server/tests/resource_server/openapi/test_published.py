@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from server.tests.resource_server.openapi.published import KEPT, published, text
 
@@ -34,6 +34,30 @@ def test_conditions_and_ranges_are_described_as_they_are_sent() -> None:
     assert all(map(named.search, ("filter[title]", "filter[created_at][gte]")))
     assert not any(map(named.search, ("title", "filter", "filter[]", "filter[a][gte][x]")))
     assert described["expand_limit"]["example"] == {"expand_limit[comments]": 3}
+
+
+def test_every_object_and_enumeration_of_an_answer_has_a_name() -> None:
+    """A generator of clients numbers what has none: 64 of 206 classes, when this was not so."""
+    schemas = published()["components"]["schemas"]
+    assert [
+        place
+        for name, schema in schemas.items()
+        for member, described in schema.get("properties", {}).items()
+        for place in unnamed(described, f"{name}.{member}")
+    ] == []
+
+
+def unnamed(schema: Any, place: str) -> Iterator[str]:
+    """The places of objects with members, and of enumerations, that are described inline."""
+    if isinstance(schema, list):
+        for each in cast("list[Any]", schema):
+            yield from unnamed(each, place)
+    elif isinstance(schema, dict):
+        described = cast("dict[str, Any]", schema)
+        if "properties" in described or len(described.get("enum", ())) > 1:
+            yield place
+        for each in described.values():
+            yield from unnamed(each, place)
 
 
 def operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,12 @@ from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.app.http_server.served import CALLER, until
 from tests.browser.chromium import free_port
 from tests.torture.erasing import erase
+from tests.torture.interrupting import (
+    code_killed,
+    imports_queued,
+    rebuild_killed,
+    upload_killed,
+)
 from tests.torture.restoring import restore
 from tests.torture.rotting import rot
 from tests.torture.tormented import NO_ANSWER, WITH_FILE, Lost, Tormented
@@ -208,6 +214,10 @@ SCENARIOS: Mapping[str, Callable[[Tormented], None]] = {
     "clock a year ahead": clock_jump,
     "import killed": import_killed,
     "backup and restore": restore,
+    "upload killed": upload_killed,
+    "imports queued": imports_queued,
+    "code killed": code_killed,
+    "rebuild killed": rebuild_killed,
     "erasure": erase,
     "rot": rot,
     "connection flood": flood,

@@ -224,6 +224,8 @@ def test_of_many_that_are_to_be_read_few_are_read_at_a_time(
     for upload_id in waiting:
         uploads.start(upload_id, None)
     assert {uploads.one(each).state for each in waiting} == {UploadState.IMPORTING}
+    while not reader.counted.exists() or reader.counted.read_text().count("\n") < READ_AT_ONCE:
+        pass
     reader.may_end.touch()
     for importing in [each for each in threading.enumerate() if each.name in waiting]:
         importing.join()

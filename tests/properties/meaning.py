@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from personal_server.domain.language_names import LANGUAGE_CODES
+from personal_server.domain.languages import language_of
 from personal_server.domain.stop_words import STOP_WORDS
-from personal_server.domain.word_forms import LANGUAGE_CODES, family_of, forms, language_of, stems
+from personal_server.domain.word_forms import family_of, forms, stems
 from tests.properties.worlds import Json
 
 SCALARS = {"string", "integer", "number", "boolean"}

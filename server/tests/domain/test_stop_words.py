@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.domain.language_names import LANGUAGE_CODES
 from personal_server.domain.stop_words import STOP_WORDS
-from personal_server.domain.word_forms import LANGUAGE_CODES
 
 NAMES = {code: name for name, code in LANGUAGE_CODES.items()}
 INSTALLED = sorted(Path("/usr/share/postgresql").glob("*/tsearch_data"))

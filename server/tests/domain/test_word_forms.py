@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.domain.word_forms import (
-    LANGUAGE_CODES,
-    family_of,
-    forms,
-    language_of,
-    stems,
-)
+from personal_server.domain.language_names import LANGUAGE_CODES
+from personal_server.domain.languages import language_of
+from personal_server.domain.word_forms import family_of, forms, stems
 
 GERMAN = "Wir haben gestern Abend lange am Fenster gestanden und den Regen betrachtet, er fiel sehr"
 FRENCH = "Nous avons longtemps attendu devant la fenêtre hier soir, et la pluie tombait toujours"

@@ -1,8 +1,7 @@
-"""Word forms: the language of a text, and the stems that inflected words of it share.
+"""Word forms: the stems that inflected words of a language share.
 
-Rule: both follow from the one text alone.  A language that another field or record decided would
-tell of that field or record by what a search then finds.  A stem counts in texts of its family of
-languages only: in another it is another word (`wallet` is no form of `wall`, as in German).
+Rule: a stem counts in texts of its family of languages only: in another it is another word
+(`wallet` is no form of `wall`, as in German).
 Source: docs/contract/resource-server.md 11.2.
 """
 
@@ -13,53 +12,14 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-import pycld2
 import Stemmer
 
-# So much of a text says what language it is in.
-_LANGUAGE_CHARS = 200
-# What of most texts cannot be printed: looked at on its own, it is many times quicker.
-_LINE_ENDS = str.maketrans("\t\n\r", "   ")
-USUAL_LANGUAGE = "english"
-"""That of most texts, and of those too short or too strange to tell, subjects above all."""
-_ALGORITHMS = {
-    "ca": "catalan",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "eu": "basque",
-    "fi": "finnish",
-    "fr": "french",
-    "ga": "irish",
-    "hu": "hungarian",
-    "hy": "armenian",
-    "id": "indonesian",
-    "it": "italian",
-    "lt": "lithuanian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sr": "serbian",
-    "sv": "swedish",
-    "tr": "turkish",
-}
-
-# The fewer families, the less a search asks for, and the more of its stems are other words.
-_FAMILIES = {
-    "english": "en",
-    **dict.fromkeys(("danish", "dutch", "german", "norwegian", "swedish"), "gem"),
-    **dict.fromkeys(("catalan", "french", "italian", "portuguese", "romanian", "spanish"), "roa"),
-}
-_OTHERS = "other"
-
-LANGUAGE_CODES = {name: code for code, name in _ALGORITHMS.items()}
-"""ISO 639-1, by the name of a stemmer."""
-
+from personal_server.domain.language_names import (
+    FAMILIES,
+    OTHER_FAMILY,
+    STEMMERS,
+    USUAL_LANGUAGE,
+)
 
 # So many words of a language are known at once.
 _MOST_WORDS = 100_000
@@ -82,22 +42,7 @@ class _Stems(dict[str, str]):
         return kept_stem
 
 
-_STEMS = {language: _Stems(language) for language in _ALGORITHMS.values()}
-
-
-def language_of(text: str) -> str | None:
-    """The name of the stemmer for the language of a text; `None` where the language has none."""
-    return _language_of_head(text[:_LANGUAGE_CHARS])
-
-
-# the texts of few records are read again with every search
-@lru_cache(maxsize=4_096)
-def _language_of_head(text: str) -> str | None:
-    head = text.translate(_LINE_ENDS)
-    if not head.isprintable():
-        head = "".join(sign if sign.isprintable() else " " for sign in head)
-    is_reliable, _, details = pycld2.detect(head)
-    return _ALGORITHMS.get(details[0][1]) if is_reliable else USUAL_LANGUAGE
+_STEMS = {language: _Stems(language) for language in STEMMERS.values()}
 
 
 def stems(words: Iterable[str], language: str | None) -> list[str]:
@@ -115,7 +60,7 @@ def stems(words: Iterable[str], language: str | None) -> list[str]:
 
 def family_of(language: str) -> str:
     """The family in which a language has its stems."""
-    return _FAMILIES.get(language, _OTHERS)
+    return FAMILIES.get(language, OTHER_FAMILY)
 
 
 class Forms(NamedTuple):

@@ -28,8 +28,9 @@ from personal_server.storage.sql.dialect import Value
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
 # 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems;
-# 4: stems stand under their family of languages; 5: what is posted tells how often.
-FORM = 5
+# 4: stems stand under their family of languages; 5: what is posted tells how often; 6: the language
+# of a text is told by `domain/languages.py`.
+FORM = 6
 CHECKED_FORM = 2
 
 

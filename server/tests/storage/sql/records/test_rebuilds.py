@@ -279,6 +279,27 @@ def test_an_index_whose_stems_have_no_language_is_made_anew(
             assert (keys(found), found.pending) == (held, 0)
 
 
+@BY_DATABASE
+def test_an_index_whose_languages_were_told_otherwise_is_made_anew_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    with opened(tmp_path) as store:
+        with monkeypatch.context() as before:
+            before.setattr("personal_server.storage.sql.source_tables.FORM", 5)
+            before.setattr(word_index, "language_of", lambda _: "english")
+            furnished(store, "cin_a")
+            invoice = "Die Rechnungen für das Haus kommen im Oktober mit der Post, wie immer"
+            write(store, "cin_a", [note("a", body=invoice)])
+        assert (keys(search(store, "hauser~")), search(store, "hauser~").pending) == ([], 1)
+        store.plan_rebuilds()
+        assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)
+        finish(store)
+        found = search(store, "hauser~")
+        assert (keys(found), found.pending) == (["a"], 0)
+        store.plan_rebuilds()
+        assert store.rebuilds() == ()
+
+
 # Tables of the first release: word indexes that know no fields, texts without checksums.
 
 

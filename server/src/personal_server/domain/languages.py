@@ -1,0 +1,76 @@
+"""The language of a text: by its letters, its small words, or a model.
+
+Rule: it follows from the one text alone.  A language that another field or record decided would
+tell of that field or record by what a search then finds.  Most texts are told without the model.
+Source: docs/contract/resource-server.md 11.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache, lru_cache
+
+from personal_server.domain.language_names import STEMMERS, USUAL_LANGUAGE
+from personal_server.domain.stop_words import STOP_WORDS
+
+# So much of a text says what language it is in; so much of that is enough for the model.
+_LANGUAGE_CHARS = 200
+_MODEL_CHARS = 64
+# Fewer letters are in any language.
+_LEAST_CHARS = 12
+# Where scripts begin: Greek, Cyrillic, Armenian, and those without a stemmer.
+_GREEK, _CYRILLIC, _ARMENIAN, _OTHER_SCRIPTS = "\u0370\u0400\u0530\u0590"
+# So many words of one list, and none of another, are a text in its language.
+_ENOUGH_WORDS = 2
+# Of languages without a list, whose texts may have no sign beyond ASCII.
+_MORE_WORDS = "ada baina dan dari dira dute edo eta untuk yang zen"
+# What the model is less sure of is as likely to be in another language.
+_LEAST_CONFIDENCE = 0.45
+
+
+def language_of(text: str) -> str | None:
+    """The name of the stemmer for the language of a text; `None` where the language has none."""
+    return _language_of_head(text[:_LANGUAGE_CHARS])
+
+
+# the texts of few records are read again with every search
+@lru_cache(maxsize=4_096)
+def _language_of_head(head: str) -> str | None:
+    words = head.lower().split()
+    text = " ".join(words)
+    if not text.isascii():
+        letters = "".join(filter(str.isalpha, text)) or " "
+        script = sorted(letters)[len(letters) // 2]  # that of the letter in the middle
+        if script >= _OTHER_SCRIPTS:
+            return None
+        if script >= _GREEK and not _CYRILLIC <= script < _ARMENIAN:
+            return "greek" if script < _CYRILLIC else "armenian"
+    elif len(text) < _LEAST_CHARS:
+        return USUAL_LANGUAGE
+    told = Counter(map(_listed_words().get, words))
+    is_strange = told.pop(None, 0) == len(words)
+    told.pop("", 0)
+    if len(told) == 1 and told.total() >= _ENOUGH_WORDS:
+        return next(iter(told))
+    if is_strange and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
+        return USUAL_LANGUAGE
+    return _by_model(text)
+
+
+@cache
+def _listed_words() -> dict[str, str]:
+    """Stop words, by the language of the one list that has each; none for short and shared ones."""
+    lists = {STEMMERS[code]: set(words.split()) for code, words in STOP_WORDS.items()}
+    counts = Counter(word for words in lists.values() for word in words)
+    return dict.fromkeys(_MORE_WORDS.split(), "") | {
+        word: language if len(word) > 2 and counts[word] == 1 else ""
+        for language, words in lists.items()
+        for word in words
+    }
+
+
+def _by_model(text: str) -> str | None:
+    from personal_server.domain.language_model import IDENTIFIER  # noqa: PLC0415 (costs a second)
+
+    code, confidence = IDENTIFIER.classify(text[:_MODEL_CHARS])
+    return STEMMERS.get(code) if confidence >= _LEAST_CONFIDENCE else USUAL_LANGUAGE

@@ -1,0 +1,103 @@
+"""The language of a text: by its letters, its small words, or the model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from personal_server.domain.language_names import STEMLESS, STEMMERS
+from personal_server.domain.languages import language_of
+
+# Greetings and short notes, as they stand in mails and chats.
+SAID = {
+    "catalan": "Bon dia, us envio la factura del mes passat i les fotografies",
+    "danish": "Hej, jeg kommer desværre ikke hjem før klokken otte i aften",
+    "german": "Guten Morgen, anbei die Rechnung vom letzten Monat zur Prüfung",
+    "greek": "Καλημέρα, σας στέλνω το τιμολόγιο του προηγούμενου μήνα",
+    "english": "Good morning, please find attached the invoice of last month",
+    "spanish": "Buenos días, le envío la factura del mes pasado para su revisión",
+    "estonian": "Tere hommikust, saadan teile eelmise kuu arve ja pildid",
+    "basque": "Egun on, joan den hileko faktura bidaltzen dizut eta argazkiak",
+    "finnish": "Hyvää huomenta, lähetän teille viime kuun laskun ja kuvat",
+    "french": "Bonjour, veuillez trouver la facture du mois dernier en pièce jointe",
+    "irish": "Dia duit ar maidin, tá an sonrasc don mhí seo caite ag gabháil leis seo",
+    "hungarian": "Jó reggelt, küldöm a múlt havi számlát és a fényképeket",
+    "armenian": "Բարի լույս, ուղարկում եմ անցած ամսվա հաշիվը",
+    "indonesian": "Selamat pagi, saya kirimkan tagihan bulan lalu untuk diperiksa",
+    "italian": "Buongiorno, le invio la fattura del mese scorso per il controllo",
+    "lithuanian": "Labas rytas, siunčiu jums praėjusio mėnesio sąskaitą",
+    "dutch": "Goedemorgen, hierbij stuur ik u de factuur van afgelopen maand",
+    "norwegian": "God morgen, jeg sender deg fakturaen for forrige måned og bildene",
+    "portuguese": "Bom dia, envio em anexo a fatura do mês passado, não se esqueça",
+    "romanian": "Bună dimineața, vă trimit factura de luna trecută și pozele",
+    "russian": "Доброе утро, отправляю вам счёт за прошлый месяц",
+    "serbian": "Добро јутро, шаљем вам рачун за прошли месец",
+    "swedish": "God morgon, jag skickar dig fakturan för förra månaden och bilderna",
+    "turkish": "Günaydın, geçen ayın faturasını ve fotoğrafları gönderiyorum",
+}
+STEMMED_BY_NONE = (
+    "Dzień dobry, przesyłam fakturę za zeszły miesiąc",
+    "Dobré ráno, posílám vám fakturu za minulý měsíc",
+    "Доброго ранку, надсилаю вам рахунок за минулий місяць",
+    "Chào buổi sáng, tôi gửi cho bạn hóa đơn tháng trước",
+    "お世話になっております。先月の請求書をお送りします。",
+    "早上好，随信附上上个月的发票",
+    "좋은 아침입니다, 지난달 청구서를 보내드립니다",
+    "صباح الخير، أرسل إليكم فاتورة الشهر الماضي",
+    "בוקר טוב, מצורפת החשבונית של החודש שעבר",
+    "สวัสดีตอนเช้า ฉันส่งใบแจ้งหนี้ของเดือนที่แล้วมาให้",
+    "დილა მშვიდობისა, გიგზავნით გასული თვის ინვოისს",
+)
+STRANGE = (
+    "Re: [ILUG] apt-get",
+    "Invoice 2026-0042",
+    "https://example.org/a/b?c=d&e=f#g",
+    "def main(argv: list[str]) -> int: return 0",
+    "0123456789 " * 20,
+    "— … – • ★ ☆ 😀😀😀",
+    "\0\x01\x02\ud800\udfff\ufffe",
+    "<div style='color:red'>",
+    "x" * 10_000,
+)
+
+
+def test_every_language_with_a_stemmer_is_tried() -> None:
+    assert set(SAID) == set(STEMMERS.values())
+    assert not {*STEMLESS.split()} & STEMMERS.keys()
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_a_short_note_is_told(language: str) -> None:
+    assert language_of(SAID[language]) == language
+    assert language_of(SAID[language].upper()) == language
+
+
+@pytest.mark.parametrize("text", STEMMED_BY_NONE)
+def test_one_without_a_stemmer_has_none(text: str) -> None:
+    assert language_of(text) is None
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_what_is_in_no_language_is_taken_as_english(text: str) -> None:
+    assert language_of(text) == "english"
+
+
+def test_foreign_names_in_a_text_are_not_its_language() -> None:
+    assert language_of("Please write Αθήνα and 東京 on the labels of the boxes") == "english"
+
+
+def test_the_model_is_read_from_memory_and_only_where_a_text_needs_it() -> None:
+    """On a read-only system no directory takes a temporary file."""
+    program = """
+import sys, tempfile
+from personal_server.domain.languages import language_of
+tempfile.tempdir = "/nowhere"
+assert language_of("Please find the invoice of last month and that of this one") == "english"
+assert language_of("Re: ok") == "english"
+assert "personal_server.domain.language_model" not in sys.modules and "numpy" not in sys.modules
+assert language_of("Labas rytas, siunčiu jums praėjusio mėnesio sąskaitą") == "lithuanian"
+assert "numpy" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import event_instant_ns
-from personal_server.domain.languages import language_of
 from personal_server.domain.search_words import tokens
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import family_of, forms, stems
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches

@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from personal_server.domain.language_names import LANGUAGE_CODES
-from personal_server.domain.languages import language_of
 from personal_server.domain.stop_words import STOP_WORDS
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import family_of, forms, stems
 from tests.properties.worlds import Json
 

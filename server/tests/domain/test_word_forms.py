@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from personal_server.domain.language_names import LANGUAGE_CODES
-from personal_server.domain.languages import language_of
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import family_of, forms, stems
 
 GERMAN = "Wir haben gestern Abend lange am Fenster gestanden und den Regen betrachtet, er fiel sehr"

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import Term
-from personal_server.domain.languages import language_of
 from personal_server.domain.search_words import parse_words, tokens
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import forms, stems
 from personal_server.enforcement.excerpts import (
     STRETCH_CHARS,

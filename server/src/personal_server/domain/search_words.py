@@ -17,9 +17,9 @@ from functools import cache, cached_property
 
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from personal_server.domain.language_names import LANGUAGE_CODES
-from personal_server.domain.languages import language_of
 from personal_server.domain.spaced_text import FOLDED_LETTERS, spaced
 from personal_server.domain.stop_words import STOP_WORDS
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import forms, stems
 
 MIN_PREFIX_CHARS = 2

@@ -7,6 +7,7 @@ PostgreSQL Licence (© 1996 The PostgreSQL Global Development Group).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 STOP_WORDS: Mapping[str, str] = {
@@ -211,3 +212,14 @@ STOP_WORDS: Mapping[str, str] = {
     """,
 }
 """The words of each list, with blanks between them, by ISO 639-1."""
+
+# Of languages without a list, whose texts may have no sign beyond ASCII.
+_MORE_WORDS = "ada baina dan dari dira dute edo eta untuk yang zen"
+_listed = {code: set(words.split()) for code, words in STOP_WORDS.items()}
+_counts = Counter(word for words in _listed.values() for word in words)
+CODE_BY_WORD: Mapping[str, str] = dict.fromkeys(_MORE_WORDS.split(), "") | {
+    word: code if len(word) > 2 and _counts[word] == 1 else ""
+    for code, words in _listed.items()
+    for word in words
+}
+"""The language that a word tells: that of the one list that has it; none if short or shared."""

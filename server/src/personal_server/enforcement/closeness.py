@@ -14,9 +14,9 @@ from typing import NamedTuple
 from pdpp_kernel.criteria import WordQuery
 from pdpp_kernel.record import StoredRecord
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.languages import language_of
 from personal_server.domain.search_words import TextWords
 from personal_server.domain.spaced_text import spaced
+from personal_server.domain.text_language import language_of
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.ranking import SCORE_DECIMALS, Ranked, place_of, term_weight
 from personal_server.enforcement.search import searchable_fields

@@ -18,13 +18,13 @@ import msgspec
 
 from pdpp_kernel.criteria import Term
 from pdpp_kernel.wire_objects import Count, WireObject, Word
-from personal_server.domain.languages import language_of
 from personal_server.domain.search_words import (
     TextWords,
     spans,
     tokens,
 )
 from personal_server.domain.spaced_text import spaced
+from personal_server.domain.text_language import language_of
 
 EXCERPT_CHARS = 200
 SNIPPET_CHARS = 120

@@ -3,7 +3,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import Term
-from personal_server.domain.languages import language_of
 from personal_server.domain.search_words import (
     TextWords,
     Vocabulary,
@@ -11,6 +10,7 @@ from personal_server.domain.search_words import (
     text_words,
     tokens,
 )
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import forms, stems
 
 

@@ -29,7 +29,7 @@ from personal_server.storage.sql.dialect import Value
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
 # 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems;
 # 4: stems stand under their family of languages; 5: what is posted tells how often; 6: the language
-# of a text is told by `domain/languages.py`.
+# of a text is told by `domain/text_language.py`.
 FORM = 6
 CHECKED_FORM = 2
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from pdpp_kernel.criteria import Term
 from personal_server.domain.language_names import USUAL_LANGUAGE
-from personal_server.domain.languages import language_of
 from personal_server.domain.spaced_text import spaced
+from personal_server.domain.text_language import language_of
 from personal_server.domain.word_forms import family_of, forms, stems
 
 # What stands between the place of a field and a word or stem: neither a letter nor a digit.

@@ -8,10 +8,10 @@ Source: docs/contract/resource-server.md 11.2.
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from personal_server.domain.language_names import STEMMERS, USUAL_LANGUAGE
-from personal_server.domain.stop_words import STOP_WORDS
+from personal_server.domain.stop_words import CODE_BY_WORD
 
 # So much of a text says what language it is in; so much of that is enough for the model.
 _LANGUAGE_CHARS = 200
@@ -22,8 +22,6 @@ _LEAST_CHARS = 12
 _GREEK, _CYRILLIC, _ARMENIAN, _OTHER_SCRIPTS = "\u0370\u0400\u0530\u0590"
 # So many words of one list, and none of another, are a text in its language.
 _ENOUGH_WORDS = 2
-# Of languages without a list, whose texts may have no sign beyond ASCII.
-_MORE_WORDS = "ada baina dan dari dira dute edo eta untuk yang zen"
 # What the model is less sure of is as likely to be in another language.
 _LEAST_CONFIDENCE = 0.45
 
@@ -47,29 +45,13 @@ def _language_of_head(head: str) -> str | None:
             return "greek" if script < _CYRILLIC else "armenian"
     elif len(text) < _LEAST_CHARS:
         return USUAL_LANGUAGE
-    told = Counter(map(_listed_words().get, words))
+    told = Counter(map(CODE_BY_WORD.get, words))
     is_strange = told.pop(None, 0) == len(words)
-    told.pop("", 0)
+    del told[""]
     if len(told) == 1 and told.total() >= _ENOUGH_WORDS:
-        return next(iter(told))
+        return STEMMERS[next(iter(told))]
     if is_strange and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
         return USUAL_LANGUAGE
-    return _by_model(text)
-
-
-@cache
-def _listed_words() -> dict[str, str]:
-    """Stop words, by the language of the one list that has each; none for short and shared ones."""
-    lists = {STEMMERS[code]: set(words.split()) for code, words in STOP_WORDS.items()}
-    counts = Counter(word for words in lists.values() for word in words)
-    return dict.fromkeys(_MORE_WORDS.split(), "") | {
-        word: language if len(word) > 2 and counts[word] == 1 else ""
-        for language, words in lists.items()
-        for word in words
-    }
-
-
-def _by_model(text: str) -> str | None:
     from personal_server.domain.language_model import IDENTIFIER  # noqa: PLC0415 (costs a second)
 
     code, confidence = IDENTIFIER.classify(text[:_MODEL_CHARS])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from personal_server.domain.language_names import STEMLESS, STEMMERS
-from personal_server.domain.languages import language_of
+from personal_server.domain.text_language import language_of
 
 # Greetings and short notes, as they stand in mails and chats.
 SAID = {
@@ -92,7 +92,7 @@ def test_the_model_is_read_from_memory_and_only_where_a_text_needs_it() -> None:
     """On a read-only system no directory takes a temporary file."""
     program = """
 import sys, tempfile
-from personal_server.domain.languages import language_of
+from personal_server.domain.text_language import language_of
 tempfile.tempdir = "/nowhere"
 assert language_of("Please find the invoice of last month and that of this one") == "english"
 assert language_of("Re: ok") == "english"

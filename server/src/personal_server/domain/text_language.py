@@ -45,12 +45,11 @@ def _language_of_head(head: str) -> str | None:
             return "greek" if script < _CYRILLIC else "armenian"
     elif len(text) < _LEAST_CHARS:
         return USUAL_LANGUAGE
-    told = Counter(map(CODE_BY_WORD.get, words))
-    is_strange = told.pop(None, 0) == len(words)
-    del told[""]
+    known = [CODE_BY_WORD[word] for word in words if word in CODE_BY_WORD]
+    told = Counter(filter(None, known))
     if len(told) == 1 and told.total() >= _ENOUGH_WORDS:
         return STEMMERS[next(iter(told))]
-    if is_strange and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
+    if not known and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
         return USUAL_LANGUAGE
     from personal_server.domain.language_model import IDENTIFIER  # noqa: PLC0415 (costs a second)
 

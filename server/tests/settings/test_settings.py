@@ -125,7 +125,11 @@ def test_the_program_that_is_one_file_is_called_by_its_own_name(
     whole = tmp_path / "pdpp-0.1.0"
     whole.write_text("")
     monkeypatch.setenv("PDPP_PROGRAM", str(whole))
-    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "unpacked"))
+
+    def path_of(_: str) -> str:
+        return str(tmp_path / "unpacked")
+
+    monkeypatch.setattr("sysconfig.get_path", path_of)
     assert own_program("pdpp") == str(whole)
     assert adapter_words() == (str(whole), "mcp")
 

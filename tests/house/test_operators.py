@@ -33,6 +33,8 @@ ANOTHER_MEANING: Mapping[str, frozenset[str]] = {
     "resource_server/openapi.py": frozenset({"in"}),
     # the chat that a message is in
     "pdpp_mcp_server/faces/hits.py": frozenset({"in"}),
+    # what JSON Schema says of one item of a list
+    "domain/schema_costs.py": frozenset({"contains"}),
     # Lithuanian
     "domain/word_forms.py": frozenset({"lt"}),
 }

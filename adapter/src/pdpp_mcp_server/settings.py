@@ -15,24 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from pdpp_mcp_server.one_file import one_file_program
+
 T = TypeVar("T")
-
-
-def one_file_program() -> str | None:
-    """Where the program that is one file lies, if this runs out of it: its first lines say so."""
-    return os.environ.get("PDPP_PROGRAM")  # noqa: TID251 (the one reader)
 
 
 def own_program(name: str) -> str:
     """Where one of our programs stands, whole, so that it is found from every folder."""
     path = Path(sysconfig.get_path("scripts"), name)
     return str(path) if path.exists() else one_file_program() or name
-
-
-def adapter_words() -> tuple[str, ...]:
-    """How a host starts the adapter: one program, or a command of the one that has them all."""
-    whole = one_file_program()
-    return (own_program("pdpp-mcp-server"),) if whole is None else (whole, "mcp")
 
 
 def has_desktop() -> bool:

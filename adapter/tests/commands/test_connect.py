@@ -32,6 +32,15 @@ def test_connecting_shows_the_code_waits_and_keeps_the_credential(desk: Desk) ->
     assert "pdpp_" not in desk.out + desk.err
 
 
+def test_a_host_starts_the_program_that_is_one_file_by_its_name(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PDPP_PROGRAM", "/opt/pdpp-0.1.0")
+    assert desk.run("connect", ORIGIN, "--json", "--no-browser") == 0
+    server = json.loads(desk.out)["mcp_configuration"]["mcpServers"]["personal-data"]
+    assert (server["command"], server["args"][0]) == ("/opt/pdpp-0.1.0", "mcp")
+
+
 def test_the_result_names_a_ready_host_configuration(desk: Desk) -> None:
     assert desk.run("connect", ORIGIN, "--json", "--no-browser") == 0
     result = json.loads(desk.out)

@@ -6,7 +6,6 @@ import pytest
 from pdpp_mcp_server.settings import (
     InvalidSetting,
     adapter_from_env,
-    adapter_words,
     has_desktop,
     own_command,
     own_program,
@@ -121,7 +120,6 @@ def test_a_command_is_spelled_as_it_works_from_where_the_person_stands(
 def test_the_program_that_is_one_file_is_called_by_its_own_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert adapter_words() == (own_program("pdpp-mcp-server"),)
     whole = tmp_path / "pdpp-0.1.0"
     whole.write_text("")
     monkeypatch.setenv("PDPP_PROGRAM", str(whole))
@@ -131,7 +129,6 @@ def test_the_program_that_is_one_file_is_called_by_its_own_name(
 
     monkeypatch.setattr("sysconfig.get_path", path_of)
     assert own_program("pdpp") == str(whole)
-    assert adapter_words() == (str(whole), "mcp")
 
 
 @pytest.mark.parametrize(("screen", "has"), [(":0", True), ("", False)])

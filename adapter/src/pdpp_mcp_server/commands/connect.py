@@ -29,6 +29,7 @@ from pdpp_mcp_server.commands.exits import (
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
 from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
+from pdpp_mcp_server.one_file import one_file_program
 from pdpp_mcp_server.rs_client.authorization_flows import (
     SCOPE,
     ClientForgotten,
@@ -64,7 +65,7 @@ from pdpp_mcp_server.rs_client.discovery import (
 from pdpp_mcp_server.rs_client.http import network_client
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from pdpp_mcp_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
-from pdpp_mcp_server.settings import adapter_words
+from pdpp_mcp_server.settings import own_program
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 LOOPBACK_SECONDS = 900.0
@@ -219,7 +220,7 @@ class Connected:
     def host_configuration(self) -> dict[str, object]:
         """How an MCP host starts the stdio adapter on this credential."""
         root = str(self.cache_root.resolve())
-        command, *words = adapter_words()
+        command, *words = _adapter_words()
         arguments = [*words, "--provider-url", self.provider_url, "--cache-root", root]
         return {"mcpServers": {"personal-data": {"command": command, "args": arguments}}}
 
@@ -248,6 +249,12 @@ class Connected:
         print_facts(facts.items(), out)
         out.print("\nTo add this server to an MCP host:")
         out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
+
+
+def _adapter_words() -> tuple[str, ...]:
+    """How a host starts the adapter: its own program, or a command of the one that has them all."""
+    whole = one_file_program()
+    return (own_program("pdpp-mcp-server"),) if whole is None else (whole, "mcp")
 
 
 def _connect(

@@ -36,7 +36,7 @@ ANOTHER_MEANING: Mapping[str, frozenset[str]] = {
     # what JSON Schema says of one item of a list
     "domain/schema_costs.py": frozenset({"contains"}),
     # Lithuanian
-    "domain/word_forms.py": frozenset({"lt"}),
+    "domain/language_names.py": frozenset({"lt"}),
 }
 """Words of operators that are spelled for something else."""
 

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from pdpp_mcp_server.one_file import one_file_program
-
 T = TypeVar("T")
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+
+
+def one_file_program() -> str | None:
+    """Where the program that is one file lies, if this runs out of it."""
+    return os.environ.get("PDPP_PROGRAM")  # noqa: TID251 (set by that file)
 
 
 def own_program(name: str) -> str:
@@ -31,18 +35,14 @@ def has_desktop() -> bool:
     return sys.platform in ("darwin", "win32") or any(map(os.environ.get, _SCREENS))  # noqa: TID251 (the one reader)
 
 
-_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
-
-
 def own_command(*, from_here: bool = True) -> str:
     """How a person calls `pdpp`, by its name if that is this program; from this folder or any."""
     program = Path(own_program("pdpp"))
     found = shutil.which("pdpp")
     if found is not None and Path(found).resolve() == program.resolve():
         return "pdpp"
-    here = Path.cwd()
-    near = from_here and program.is_relative_to(here)
-    return shlex.quote(str(program.relative_to(here) if near else program))
+    near = from_here and program.is_relative_to(Path.cwd())
+    return shlex.quote(str(program.relative_to(Path.cwd()) if near else program))
 
 
 class InvalidSetting(Exception):

@@ -29,7 +29,6 @@ from pdpp_mcp_server.commands.exits import (
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
 from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
-from pdpp_mcp_server.one_file import one_file_program
 from pdpp_mcp_server.rs_client.authorization_flows import (
     SCOPE,
     ClientForgotten,
@@ -65,7 +64,7 @@ from pdpp_mcp_server.rs_client.discovery import (
 from pdpp_mcp_server.rs_client.http import network_client
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from pdpp_mcp_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
-from pdpp_mcp_server.settings import own_program
+from pdpp_mcp_server.settings import one_file_program, own_program
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 LOOPBACK_SECONDS = 900.0

@@ -21,7 +21,7 @@ from cyclopts import Parameter
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, words
-from pdpp_mcp_server.one_file import one_file_program
+from pdpp_mcp_server.settings import one_file_program
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import set_variables
 

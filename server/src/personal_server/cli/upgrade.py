@@ -13,7 +13,7 @@ from pathlib import Path
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import print_facts, words
-from pdpp_mcp_server.one_file import one_file_program
+from pdpp_mcp_server.settings import one_file_program
 from personal_server.app.databases import claim_database
 from personal_server.app.upgrades import NewProgramFailed, Upgrade
 from personal_server.cli.server_settings import settings_or_exit

@@ -126,6 +126,18 @@ def test_a_symbolic_link_in_place_of_the_directory_is_refused(tmp_path: Path) ->
         cache.save(document())
 
 
+def test_a_link_called_like_the_root_is_refused_and_its_target_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "pictures"
+    target.mkdir(mode=0o755)
+    cache, _ = cache_at(tmp_path)
+    cache.root.symlink_to(target)
+    for attempt in (lambda: cache.load(PROVIDER), lambda: cache.save(document()), cache.prepare):
+        with pytest.raises(CredentialInsecure):
+            attempt()
+    assert list(target.iterdir()) == []
+    assert target.stat().st_mode & 0o777 == 0o755
+
+
 def test_a_symbolic_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     cache, _ = cache_at(tmp_path)
     path = cache.save(document())

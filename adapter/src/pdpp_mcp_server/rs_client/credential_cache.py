@@ -39,6 +39,7 @@ from pdpp_mcp_server.rs_client.json_values import is_object
 ROOT_NAME = ".pdpp"
 MAX_FILE_BYTES = 4 * 1024**2
 LOCK_SECONDS = 30.0
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK_PAUSE_SECONDS = 0.02
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]")
 
@@ -186,6 +187,8 @@ class CredentialCache:
 
     def _make(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _refusing_links():
+            os.close(os.open(self.root, self._root_flags))
         with suppress(FileExistsError):
             os.mkdir(self.root / self.folder, 0o700)
         ours = self.root if self._is_ours else self.root / self.folder
@@ -197,6 +200,12 @@ class CredentialCache:
             file.write("*\n!.gitignore\n")
 
     @property
+    def _root_flags(self) -> int:
+        # A folder of somebody else's, as a checkout, may hold a link of our name that leads to any
+        # folder of this user: one that they named is theirs to follow.
+        return _FOLDER | (os.O_NOFOLLOW if self._is_ours else 0)
+
+    @property
     def _is_ours(self) -> bool:
         """Whether the root is made for credentials only; another one is left as it is."""
         return self.root.name == ROOT_NAME
@@ -204,14 +213,13 @@ class CredentialCache:
     @contextmanager
     def _directory(self) -> Generator[int]:
         """Open the folder without following links, and keep both directories private."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         with _refusing_links():
-            root = os.open(self.root, flags)
+            root = os.open(self.root, self._root_flags)
         try:
             if self._is_ours:
                 _keep_private(root, str(self.root), self.warn)
             with _refusing_links():
-                clients = os.open(self.folder, flags | os.O_NOFOLLOW, dir_fd=root)
+                clients = os.open(self.folder, _FOLDER | os.O_NOFOLLOW, dir_fd=root)
             try:
                 _keep_private(clients, str(self.root / self.folder), self.warn)
                 yield clients

@@ -62,7 +62,7 @@ _kept: dict[bool, webdriver.Chrome] | None = None
 
 @contextmanager
 def kept_browsers() -> Generator[None]:
-    """Within the block browsers are used again: a start takes four seconds of a processor."""
+    """Within the block browsers are used again: a start and an end take a second of a processor."""
     global _kept
     _kept = {}
     try:

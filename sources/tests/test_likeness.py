@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[bytes, str | None]] = {
     "paper.pdf": (b"%PDF-1.7\n", None),
     "loaf.png": (b"\x89PNG\r\n\x1a\n", None),
     "sheet.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None),
-    "walk.gpx": (b'<?xml version="1.0"?>\n<gpx><trk></trk></gpx>\n', None),
+    "walk.gpx": (b"Saved by hand\n<gpx><trk></trk></gpx>\n", None),
     "page.html": (b"<!DOCTYPE html>\n<p>Rye</p>\n", None),
     "facts.xml": (b"<facts><bread/></facts>\n", None),
     "numbers.json": (b"[1, 2, 3]\n", None),

@@ -151,9 +151,10 @@ LIKENESSES = (
     Likeness(
         _within(rb"<(?:gpx|kml|TrainingCenterDatabase)\b"),
         (
-            "This file is a route or a workout (GPX, KML, TCX). Routes can only be "
-            "imported inside an Apple Health export."
+            "This file looks like a route or a workout (GPX, KML, TCX), but it is damaged, or "
+            "other text stands before it."
         ),
+        next_step=_GET_ANEW,
     ),
     Likeness(
         _at_start(b"<!doctype html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<html", b"<HTML"),

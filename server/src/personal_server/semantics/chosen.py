@@ -18,7 +18,7 @@ import msgspec
 from pdpp_kernel.errors import StorageUnavailable
 
 GET_PACKAGES = "make semantic, or pip install 'pdpp-personal-server[semantic]'"
-NEEDED = ("onnxruntime", "tokenizers", "sqlite_vec", "numpy")
+NEEDED = ("onnxruntime", "tokenizers", "sqlite_vec")
 # What a folder of a model may hold that is used; all else stays where it was.
 USED_FILES = (
     "model.onnx",

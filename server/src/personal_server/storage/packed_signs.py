@@ -1,6 +1,6 @@
 """Signs of many vectors at once: put together, and compared with those of one in a single pass.
 
-Rule: nothing imports this module where the extra `semantic` may be missing, which brings numpy.
+Rule: nothing imports this module before signs are compared, since numpy takes long to import.
 """
 
 from __future__ import annotations

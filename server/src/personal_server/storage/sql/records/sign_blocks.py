@@ -11,15 +11,12 @@ Rule: a block is read only where everything in its stretch is visible.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from importlib.util import find_spec
 
 from personal_server.storage.sql.compiler import MAX_ID
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import PassageBlockRow, PassageRow
 from personal_server.storage.sql.statements import insert
 
-# What compares them comes with the extra `semantic`.
-IS_KNOWN_HOW = find_spec("numpy") is not None
 PACKED_TOGETHER = 2_048
 # Fewer, between two blocks or behind the last, stay as they are.
 FEWEST_PACKED = 512
@@ -41,7 +38,7 @@ _COUNT = f"SELECT count(*) FROM (SELECT 1 {_IN_STRETCH} LIMIT ?) AS met"  # noqa
 
 def can_pack(session: Session) -> bool:
     """Whether blocks are made and read here."""
-    return session.dialect.packs and IS_KNOWN_HOW
+    return session.dialect.packs
 
 
 def unpack(session: Session, tables: int, field_ids: Collection[tuple[str, int]]) -> None:
@@ -61,7 +58,7 @@ def unpacked(session: Session, tables: int, field: str) -> Stretch | None:
 
 def pack(session: Session, tables: int, field: str, stretch: Stretch) -> None:
     """A block from the beginning of a stretch that no other covers."""
-    from personal_server.storage.packed_signs import packed  # noqa: PLC0415 (of an extra)
+    from personal_server.storage.packed_signs import packed  # noqa: PLC0415 (numpy takes long)
 
     first, last = stretch
     lines = session.rows(_VECTORS, (tables, field, first, last, PACKED_TOGETHER + 1))
@@ -82,7 +79,7 @@ def nearest_in_blocks(
     """
     if not can_pack(session):
         return [], [EVERYTHING]
-    from personal_server.storage.packed_signs import nearest_packed  # noqa: PLC0415 (of an extra)
+    from personal_server.storage.packed_signs import nearest_packed  # noqa: PLC0415 (numpy takes long)
 
     covered: list[Stretch] = []
 

@@ -109,7 +109,7 @@ def test_a_recipe_within_an_export_is_a_file_that_nothing_reads(
     (place / "recipes" / "rides.toml").write_text(RECIPE)
     contents = reader.look(place, Wanted())
     assert [reading.connector_key for reading in contents.readings] != ["rides"]
-    assert contents.unread == {"unknown": ["recipes/rides.toml"]}
+    assert contents.unread == {"recipes": ["recipes/rides.toml"]}
 
 
 def test_those_beyond_the_most_are_named_and_not_read(folder: Path) -> None:

@@ -73,8 +73,8 @@ def paid(any_store: RecordStore) -> Door:
 
 
 def warned(reply: Any) -> Any:
-    mixed = [w for w in reply.body["meta"]["warnings"] if w["code"].startswith("mixed")]
-    return [(w["code"], w["field"], w["detail"]) for w in mixed]
+    told = [w for w in reply.body["meta"]["warnings"] if w["code"].startswith(("mixed", "units"))]
+    return [(w["code"], w["field"], w["detail"]) for w in told]
 
 
 MIXED = [("mixed_currencies", AMOUNT, {"group_by": "currency", "unit_count": 2})]

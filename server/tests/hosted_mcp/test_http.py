@@ -242,6 +242,17 @@ async def test_an_unknown_version_is_told_which_are_known(
     assert {"2025-11-25", "2026-07-28"} <= set(error["data"]["supported"])
 
 
+@pytest.mark.parametrize("sent", [b'[{"secret word": 1}]', b'"secret word"', b'{"secret word'])
+async def test_what_is_no_message_is_refused_without_being_repeated(
+    sent: bytes, http: tuple[httpx2.AsyncClient, World]
+) -> None:
+    headers = {"Authorization": f"Bearer {token}", **JSON, **ALL}
+    answer = await http[0].post(f"{origin}/mcp", content=sent, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == -32600
+    assert "secret" not in answer.text
+
+
 async def test_another_content_type_is_refused_in_our_form(
     http: tuple[httpx2.AsyncClient, World],
 ) -> None:

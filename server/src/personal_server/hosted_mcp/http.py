@@ -196,8 +196,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             if response.status_code in (400, 406):
                 from personal_server.hosted_mcp import refused_heads  # noqa: PLC0415 (few are)
 
-                again = partial(self._whole, exchange)
-                response = await refused_heads.second_answer(request, response, again)
+                asking = request, exchange.body, partial(self._whole, exchange)
+                response = await refused_heads.second_answer(response, *asking)
         if asked is not None:
             self._lists.keep(asked, response)
         if call is not None and self._plain is not None:

@@ -1,6 +1,6 @@
-"""What the SDK refuses for its headers, answered as a person or a client can act on it.
+"""What the SDK refuses before it looks at a method, answered as a client can act on it.
 
-Rule: only what was refused before anything was read is answered anew.
+Rule: only that is answered anew; no answer repeats what was sent.
 Source: docs/contract/mcp-adapter.md 2.2.
 """
 
@@ -17,12 +17,15 @@ from pdpp_kernel.errors import UnsupportedMediaType
 from pdpp_mcp_server.rs_client.json_values import as_object, parse_quickly
 from personal_server.web.requests import IncomingRequest
 
-UNSUPPORTED_VERSION = -32022
+INVALID_REQUEST, UNSUPPORTED_VERSION = -32600, -32022
 _ANY = (b"accept", b"application/json, text/event-stream")
 
 
 async def second_answer(
-    request: IncomingRequest, refused: Response, answer: Callable[[Scope], Awaitable[Response]]
+    refused: Response,
+    request: IncomingRequest,
+    body: bytes,
+    answer: Callable[[Scope], Awaitable[Response]],
 ) -> Response:
     """What is said instead of a refusal; `answer` lets the SDK answer under other headers.
 
@@ -34,16 +37,30 @@ async def second_answer(
         raise UnsupportedMediaType(
             "Send the body with the header Content-Type: application/json.", param="Content-Type"
         )
+    if refused.status_code == 400 and not _is_message(body):
+        return _error(None, INVALID_REQUEST, "Send one JSON-RPC message, a JSON object.")
     version = headers.get("mcp-protocol-version")
     if version is not None and version not in SUPPORTED_PROTOCOL_VERSIONS:
         said = as_object(parse_quickly(bytes(refused.body)))
         if as_object(said.get("error")).get("code") == UNSUPPORTED_VERSION:
             return refused
         data = {"supported": SUPPORTED_PROTOCOL_VERSIONS, "requested": version}
-        error = {"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version"}
-        body = {"jsonrpc": "2.0", "id": said.get("id"), "error": {**error, "data": data}}
-        return Response(orjson.dumps(body), 400, media_type="application/json")
+        return _error(said.get("id"), UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     if refused.status_code == 406 and "accept" not in headers:
         scope = request.scope
         return await answer({**scope, "headers": [*scope["headers"], _ANY]})
     return refused
+
+
+def _is_message(body: bytes) -> bool:
+    """Whether a body is one message: no batch, which the protocol dropped, and no other text."""
+    try:
+        return isinstance(orjson.loads(body), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _error(identity: object, code: int, message: str, data: object = None) -> Response:
+    error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    answer = {"jsonrpc": "2.0", "id": identity, "error": error}
+    return Response(orjson.dumps(answer), 400, media_type="application/json")

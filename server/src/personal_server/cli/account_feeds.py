@@ -147,7 +147,7 @@ def add_calendar(
         Default: asked at a terminal, else keep.
     """
     named = _named(options or AccountOptions(), f"{user} calendars")
-    _add_dav(CALENDARS, url, user, _deletions(deletions), named)
+    _add_dav(CALENDARS, url, user, deletions, named)
 
 
 def add_contacts(
@@ -169,7 +169,7 @@ def add_contacts(
         Default: asked at a terminal, else keep.
     """
     named = _named(options or AccountOptions(), f"{user} contacts")
-    _add_dav(ADDRESS_BOOKS, url, user, _deletions(deletions), named)
+    _add_dav(ADDRESS_BOOKS, url, user, deletions, named)
 
 
 def password(feed: str, /) -> None:
@@ -193,8 +193,10 @@ def _named(options: AccountOptions, name: str) -> AccountOptions:
     return options if options.name else replace(options, name=name)
 
 
-def _add_dav(kind: str, url: str, user: str, deletions: str, options: AccountOptions) -> None:
-    """Raises: CommandError."""
+def _add_dav(
+    kind: str, url: str, user: str, deletions: str | None, options: AccountOptions
+) -> None:
+    """Raises: CommandError, before anything is asked."""
     try:
         place = DavPlace.spelled(kind, url, user)
     except DavTrouble:
@@ -211,7 +213,7 @@ def _add_dav(kind: str, url: str, user: str, deletions: str, options: AccountOpt
         layout=kind,
         account=options.connection,
         every_seconds=seconds_of(options.every, USUAL_DAV_SECONDS),
-        deletions=deletions,
+        deletions=_deletions(deletions),
     )
     found = DavPlace.of(place)
     hint = f"Deleted there: {deleted_there(feed)}."

@@ -70,7 +70,7 @@ def _read_member(member: ExportMember) -> Iterator[SourceItem]:
 
 def _record(line: bytes, position: int) -> Iterator[SourceRecord]:
     """One row. What cannot be used raises BadRecord, is reported, and the next row is read."""
-    cells: list[str] = next(csv.reader([decoded(line)]), [])
+    cells = next(csv.reader([decoded(line)]), list[str]())
     if len(cells) != 2:
         raise BadRecord("bad_record", "a row has a title and a date")
     title = one_line(cells[0])

@@ -279,6 +279,10 @@ def test_an_index_whose_stems_have_no_language_is_made_anew(
             assert (keys(found), found.pending) == (held, 0)
 
 
+def english(_: str) -> str:
+    return "english"
+
+
 @BY_DATABASE
 def test_an_index_whose_languages_were_told_otherwise_is_made_anew_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
@@ -286,7 +290,7 @@ def test_an_index_whose_languages_were_told_otherwise_is_made_anew_once(
     with opened(tmp_path) as store:
         with monkeypatch.context() as before:
             before.setattr("personal_server.storage.sql.source_tables.FORM", 5)
-            before.setattr(word_index, "language_of", lambda _: "english")
+            before.setattr(word_index, "language_of", english)
             furnished(store, "cin_a")
             invoice = "Die Rechnungen für das Haus kommen im Oktober mit der Post, wie immer"
             write(store, "cin_a", [note("a", body=invoice)])

@@ -123,6 +123,12 @@ def test_what_is_not_signed_for_this_machine_is_refused(
     assert not list(tmp_path.glob("data.*"))
 
 
+def test_a_key_may_begin_as_an_option_does(empty: Machine, tmp_path: Path) -> None:
+    release = Signed(tmp_path / "release", WORKS)
+    asked = ("upgrade", release.folder, "--dry-run", "--signer", "-aKeyOfSomebody")
+    assert "export_unsafe" in empty.pdpp(*asked, expected=65).stderr
+
+
 def test_another_installation_is_told_how_it_is_upgraded(tmp_path: Path) -> None:
     refused = Machine(tmp_path).pdpp("upgrade", tmp_path, expected=69)
     assert "make install" in refused.stderr

@@ -9,7 +9,7 @@ import re
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import cyclopts
 from cyclopts import Parameter, validators
@@ -35,6 +35,9 @@ from personal_server.cli.server_settings import settings_or_exit
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
 from personal_server.upkeep.backups import NOBODY, BackupManifest
+
+Signer: TypeAlias = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+"""A public key, which may begin as an option does."""
 
 KEPT = 7
 HOURS_OF = {"h": 1, "d": 24, "w": 168}
@@ -128,7 +131,7 @@ def verify(
     /,
     *,
     identity: Path | None = None,
-    signer: str | None = None,
+    signer: Signer = None,
     unsigned: bool = False,
     json: bool = False,
 ) -> None:
@@ -173,7 +176,7 @@ def restore(
     *,
     identity: Path | None = None,
     erasures: Path | None = None,
-    signer: str | None = None,
+    signer: Signer = None,
     unsigned: bool = False,
     json: bool = False,
 ) -> None:

@@ -16,6 +16,7 @@ from pdpp_mcp_server.commands.tables import print_facts, words
 from pdpp_mcp_server.settings import one_file_program
 from personal_server.app.databases import claim_database
 from personal_server.app.upgrades import NewProgramFailed, Upgrade
+from personal_server.cli.backup import Signer
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import command_environment
 from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded
@@ -25,7 +26,7 @@ SIGNER_FILE = "release-signer"
 
 
 def upgrade(
-    file: Path, *, signer: str | None = None, dry_run: bool = False, json: bool = False
+    file: Path, *, signer: Signer = None, dry_run: bool = False, json: bool = False
 ) -> None:
     """Replace this program by a newer release; stop the server first.
 

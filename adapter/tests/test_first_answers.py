@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import time
 from collections.abc import Sequence
 from threading import Event, Thread
 from typing import IO, Any, cast
@@ -18,6 +20,7 @@ from pdpp_mcp_server.first_answers import (
     HANDSHAKES,
     STATELESS,
     FirstAnswers,
+    LibraryNeeded,
     ServerIdentity,
     StandardStreams,
 )
@@ -210,3 +213,19 @@ def test_tools_are_listed_only_when_the_greeting_is_over() -> None:
 
 def test_what_is_no_json_is_left_to_the_library() -> None:
     assert FirstAnswers(IDENTITY).answer(b"\xff{\n") is None
+
+
+def test_the_end_is_told_before_the_library_reads_it() -> None:
+    told: list[object] = []
+
+    def listener(heard: object) -> None:
+        time.sleep(0.05)  # the loop that hears of it is slow
+        told.append(heard)
+
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as incoming:
+        streams = StandardStreams(FirstAnswers(IDENTITY), incoming, io.BytesIO())
+        streams.listen(listener)
+        os.close(writing)
+        assert streams.lines.readline() == ""
+        assert told == [LibraryNeeded.NEVER]

@@ -264,8 +264,9 @@ class StandardStreams:
         for line in incoming:
             if not self._is_settled(line):
                 self._waiting.put(line)
-        self._waiting.put(b"")
+        # whoever reads the end closes what hears of it
         self._tell(LibraryNeeded.NEVER)
+        self._waiting.put(b"")
 
     def _is_settled(self, line: bytes) -> bool:
         """Whether the library need not hear of a line."""

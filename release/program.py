@@ -11,11 +11,9 @@ needs; of the C library it takes the one that is there, of the same version or a
 
 from __future__ import annotations
 
-import compileall
 import hashlib
 import os
 import platform
-import py_compile
 import re
 import shutil
 import subprocess
@@ -95,7 +93,9 @@ def add_packages(python: Path, wheels: Sequence[Path], work: Path) -> None:
     """Install the locked libraries and the parts where that Python looks for packages."""
     # Debian's Python looks elsewhere than others, so it is asked.
     ask = "import site; print(site.getsitepackages()[-1])"
-    asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        [str(python), "-B", "-c", ask], capture_output=True, text=True, check=True
+    )
     packages = Path(asked.stdout.strip())
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     into = ["--no-compile", f"--target={work / 'packages'}"]
@@ -119,9 +119,12 @@ def add_packages(python: Path, wheels: Sequence[Path], work: Path) -> None:
 
 def compile_modules(tree: Path) -> None:
     """Compile every module once, so that a start only reads; nothing of it is checked again."""
-    shutil.rmtree(tree / "lib" / "__pycache__", ignore_errors=True)
-    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(tree, quiet=2, invalidation_mode=mode, stripdir=str(tree), workers=1)
+    words = ["-B", "-m", "compileall", "-qf", "--invalidation-mode", "unchecked-hash"]
+    # A set of constants is written in the order of its hashes. Templates that are no modules are
+    # named and left.
+    environ = {"PYTHONHASHSEED": "0"}
+    python = str(tree / "bin" / "python3")
+    subprocess.run([python, *words, "-s", str(tree), str(tree)], env=environ, check=False)
 
 
 def stub_of(content: bytes) -> bytes:

@@ -28,12 +28,10 @@ SCRIPT_SECONDS = 240  # one, but on a machine that is busy with much else
 DESKTOP = (1280, 1, "light")
 TWICE_AS_LARGE = (640, 2, "light")  # the same at 200 %: half as many pixels of CSS
 PHONE = (320, 1, "dark")  # the narrowest there is
-# That controls have names, headings levels and texts contrast, `test_pages` looks up on every page
-# of the narrowest phone; the further rules of axe-core are asked at night and before a release.
 VIEWS = (
     pytest.param(DESKTOP, id="desktop", marks=pytest.mark.long),
     pytest.param(TWICE_AS_LARGE, id="twice-as-large", marks=pytest.mark.long),
-    pytest.param(PHONE, id="phone", marks=pytest.mark.long),
+    pytest.param(PHONE, id="phone"),
 )
 
 

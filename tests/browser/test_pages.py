@@ -34,7 +34,7 @@ LOADED = """return [...document.querySelectorAll("img, link[href], script, ifram
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
-# In the dark, `test_accessibility` judges the same of every page on this phone, at night too.
+# `test_accessibility` judges names, headings and contrast of every page in the dark on this phone.
 @pytest.mark.parametrize(
     "dark",
     [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=pytest.mark.long)],

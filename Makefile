@@ -176,6 +176,7 @@ $(VENV)/release.stamp: $(VENV)/dev.stamp requirements/release.txt
 	@touch $@
 
 dist: $(VENV)/release.stamp ## Everything that a release needs, in dist/: make dist [KEY=signer.pem] [ADDRESS=https://…]
+	rm -rf dist
 	PYTHONPATH=. $(BIN)/python -m release dist $(if $(KEY),--key $(KEY)) $(if $(ADDRESS),--address $(ADDRESS))
 
 # The public tool that checks a bundle, locked as the suites are.

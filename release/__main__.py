@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,8 +34,9 @@ def main() -> None:
     asked.add_argument("--key", type=Path, help="Ed25519 private key (PEM) that signs the digests")
     asked.add_argument("--address", help="folder on the web where the files will lie")
     given = asked.parse_args()
-    shutil.rmtree(given.folder, ignore_errors=True)
-    given.folder.mkdir(parents=True)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    if any(given.folder.iterdir()):
+        sys.exit(f"{given.folder} is not empty: a release is all that lies in a folder.")
     made_at, version = commit_time(), version_of_this()
     with tempfile.TemporaryDirectory(prefix="pdpp-release-") as name:
         work = Path(name)

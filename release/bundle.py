@@ -2,7 +2,7 @@
 
 Rule: a host starts it without a shell, so nothing may be looked for in PATH: the bundle carries the
 program that starts Python (uv), and the locked packages for each Python that a machine may have.
-Source: the MCPB manifest, version 0.3; `mcpb validate` is asked by `python -m release.trial`.
+Source: the MCPB manifest, version 0.3; `mcpb validate` is asked by `make dist-test`.
 """
 
 from __future__ import annotations

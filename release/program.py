@@ -32,7 +32,7 @@ _LEFT_OUT = (
 )
 """Of the standard library: what nobody asks of a server."""
 _OF_THE_SYSTEM = re.compile(r"(ld-linux|libc|libm|libdl|librt|libpthread|libutil|libresolv)[.-]")
-"""The C library: it belongs to the kernel's side of the house, and comes with every system."""
+"""The C library, which comes with every system and fits its kernel."""
 _LDD = "/usr/bin/ldd"
 _NEEDED = re.compile(r"=> (/\S+)")
 
@@ -99,12 +99,8 @@ def add_packages(python: Path, wheels: Sequence[Path], work: Path) -> None:
     packages = Path(asked.stdout.strip())
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     into = ["--no-compile", f"--target={work / 'packages'}"]
-    locked = [
-        "--require-hashes",
-        "--only-binary=:all:",
-        "-r",
-        str(ROOT / "requirements" / "run.txt"),
-    ]
+    lock = str(ROOT / "requirements" / "run.txt")
+    locked = ["--require-hashes", "--only-binary=:all:", "-r", lock]
     # Scripts name the Python that installed them, and so do their digests in the lists of files.
     for named in (locked, ["--no-deps", "--no-index", *map(str, wheels)]):
         subprocess.run([*pip, *into, *named], check=True)
@@ -120,11 +116,9 @@ def add_packages(python: Path, wheels: Sequence[Path], work: Path) -> None:
 def compile_modules(tree: Path) -> None:
     """Compile every module once, so that a start only reads; nothing of it is checked again."""
     words = ["-B", "-m", "compileall", "-qf", "--invalidation-mode", "unchecked-hash"]
-    # A set of constants is written in the order of its hashes. Templates that are no modules are
-    # named and left.
-    environ = {"PYTHONHASHSEED": "0"}
+    environ = {"PYTHONHASHSEED": "0"}  # a set of constants is written in the order of its hashes
     python = str(tree / "bin" / "python3")
-    subprocess.run([python, *words, "-s", str(tree), str(tree)], env=environ, check=False)
+    subprocess.run([python, *words, "-s", str(tree), str(tree)], env=environ, check=True)
 
 
 def stub_of(content: bytes) -> bytes:

@@ -6,21 +6,24 @@ digest=@DIGEST@
 programs=${XDG_DATA_HOME:-${HOME:?pdpp needs HOME or XDG_DATA_HOME, where it unpacks itself}/.local/share}/pdpp/programs
 here=$programs/$digest
 PDPP_PROGRAM=$(readlink -f -- "$0")
+
+no_room() {
+  echo "pdpp: $programs cannot take the program. It needs 300 MB there; XDG_DATA_HOME names another place." >&2
+  exit 73
+}
+
 if ! [ -x "$here/bin/python3" ]; then
-  mkdir -p -- "$programs"
-  unpacked=$(mktemp -d -- "$programs/unpacking.XXXXXXXX")
+  mkdir -p -- "$programs" 2>/dev/null || no_room
+  unpacked=$(mktemp -d -- "$programs/unpacking.XXXXXXXX" 2>/dev/null) || no_room
   trap 'rm -rf -- "$unpacked"' EXIT
   trap 'exit 1' HUP INT TERM
   if [ "$(tail -c +@START@ -- "$PDPP_PROGRAM" | sha256sum | cut -d ' ' -f 1)" != "$digest" ]; then
     echo "pdpp: This file is damaged. Download it again." >&2
     exit 65
   fi
-  if ! tail -c +@START@ -- "$PDPP_PROGRAM" | tar -xzf - -C "$unpacked"; then
-    echo "pdpp: $programs cannot take the program. It needs 300 MB there; XDG_DATA_HOME names another place." >&2
-    exit 73
-  fi
+  tail -c +@START@ -- "$PDPP_PROGRAM" | tar -xzf - -C "$unpacked" 2>/dev/null || no_room
   # where another start was faster, its folder stands and this one goes
-  mv -T -- "$unpacked" "$here" 2>/dev/null || [ -x "$here/bin/python3" ]
+  mv -T -- "$unpacked" "$here" 2>/dev/null || [ -x "$here/bin/python3" ] || no_room
   rm -rf -- "$unpacked"
   trap - EXIT
 fi

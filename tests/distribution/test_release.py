@@ -89,8 +89,8 @@ def test_a_damaged_program_is_not_unpacked(program: Path, tmp_path: Path) -> Non
 def test_a_place_without_room_is_named_and_left_as_it_was(program: Path, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, where a folder would be")
     done = start(program, tmp_path / "home")
-    assert done.returncode != 0
-    assert done.stdout == ""
+    assert (done.returncode, done.stdout) == (73, "")
+    assert "XDG_DATA_HOME" in done.stderr
 
 
 def test_digests_are_checked_by_what_every_system_has(tmp_path: Path) -> None:

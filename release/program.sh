@@ -1,7 +1,6 @@
 #!/bin/sh
 # The personal server in one file: what follows this script is unpacked once, then started.
 set -eu
-umask 077
 digest=@DIGEST@
 programs=${XDG_DATA_HOME:-${HOME:?pdpp needs HOME or XDG_DATA_HOME, where it unpacks itself}/.local/share}/pdpp/programs
 here=$programs/$digest
@@ -13,6 +12,8 @@ no_room() {
 }
 
 if ! [ -x "$here/bin/python3" ]; then
+  usual=$(umask)
+  umask 077
   mkdir -p -- "$programs" 2>/dev/null || no_room
   unpacked=$(mktemp -d -- "$programs/unpacking.XXXXXXXX" 2>/dev/null) || no_room
   trap 'rm -rf -- "$unpacked"' EXIT
@@ -26,6 +27,7 @@ if ! [ -x "$here/bin/python3" ]; then
   mv -T -- "$unpacked" "$here" 2>/dev/null || [ -x "$here/bin/python3" ] || no_room
   rm -rf -- "$unpacked"
   trap - EXIT
+  umask "$usual"
 fi
 unset PYTHONHOME PYTHONPATH
 export PDPP_PROGRAM

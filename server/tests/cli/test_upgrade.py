@@ -10,12 +10,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from personal_server.app.upgrades import Upgrade
 from personal_server.consent.credentials import base64url
+from personal_server.upkeep.releases import ReleaseRefused, downloaded
 from release.signed_digests import write_digests
 from server.tests.upkeep.machine import PDPP, Machine
 
 WORKS = f'#!/bin/sh\n# {{version}}\nexec {PDPP} "$@"\n'
-FAILS = '#!/bin/sh\n# {version}\necho spoiled >"$PDPP_DATA_DIR/pdpp.sqlite3"\nexit 1\n'
+FAILS = '#!/bin/sh\n# {version}\necho spoiled >"$PDPP_DATA_DIR/personal-server.sqlite3"\nexit 1\n'
 NAME = f"pdpp-0.2.0-linux-{platform.machine()}"
 
 
@@ -74,6 +76,9 @@ def test_a_newer_program_takes_the_place_of_the_old_one(machine: Machine, tmp_pa
     assert kept.stat().st_mode & 0o777 == 0o700
     assert records(machine) == before
     assert records(Machine(tmp_path, {"PDPP_DATA_DIR": str(kept)})) == before
+    # the data of before are not written over
+    again = machine.pdpp("upgrade", release.folder, expected=69)
+    assert "data.before-0.2.0" in again.stderr
     # the signer is known from now on, and another is not taken for it
     machine.pdpp("upgrade", release.folder, "--dry-run")
     other = Signed(tmp_path / "other", WORKS)
@@ -84,8 +89,9 @@ def test_a_newer_program_takes_the_place_of_the_old_one(machine: Machine, tmp_pa
 def test_a_program_that_does_not_answer_changes_nothing(machine: Machine, tmp_path: Path) -> None:
     release = Signed(tmp_path / "release", FAILS)
     before = records(machine)
-    refused = machine.pdpp("upgrade", release.program, "--signer", release.signer, expected=69)
-    assert "data.failed-0.2.0" in refused.stderr
+    asked = ("upgrade", release.program, "--signer", release.signer, "--json")
+    refused = machine.pdpp(*asked, expected=69)
+    assert "data.failed-0.2.0" in json.loads(refused.stdout)["error"]["next_step"]
     assert "0.1.0" in (tmp_path / "pdpp").read_text()
     assert records(machine) == before
     assert (tmp_path / "data.failed-0.2.0").is_dir()
@@ -127,6 +133,23 @@ def test_a_key_may_begin_as_an_option_does(empty: Machine, tmp_path: Path) -> No
     release = Signed(tmp_path / "release", WORKS)
     asked = ("upgrade", release.folder, "--dry-run", "--signer", "-aKeyOfSomebody")
     assert "export_unsafe" in empty.pdpp(*asked, expected=65).stderr
+
+
+def test_what_changes_between_look_and_copy_is_not_started(tmp_path: Path) -> None:
+    release = Signed(tmp_path / "release", WORKS)
+    looked_at = downloaded(release.program, platform.machine())
+    release.program.write_text("#!/bin/sh\n")
+    program, data = tmp_path / "pdpp", tmp_path / "data"
+    program.write_text("the old one")
+    data.mkdir()
+    with pytest.raises(ReleaseRefused):
+        Upgrade(program, data / "personal-server.sqlite3", looked_at).replace_program()
+    assert program.read_text() == "the old one"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "release.key") == [
+        "data",
+        "pdpp",
+        "release",
+    ]
 
 
 def test_another_installation_is_told_how_it_is_upgraded(tmp_path: Path) -> None:

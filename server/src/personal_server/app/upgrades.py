@@ -1,7 +1,7 @@
 """The program of this machine replaced by a newer one, and put back where that does not start.
 
     pdpp, data/             before
-    pdpp, data.before-0.2.0/  a copy of all data, made while nobody writes
+    pdpp, data.before-0.2.0/  a copy of all data, made while no server runs
     pdpp (0.2.0), pdpp.previous, data/ (brought to its layout by 0.2.0, which answers)
                             after; or, if it never answers, as before, and data.failed-0.2.0/
 
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import httpx2
 
+from personal_server.storage.sqlite.database import copy_database
 from personal_server.upkeep.releases import Release
 
 START_SECONDS = 300
@@ -39,8 +40,13 @@ class Upgrade:
     """What is about to change.  Shapes: `program` is the file that people start."""
 
     program: Path
-    data_dir: Path
+    database: Path
     release: Release
+
+    @property
+    def data_dir(self) -> Path:
+        """All that is kept, the database among it."""
+        return self.database.parent
 
     @property
     def kept_data(self) -> Path:
@@ -65,21 +71,39 @@ class Upgrade:
     def replace_program(self) -> None:
         """Copy the data, then put the new program in the place of the old one.
 
-        The caller holds the claim on the data.  Raises: OSError, before anything was replaced.
+        The caller holds the claim on the data.
+        Raises: OSError, ReleaseRefused; nothing was replaced then, and no copy is left.
         """
         copied = self.kept_data.with_name(f"{self.kept_data.name}.part")
-        shutil.rmtree(copied, ignore_errors=True)
-        shutil.copytree(self.data_dir, copied, symlinks=True)
-        copied.chmod(0o700)
-        copied.replace(self.kept_data)
         new = self.program.with_name(f"{self.program.name}.new")
-        shutil.copyfile(self.release.program, new)
-        new.chmod(0o755)
-        with new.open("rb") as written:
-            os.fsync(written.fileno())
+        shutil.rmtree(copied, ignore_errors=True)
+        try:
+            shutil.copyfile(self.release.program, new)
+            self.release.require_whole(new)  # what is started, and not what was looked at before
+            new.chmod(0o755)
+            with new.open("rb") as written:
+                os.fsync(written.fileno())
+            self._copy_data(copied)
+            copied.replace(self.kept_data)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            shutil.rmtree(copied, ignore_errors=True)
+            raise
         self.previous.unlink(missing_ok=True)
         os.link(self.program, self.previous)
         new.replace(self.program)
+
+    def _copy_data(self, copied: Path) -> None:
+        # An import may still write. Files of records come before the records that name them, so
+        # the database is copied first, as of one moment.
+        copied.mkdir(mode=0o700)
+        if self.database.exists():
+            copy_database(self.database, copied / self.database.name)
+        of_database = shutil.ignore_patterns(f"{self.database.name}*")
+        shutil.copytree(
+            self.data_dir, copied, symlinks=True, ignore=of_database, dirs_exist_ok=True
+        )
+        copied.chmod(0o700)
 
     def try_out(self, environ: Mapping[str, str]) -> None:
         """Start the new program on the data until it answers, then stop it.

@@ -18,7 +18,7 @@ from personal_server.app.databases import claim_database
 from personal_server.app.upgrades import NewProgramFailed, Upgrade
 from personal_server.cli.backup import Signer
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.settings import command_environment
+from personal_server.settings import Settings, command_environment
 from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded
 
 SIGNER_FILE = "release-signer"
@@ -61,18 +61,24 @@ def upgrade(
     known = settings.data_dir / SIGNER_FILE
     release = _release(file)
     _require_signer(release, signer or _remembered(known))
-    planned = Upgrade(Path(program), settings.data_dir.absolute(), release)
+    planned = Upgrade(Path(program), settings.database_path.absolute(), release)
+    if not json:
+        print_facts(_shown(planned).items(), words())
+    if not dry_run:
+        _carry_out(planned, settings, known)
     if json:
         print_json(_shown(planned) | {"done": not dry_run})
-    else:
-        print_facts(_shown(planned).items(), words())
-    if dry_run:
-        return
+
+
+def _carry_out(planned: Upgrade, settings: Settings, known: Path) -> None:
+    """Raises: CommandError, DatabaseInUse, OSError; the old program and its data are there then."""
     _require_room(planned)
     claim = claim_database(settings)
     try:
-        known.write_text(release.signer, encoding="ascii")
         planned.replace_program()
+        known.write_text(planned.release.signer, encoding="ascii")
+    except ReleaseRefused as refused:
+        raise CommandError("export_unsafe", str(refused)) from None
     finally:
         if claim is not None:
             os.close(claim)
@@ -86,7 +92,7 @@ def upgrade(
             f"What the new one left is in {planned.failed_data}; report it, then delete it.",
         ) from None
     words().print(
-        f"{release.version} answers. Start it: pdpp serve, or pdpp service install.\n"
+        f"{planned.release.version} answers. Start it: pdpp serve, or pdpp service install.\n"
         f"Delete these when all is well: {planned.previous} and {planned.kept_data}, "
         "which holds all your records."
     )
@@ -124,6 +130,12 @@ def _require_signer(release: Release, expected: str | None) -> None:
 
 def _require_room(planned: Upgrade) -> None:
     """Raises: CommandError."""
+    if planned.kept_data.exists():
+        raise CommandError(
+            "unavailable",
+            f"{planned.kept_data} has the data of before an earlier upgrade to this version.",
+            "Delete it, or move it away, then try again. Nothing was changed.",
+        )
     needed = planned.bytes_needed()
     if shutil.disk_usage(planned.data_dir.parent).free < needed:
         raise CommandError(

@@ -30,11 +30,18 @@ class ReleaseRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A program that was checked.  Shapes: `signer` is the public key, as commands take it."""
+    """A program that somebody signed.  Shapes: `signer` is the public key, as commands take it."""
 
     program: Path
     version: str
+    digest: str
     signer: str
+
+    def require_whole(self, copy: Path) -> None:
+        """Raise: ReleaseRefused, unless that file is the one that was signed."""
+        with copy.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != self.digest:
+                raise ReleaseRefused("The file is not the one that was signed. Download it again.")
 
 
 def downloaded(path: Path, machine: str) -> Release:
@@ -55,10 +62,9 @@ def downloaded(path: Path, machine: str) -> Release:
         raise ReleaseRefused(f"{DIGESTS} beside the file does not name it. Keep its own name.")
     if named["machine"] != machine:
         raise ReleaseRefused(f"This program is for {named['machine']}; this machine is {machine}.")
-    with path.open("rb") as content:
-        if hashlib.file_digest(content, "sha256").hexdigest() != digests[path.name]:
-            raise ReleaseRefused("The file is not the one that was signed. Download it again.")
-    return Release(path, named["version"], signer)
+    release = Release(path, named["version"], digests[path.name], signer)
+    release.require_whole(path)
+    return release
 
 
 def _is_for(name: str, machine: str) -> bool:

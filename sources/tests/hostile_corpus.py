@@ -548,6 +548,7 @@ _CHATS = [
         ),
     ),
     _slack("open mentions", lambda: "<@U" * 500_000),
+    _slack("a character of many digits", lambda: f"&#{'9' * 5000};"),
     _slack("ampersands", lambda: "&amp;" * 1_000_000),
     _telegram("a million pieces", lambda: ["a", {"type": "bold", "text": "b"}] * 300_000),
     _meta("escaped bytes", lambda: "\xc3\xa9" * 1_000_000),
@@ -556,6 +557,10 @@ _CHATS = [
     _phone("numbers", lambda: f'<mms address="{"1~" * 500_000}" date="9" />'),
     _phone("parts", lambda: '<mms address="1" date="9">' + "<part />" * 100_000 + "</mms>"),
     _track("names", lambda: '<wpt lat="1" lon="1">' + "<a>b</a>" * 500_000 + "</wpt>"),
+    _track(
+        "a character of many digits",
+        lambda: f'<wpt lat="1" lon="1"><name>&#{"9" * 5000};</name></wpt>',
+    ),
     _track("points", lambda: "<trk>" + '<trkpt lat="1" lon="1"/>' * 300_000 + "</trk>"),
     _track("open quotes", lambda: '<trk a="' * 200_000),
     _evernote("tags", lambda: "<note><title>a</title>" + "<tag>b</tag>" * 300_000 + "</note>"),

@@ -35,7 +35,9 @@ IN_A_MOMENT = (
     "notes a heading and blanks.zip",
     "notes open links.zip",
     "notes 100,000 brackets in front.zip",
+    "slack a character of many digits.zip",
     "table a made column of 400 MB.db",
+    "track a character of many digits.gpx",
 )
 MAIL = (
     b"From: ann@b.example\nTo: bob@b.example\nSubject: hi\n"

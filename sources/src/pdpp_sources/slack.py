@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from pdpp_sources.common.source import (
     matching,
     without_repeats,
 )
+from pdpp_sources.common.text import unescaped
 from pdpp_sources.common.times import from_epoch
 
 _DAY = re.compile(rb"^\s*\[\s*\{.*\"ts\"\s*:\s*\"\d{10}\.\d{6}\"", re.DOTALL)
@@ -422,7 +422,7 @@ def readable(text: str, people: Mapping[str, str], channels: Mapping[str, str]) 
             return label or f"@{target.partition('^')[0]}"
         return f"{label} ({target})" if label and label != target else target
 
-    return html.unescape(_MARK.sub(resolved, text))
+    return unescaped(_MARK.sub(resolved, text))
 
 
 def words_of_blocks(blocks: list[Data]) -> str:

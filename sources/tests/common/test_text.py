@@ -1,6 +1,6 @@
 import pytest
 
-from pdpp_sources.common.text import decoded
+from pdpp_sources.common.text import decoded, unescaped
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,8 @@ def test_letters_beyond_the_table_that_is_named_are_read(
     content: bytes, charset: str | None, text: str
 ) -> None:
     assert decoded(content, charset) == text
+
+
+def test_a_character_by_a_number_of_thousands_of_digits_stays_as_it_is() -> None:
+    assert unescaped("Rye &amp; &#83;pelt") == "Rye & Spelt"
+    assert unescaped(f"&#{'9' * 5000};") == f"&#{'9' * 5000};"

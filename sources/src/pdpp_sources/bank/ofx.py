@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cached_property
-from html import unescape
 from typing import BinaryIO
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
-from pdpp_sources.common.text import decoded, one_line, or_none
+from pdpp_sources.common.text import decoded, one_line, or_none, unescaped
 
 PAYMENT_KINDS = frozenset({"stmttrn"})
 PENDING_KINDS = frozenset({"stmttrnp"})
@@ -85,12 +84,7 @@ class OfxEntry:
     @cached_property
     def own(self) -> str | None:
         """What it says itself, outside of any part."""
-        text = decoded(b"".join(self._text), self._charset)
-        try:
-            text = unescape(text) if "&" in text else text
-        except ValueError:  # a character by a number of thousands of digits
-            return line_or_none(text)
-        return line_or_none(text)
+        return line_or_none(unescaped(decoded(b"".join(self._text), self._charset)))
 
     @cached_property
     def _parts(self) -> dict[str, OfxEntry]:

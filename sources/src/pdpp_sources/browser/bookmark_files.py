@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from html import unescape
 from typing import BinaryIO, cast
 from xml.parsers.expat import ExpatError
 
@@ -19,7 +18,7 @@ from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
 from pdpp_sources.common.json_stream import parse_object
 from pdpp_sources.common.source import one_record
-from pdpp_sources.common.text import decoded, one_line, or_none, printable
+from pdpp_sources.common.text import decoded, one_line, or_none, printable, unescaped
 
 LARGEST_FILE_BYTES = 64 * 1024 * 1024
 LONGEST_LINE_BYTES = 1024 * 1024
@@ -222,7 +221,7 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[int, str]]:
 
 
 def _page_items(link: str, title: str, folders: list[str], position: int) -> list[SourceItem]:
-    facts = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(link)}
+    facts = {name.lower(): unescaped(value) for name, value in _ATTRIBUTE.findall(link)}
     url = or_none(printable(facts.get("href", "")).strip())
     if url is None:
         raise BadRecord("bad_record", "the bookmark has no address")
@@ -240,4 +239,4 @@ def _counted(text: str | None) -> str | None:
 
 
 def _words(html: str) -> str:
-    return one_line(printable(unescape(_TAGS.sub("", html))))
+    return one_line(printable(unescaped(_TAGS.sub("", html))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from html import unescape
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -84,6 +85,17 @@ def decoded(content: bytes, charset: str | None = None) -> str:
         except (LookupError, ValueError):
             pass
     return printable(content.decode("utf-8", _STRAY))
+
+
+def unescaped(text: str) -> str:
+    """The text with the entities of HTML and XML as characters.
+
+    As it is, where it names a character by a number of thousands of digits.
+    """
+    try:
+        return unescape(text) if "&" in text else text
+    except ValueError:
+        return text
 
 
 def _wider_big5(content: bytes) -> str:

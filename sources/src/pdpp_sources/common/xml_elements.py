@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import unescape
 
 from pdpp_kernel.source_item import Skipped
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
-from pdpp_sources.common.text import decoded
+from pdpp_sources.common.text import decoded, unescaped
 
 CHUNK_BYTES = 256 * 1024
 LARGEST_ELEMENT_BYTES = 32 * 1024 * 1024
@@ -51,7 +50,7 @@ class XmlElement:
         """Each element further inside: its name, its attributes, the text that it begins with."""
         for match in _INNER.finditer(self.content):
             name, attributes, words = match.groups()
-            yield decoded(name), _attributes(attributes), unescape(decoded(words)).strip()
+            yield decoded(name), _attributes(attributes), _unescaped(decoded(words)).strip()
 
     def tree(self, charset: str | None = None) -> XmlPart:
         """The whole element as parts in parts. Raises: BadRecord."""
@@ -143,10 +142,7 @@ def _passed(text: str, begin: int) -> tuple[int, str] | None:
 def _unescaped(text: str) -> str:
     if "&#5" in text:
         text = _HALVES.sub(_joined_halves, text)
-    try:
-        return unescape(text) if "&" in text else text
-    except ValueError:  # a character by a number of thousands of digits
-        return text
+    return unescaped(text)
 
 
 def _joined_halves(match: re.Match[str]) -> str:

@@ -48,6 +48,14 @@ def test_content_is_read_however_it_is_wrapped(content: str, tmp_path: Path) -> 
     assert str(read["body"]).split()[:2] == ["Knead", "text"]
 
 
+def test_a_link_is_an_address_without_escapes(tmp_path: Path) -> None:
+    content = '<![CDATA[<en-note><a href="https://example.org/?a=1&amp;b=2">x</a></en-note>]]>'
+    note = f"<note><title>a</title><content>{content}</content></note>"
+    (tmp_path / "a.enex").write_text(f"<en-export>{note}</en-export>")
+    (read,) = records_of(read_path(tmp_path / "a.enex"), "notes")
+    assert read["links"] == ["https://example.org/?a=1&b=2"]
+
+
 def test_files_are_those_of_their_note(tmp_path: Path) -> None:
     items = read_path(as_folder(FILES, tmp_path))
     bread = records_of(items, "notes")[0]

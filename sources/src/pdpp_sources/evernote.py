@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
+from html import unescape
 from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import (
@@ -168,7 +169,7 @@ def _note(
         "notebook": or_none(one_line(PurePosixPath(member.name).stem, 200)),
         "tags": tags,
         "tagged": or_none(" ".join(tags)),
-        "links": list(dict.fromkeys(_LINK.findall(content)))[:_MOST_LINKS],
+        "links": list(dict.fromkeys(map(unescape, _LINK.findall(content))))[:_MOST_LINKS],
         "created_at": created_at,
         "author": or_none(one_line(note.said("note-attributes/author") or "", 200)),
         "source_url": note.said("note-attributes/source-url"),

@@ -570,6 +570,8 @@ _CHATS = [
         lambda: f"<note><title>a</title><content>{'&lt;b' * 500_000}</content></note>",
     ),
     _clipping("parentheses", lambda: "(" * 500_000 + "\n- Note Location 3\n\nx\n"),
+    _clipping("blanks in a title", lambda: f"a{' ' * 200_000}b (c\n- Note Location 3\n\nx\n"),
+    _clipping("digits", lambda: f"Book\n- Note Location {'9' * 500_000}\n\nx\n"),
     _clipping("bars", lambda: "Book\n- Note " + "|1" * 500_000 + "\n\nx\n"),
     _clipping("blanks", lambda: "Book\n- Note | " + "1 " * 500_000 + "\n\nx\n"),
     _chat("a million lines", lambda: "x\n" * 1_000_000),

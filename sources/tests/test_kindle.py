@@ -63,6 +63,10 @@ def test_marks_of_a_kindle(tmp_path: Path) -> None:
             *("highlight", None, "12-13", "2021-10-12T21:05:09Z"),
         ),
         (
+            "- 您在第 31 页（位置 #465-466）的标注 | 添加于 2014年7月8日星期二 下午9:05:09",
+            *("highlight", "31", "465-466", "2014-07-08T21:05:09Z"),
+        ),
+        (
             "- Your Highlight on Page 384 | Location 6804-6807 | "
             "Added on Friday, March 02, 2012, 07:27 PM",
             *("highlight", "384", "6804-6807", "2012-03-02T19:27:00Z"),
@@ -104,6 +108,14 @@ def test_the_last_parentheses_hold_the_author(
     line = "- Your Highlight on Location 1 | Added on Friday, January 5, 2024 1:09:52 PM"
     (mark,) = marks(tmp_path, entry(title, line, "words"))
     assert (mark["book"], mark["book_author"]) == (book, author)
+
+
+def test_a_date_that_cannot_be_read_is_no_place(tmp_path: Path) -> None:
+    (mark,) = marks(
+        tmp_path, entry("Book", "- Highlight Loc. 145-46 | Lisätty 3 tam 2024", "words")
+    )
+    assert (mark["location"], mark["location_begins"]) == ("145-46", 145)
+    assert "added_at" not in mark
 
 
 def test_a_mark_made_twice_is_one_and_a_longer_one_is_another(tmp_path: Path) -> None:

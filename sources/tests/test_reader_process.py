@@ -38,6 +38,8 @@ IN_A_MOMENT = (
     "slack a character of many digits.zip",
     "table a made column of 400 MB.db",
     "track a character of many digits.gpx",
+    "clipping blanks in a title.txt",
+    "clipping digits.txt",
 )
 MAIL = (
     b"From: ann@b.example\nTo: bob@b.example\nSubject: hi\n"

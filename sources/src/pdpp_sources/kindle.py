@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
+from itertools import chain
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -56,7 +57,8 @@ _KINDS = (
     ),
 )
 _PAGE = re.compile(r"\bpage\b|seite|página|pagina|страниц|页|ページ", re.IGNORECASE)
-_NUMBERS = re.compile(r"\d+(?:\s?[-–]\s?\d+)?")
+_NUMBERS = re.compile(r"\d{1,9}(?:\s?[-–]\s?\d{1,9})?")
+_BRACKET = re.compile(r"[(（]")
 _CLOCK_WORDS = re.compile(
     r"(\d{1,2})\s?(?:h|时|時)\s?(\d{1,2})\s?(?:min|分)\s?(\d{1,2})\s?(?:s|秒)"
 )
@@ -163,11 +165,11 @@ def _record(clipping: _Clipping, zone: tzinfo) -> Iterator[SourceItem]:
     *places, made = [part.strip() for part in lines[1].lstrip(" -").split("|")]
     added_at = _instant(made, zone)
     if added_at is None:
-        places.append(made)
+        places = places or [made]
         reason = message("the field %(field)s cannot be read", field="added_at")
         yield Skipped(clipping.where, "no_value", reason, clipping.position)
     title = lines[0].strip()
-    named = _AUTHOR.fullmatch(title)
+    named = _AUTHOR.fullmatch(one_line(title))
     words = "\n".join(lines[2:]).strip()
     page, location = _place(places)
     kind = _kind(lines[1], has_words=bool(words))
@@ -200,9 +202,10 @@ def _place(places: list[str]) -> tuple[str | None, str | None]:
     """The page and the location, of which an entry has one or both.
 
     In: `["Ihre Markierung auf Seite 28", "bei Position 284-286"]`. Out: `("28", "284-286")`.
+    In: `["您在第 31 页（位置 #465-466）的标注"]`. Out: `("31", "465-466")`.
     """
     page = location = None
-    for part in places:
+    for part in chain.from_iterable(map(_BRACKET.split, places)):
         numbers = _NUMBERS.search(part)
         if numbers is None:
             continue

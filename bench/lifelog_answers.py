@@ -679,7 +679,11 @@ def _dishes(tools: Tools, given: Given, answer: Answer) -> bool:
 
 
 def _hobbies(tools: Tools, given: Given, answer: Answer) -> bool:
-    """How often each hobby of a year stands beside somebody, as the benchmark counts it."""
+    """How often each hobby of a year stands beside somebody.
+
+    The benchmark's SQL groups too late: of one hobby it says how often all of them did, so that
+    this is right of a year with one hobby alone.
+    """
     asked = {"group_by": "hobbies", "then_by": "people_string"}
     counts = Counter[str]()
     for each in tools.groups(HOBBIES, a_year()(given), **asked):

@@ -124,6 +124,12 @@ async def test_a_body_that_is_no_object_is_refused(app: Any, body: bytes) -> Non
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
 
 
+@pytest.mark.parametrize("name", ["", " ", "\u3164\u2800", "\u200b \u034f\uffa0"])
+async def test_a_name_of_which_nothing_is_seen_is_none(app: Any, name: str) -> None:
+    answer = await app.register(client_name=name)
+    assert answer.json()["client_name"] == "Unnamed app"
+
+
 async def test_a_device_client_needs_no_redirect(app: Any) -> None:
     device = "urn:ietf:params:oauth:grant-type:device_code"
     answer = await app.register(redirect_uris=[], grant_types=[device])

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pdpp_kernel.oauth_errors import InvalidClientMetadata, InvalidRedirectUri
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
+from personal_server.domain.hidden_characters import shows_nothing
 
 PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL, CHECK = (
     "pre_registered",
@@ -168,7 +169,7 @@ def _grant_types(grant_types: list[str]) -> tuple[str, ...]:
 
 def _shown_name(name: object) -> str:
     text = str(name or "").strip()
-    return text or UNNAMED
+    return UNNAMED if shows_nothing(text) else text
 
 
 def _scope(asked: object) -> str:

@@ -7,16 +7,13 @@ escaping is the template's.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from pdpp_kernel.texts import Text, day_of_text, message
+from personal_server.domain.hidden_characters import is_hidden
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters and marks that are drawn as nothing: an app that is called so would have no name.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 PURPOSES: dict[str, Text] = {
     "https://pdpp.dev/purpose/agent_context": message("To give an AI agent context about you"),
@@ -33,16 +30,12 @@ HELD_STATUSES: Mapping[str, Text] = {
 }
 
 
-def _is_hidden(character: str) -> bool:
-    return character in _BLANK or unicodedata.category(character) in _HIDDEN_CATEGORIES
-
-
 def shown(text: str, limit: int) -> str:
     """Foreign text without control, format and bidirectional characters, cut at `limit`."""
     visible = "".join(
         " " if character.isspace() else character
         for character in text
-        if character.isspace() or not _is_hidden(character)
+        if character.isspace() or not is_hidden(character)
     )
     words = " ".join(visible.split())
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
@@ -61,7 +54,7 @@ def said(text: str, limit: int) -> str:
         "".join(
             " " if character.isspace() else character
             for character in line
-            if character.isspace() or not _is_hidden(character)
+            if character.isspace() or not is_hidden(character)
         )
         for line in lines
     )
@@ -71,7 +64,7 @@ def laid_open(text: str) -> str:
     """JSON text in which characters that could mislead the eye stand as their escapes."""
     return "".join(
         character
-        if character == "\n" or not _is_hidden(character)
+        if character == "\n" or not is_hidden(character)
         else json.dumps(character).strip('"')
         for character in text
     )

@@ -15,7 +15,9 @@ from pdpp_sources.dav.dav_messages import (
     CollectionSeen,
     DavEnd,
     DavTask,
+    ItemGone,
     ItemRefused,
+    ItemSeen,
     KnownCollection,
     SeenInAccount,
 )
@@ -204,23 +206,32 @@ def test_a_check_of_a_calendar_names_what_the_feed_has_not_seen(
     assert compared(fed, settings).differences == []
 
 
+def shown_in_turn(
+    monkeypatch: pytest.MonkeyPatch, looks: list[list[SeenInAccount]]
+) -> list[DavTask]:
+    """Each look finds the next of these; what is asked is added to the answer."""
+    tasks = list[DavTask]()
+
+    @contextmanager
+    def read(_server: object, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
+        tasks.append(task)
+        yield iter(looks[len(tasks) - 1])
+
+    monkeypatch.setattr(dav_runs, "read_dav", read)
+    return tasks
+
+
 def test_a_calendar_that_its_server_does_not_show_for_once_keeps_its_name_and_is_listed_next(
     feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, tasks = "/ada/work/", list[DavTask]()
+    path = "/ada/work/"
     shown = CollectionEnd(path, "Work", "c-1", "t-1", True, True, True)
     runs: list[list[SeenInAccount]] = [
         [CollectionSeen(path, "Work"), shown, DavEnd(None)],
         [CollectionSeen(path, "Work"), ItemRefused(path, "", "item_not_given"), DavEnd(None)],
         [DavEnd(None)],
     ]
-
-    @contextmanager
-    def read(_server: object, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
-        tasks.append(task)
-        yield iter(runs[len(tasks) - 1])
-
-    monkeypatch.setattr(dav_runs, "read_dav", read)
+    tasks = shown_in_turn(monkeypatch, runs)
     fed = feed_of("caldav://ada@127.0.0.1:9/", PASSWORD)
     assert [fed.run().rejected for _ in runs] == [0, 1, 0]
     first, second, third = (task.collections.get(path) for task in tasks)
@@ -289,6 +300,56 @@ def test_a_collection_that_is_gone_loses_its_items_and_those_that_moved_stay(
     book.put("others/card-1.vcf", a_card(1))
     assert (by_itself(fed).new, fed.held()) == (1, {"contacts": 2})
     book.delete("others/")
+
+
+def a_look(*seen: SeenInAccount) -> list[SeenInAccount]:
+    """Of one address book."""
+    return [CollectionSeen("/ada/people/", "People"), *seen, DavEnd(None)]
+
+
+def card_at(name: str, number: int, mark: str) -> ItemSeen:
+    return ItemSeen(f"/ada/people/{name}.vcf", mark, a_card(number).encode())
+
+
+def test_what_an_item_held_is_not_deleted_while_another_holds_it(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [
+        a_look(card_at("a", 0, "1"), card_at("b", 1, "1")),
+        a_look(card_at("a", 1, "2"), card_at("b", 0, "2")),  # they change places
+        a_look(card_at("c", 0, "1"), card_at("b", 2, "3")),
+        a_look(card_at("c", 3, "2")),
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    counted = [(fed.run().records_deleted, fed.held()) for _ in looks]
+    assert counted == [
+        (0, {"contacts": 2}),
+        (0, {"contacts": 2}),
+        (0, {"contacts": 3}),
+        (1, {"contacts": 3}),
+    ]
+
+
+def test_an_item_that_comes_back_or_is_refused_keeps_its_records(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "/ada/people/{}.vcf".format
+    looks = [
+        a_look(card_at("a", 0, "1"), card_at("b", 1, "1")),
+        a_look(card_at("c", 1, "1")),
+        a_look(ItemGone(place("a")), ItemGone(place("b"))),
+        a_look(card_at("a", 0, "1"), ItemRefused(place("c"), "2", "item_not_given")),
+        a_look(ItemGone(place("a"))),
+        a_look(),
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    follow(fed)
+    assert [(by_itself(fed).records_deleted, fed.held()["contacts"]) for _ in looks] == [
+        *5 * [(0, 2)],
+        (1, 1),
+    ]
 
 
 def test_an_account_that_is_emptied_deletes_nothing_until_its_owner_asks(

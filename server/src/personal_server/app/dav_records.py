@@ -86,12 +86,15 @@ class DavRecords:
     clock: Callable[[], int]
 
     def leave_outdated(
-        self, before: Collection[str], now: ItemRecords, accounts: Collection[str]
+        self, left: Collection[str], now: ItemRecords, accounts: Collection[str]
     ) -> int:
-        """Delete what an item that changed does not hold any more; how many records."""
+        """Delete what an item that changed does not hold any more, and no other; how many records.
+
+        Shapes: `left` are keys of it before that no item holds now.
+        """
         if not now.is_whole or not now.keys:
             return 0
-        count = self.delete([key for key in before if key not in now.keys], accounts)
+        count = self.delete(sorted(left), accounts)
         for account in accounts:
             for event, slots in now.slots.items():
                 if len(slots) < MOST_SLOTS:

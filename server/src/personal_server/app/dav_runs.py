@@ -96,6 +96,11 @@ class KnownAccount:
             if line.state == ItemState.GONE and line.record_keys
         }
 
+    def keys_of(self, path: str) -> tuple[str, ...]:
+        """The records of an item as it was last read."""
+        line = self.items.get(path)
+        return () if line is None else line.record_keys
+
     def task(
         self,
         place: DavPlace,
@@ -264,8 +269,7 @@ class DavRuns:
             is_new = path not in known.items or known.items[path].state == ItemState.GONE
             result.new += is_new
             result.changed += not is_new
-            before = () if is_new else known.items[path].record_keys
-            keys = tuple(read[path].keys) if path in read else before
+            keys = tuple(read[path].keys) if path in read else known.keys_of(path)
             lines[path] = self._line(feed, path, mark, ItemState.STORED, keys=keys)
         for refused in batch.refused:
             result.rejected += 1
@@ -273,9 +277,8 @@ class DavRuns:
         for path in batch.gone:
             if path in known.items:
                 result.gone += 1
-                line = known.items[path]
-                keys = line.record_keys
-                lines[path] = self._line(feed, path, line.mark, ItemState.GONE, keys=keys)
+                mark, keys = known.items[path].mark, known.keys_of(path)
+                lines[path] = self._line(feed, path, mark, ItemState.GONE, keys=keys)
         known.items |= lines
         if batch.homes is not None:
             homes = [[home.url, home.is_collection] for home in batch.homes.homes]
@@ -287,22 +290,25 @@ class DavRuns:
     def _read_again(
         self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
     ) -> Mapping[str, ItemRecords]:
-        """Which records the items of a batch are; what one that changed holds no more is left."""
-        before = {path: known.items.get(path) for path in batch.items}
-        changed = {
-            path: line
-            for path, line in before.items()
-            if line is not None and line.state != ItemState.GONE and line.mark != batch.items[path]
-        }
-        if not changed and all(line is not None and line.record_keys for line in before.values()):
+        """Which records the items of a batch are; what one that changed holds no more is left.
+
+        In: `a.vcf` held card 1 and holds card 2 now, and the new `b.vcf` holds card 1.
+        Out: the keys of both; nothing is deleted, since an item holds card 1.
+        """
+        there = {line.item: line for line in known.alive() if line.item in batch.items}
+        changed = {path: line for path, line in there.items() if line.mark != batch.items[path]}
+        are_read = all(path in there and there[path].record_keys for path in batch.items)
+        if are_read and not changed:
             return {}
         read = read_items(batch.path, batch.starts)
+        others = (line.record_keys for line in known.alive() if line.item not in changed)
+        before = {path: line.record_keys for path, line in changed.items()}
+        left = lonely(before, [*others, *(each.keys for each in read.values())])
         accounts = {*feed.connection_ids, *result.connection_ids}
         records = self.records[feed.kind]
-        for path, line in changed.items():
-            if path in read:
-                keys = line.record_keys
-                result.records_deleted += records.leave_outdated(keys, read[path], accounts)
+        for path in changed.keys() & read.keys():
+            keys = left.intersection(before[path])
+            result.records_deleted += records.leave_outdated(keys, read[path], accounts)
         return read
 
     def _settle(
@@ -334,8 +340,9 @@ class DavRuns:
         """The line of what was not given; a collection that was known keeps its name by its mark,
         and is listed by the next run.
         """
-        line = self._line(feed, refused.path, refused.mark, ItemState.REJECTED, refused.code)
-        before = known.collections.get(refused.path)
+        path, keys = refused.path, known.keys_of(refused.path)
+        line = self._line(feed, path, refused.mark, ItemState.REJECTED, refused.code, keys)
+        before = known.collections.get(path)
         return line if before is None else replace(line, mark=before.mark, since_ns=before.since_ns)
 
     def _end(self, feed: FeedRow, end: CollectionEnd, known: KnownAccount) -> FeedItemRow:

@@ -170,8 +170,25 @@ def test_a_place_that_refuses_who_waits_is_not_asked_again(places: Places) -> No
     assert feed_states.may_begin(feed, places.clock() + 10**18) is False
 
 
-def test_a_stop_ends_all_at_once(places: Places) -> None:
+def test_a_stop_ends_all_at_once_and_the_next_process_waits_at_once(places: Places) -> None:
     watches = places.watches()
     watches.keep(places.store.feeds())
     watches.stop()
     assert places.begun[0].ended.is_set()
+    watches.keep(places.store.feeds())  # one turn more was under way
+    assert (len(places.begun), places.feed.watched_by) == (1, None)
+    places.watches("other").keep(places.store.feeds())
+    assert (len(places.begun), places.feed.watched_by) == (2, "other")
+
+
+def test_who_sees_that_another_waits_writes_nothing(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places.watches().keep(places.store.feeds())
+
+    def changed(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(SqlFeeds, "change_feed", changed)
+    places.watches("other").keep(places.store.feeds())
+    assert len(places.begun) == 1

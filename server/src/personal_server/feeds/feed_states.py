@@ -157,6 +157,13 @@ def watch(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
     return replace(feed, watched_by=holder, watched_until_ns=now_ns + LEASE_NS)
 
 
+def leave(feed: FeedRow, holder: str) -> FeedRow:
+    """The feed whose place `holder` waits at no more; as it is where another does."""
+    if feed.watched_by != holder:
+        return feed
+    return replace(feed, watched_by=None, watched_until_ns=None)
+
+
 def refuse(feed: FeedRow, holder: str, code: str, now_ns: int) -> FeedRow:
     """A feed whose place refused who waits there: no run tries the password again."""
     if not may_begin(replace(feed, due_at_ns=now_ns), now_ns):

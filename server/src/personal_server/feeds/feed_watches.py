@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -86,11 +87,16 @@ class FeedWatches:
     _looked: set[str] = field(default_factory=set[str], init=False)
     """Feeds that were made due since no run of this time succeeded."""
 
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _is_stopped: bool = field(default=False, init=False)
+
     def __post_init__(self) -> None:
         self._since_ns = self.clock()
 
     def keep(self, feeds: Iterable[FeedRow]) -> None:
         """Begin, renew and end watches, and have run what changed; it waits for none."""
+        if self._is_stopped:
+            return
         there = {e.feed_id: e for e in feeds if e.kind in self.kinds and feed_states.may_watch(e)}
         for feed_id in self._begun.keys() - there.keys():
             self._begun.pop(feed_id).watch.end()
@@ -104,10 +110,13 @@ class FeedWatches:
                 self._lose(feed, self._begun.pop(feed.feed_id))
 
     def stop(self) -> None:
-        """End all at once."""
-        for each in self._begun.values():
-            each.watch.end()
-        self._begun.clear()
+        """End all at once, and give the leases back, so that the next process need not wait."""
+        with self._lock:
+            self._is_stopped = True
+        for feed_id, begun in list(self._begun.items()):
+            begun.watch.end()
+            with suppress(PersonalServerError):  # removed; else the lease ends by itself
+                self.store.change_feed(feed_id, lambda each: feed_states.leave(each, self.holder))
 
     def _begin(self, feed: FeedRow) -> None:
         now_ns = self.clock()
@@ -120,14 +129,18 @@ class FeedWatches:
         has_rested = not lost_ns <= now_ns < lost_ns + rest_ns
         if not is_taken or not has_rested or len(self._begun) >= MOST_WATCHED:
             return
+        if feed_states.watch(feed, self.holder, now_ns) is feed:  # another waits there
+            return
         if not self._lease(feed.feed_id, now_ns):
             return
         begun = _Begun(self.kinds[feed.kind](), now_ns, now_ns + LEASE_NS // 2)
         begun.thread = threading.Thread(
             target=begun.run, args=(feed,), name=f"watch {feed.feed_id}", daemon=True
         )
-        self._begun[feed.feed_id] = begun
-        begun.thread.start()
+        with self._lock:
+            if not self._is_stopped:
+                self._begun[feed.feed_id] = begun
+                begun.thread.start()
 
     def _follow(self, feed: FeedRow, begun: _Begun) -> None:
         now_ns = self.clock()

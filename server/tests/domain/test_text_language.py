@@ -79,6 +79,23 @@ def test_one_without_a_stemmer_has_none(text: str) -> None:
     assert language_of(text) is None
 
 
+# Texts with words that the list of a neighbour has.
+LIKE_ANOTHER = {
+    "Нас двоје долазимо сутра, а они ће после ручка код вас или код Ане": "serbian",
+    "Да ли су они већ стигли кући без тебе или чекају на станици под сатом": "serbian",
+    "Здравейте, изпращам ви фактурата без подпис, или утре ще я донеса над обяд": None,
+    "Надсилаю вам рахунок за минулий місяць, він без підпису, але над ним ще працюють": None,
+    "Ви ја испраќам фактурата за минатиот месец без потпис, или утре ќе ја донесам": None,
+    "Per la casa i per a tothom, hem comprat fruita per sopar": "catalan",
+    "Нас там не было, мы все поехали в город под вечер, а она осталась одна": "russian",
+}
+
+
+@pytest.mark.parametrize("text", LIKE_ANOTHER)
+def test_words_that_a_neighbour_has_too_do_not_tell_a_language(text: str) -> None:
+    assert language_of(text) == LIKE_ANOTHER[text]
+
+
 @pytest.mark.parametrize("text", STRANGE)
 def test_what_is_in_no_language_is_taken_as_english(text: str) -> None:
     assert language_of(text) == "english"

@@ -215,11 +215,20 @@ STOP_WORDS: Mapping[str, str] = {
 
 # Of languages without a list, whose texts may have no sign beyond ASCII.
 _MORE_WORDS = "ada baina dan dari dira dute edo eta untuk yang zen"
+# Of the Russian list what texts in Belarusian, Bulgarian, Macedonian, Serbian or Ukrainian hold.
+_SLAVIC_WORDS = (
+    "без вам вас все всю даже для два его или как между мне много моя над нас него ней ним них она"
+    " они один перед под после при про раз сам свою себе так там того том три тут чем через"
+)
 _listed = {code: set(words.split()) for code, words in STOP_WORDS.items()}
 _counts = Counter(word for words in _listed.values() for word in words)
-CODE_BY_WORD: Mapping[str, str] = dict.fromkeys(_MORE_WORDS.split(), "") | {
-    word: code if len(word) > 2 and _counts[word] == 1 else ""
-    for code, words in _listed.items()
-    for word in words
+CODE_BY_WORD: Mapping[str, str] = {
+    **dict.fromkeys(_MORE_WORDS.split(), ""),
+    **{
+        word: code if len(word) > 2 and _counts[word] == 1 else ""
+        for code, words in _listed.items()
+        for word in words
+    },
+    **dict.fromkeys(_SLAVIC_WORDS.split(), ""),
 }
 """The language that a word tells: that of the one list that has it; none if short or shared."""

@@ -20,7 +20,7 @@ _MODEL_CHARS = 64
 _LEAST_CHARS = 12
 # Where scripts begin: Greek, Cyrillic, Armenian, and those without a stemmer.
 _GREEK, _CYRILLIC, _ARMENIAN, _OTHER_SCRIPTS = "\u0370\u0400\u0530\u0590"
-# So many words of one list, and none of another, are a text in its language.
+# So many words of one list, each once, and none of another, are a text in its language.
 _ENOUGH_WORDS = 2
 # What the model is less sure of is as likely to be in another language.
 _LEAST_CONFIDENCE = 0.45
@@ -45,7 +45,7 @@ def _language_of_head(head: str) -> str | None:
             return "greek" if script < _CYRILLIC else "armenian"
     elif len(text) < _LEAST_CHARS:
         return USUAL_LANGUAGE
-    known = [CODE_BY_WORD[word] for word in words if word in CODE_BY_WORD]
+    known = [CODE_BY_WORD[word] for word in {*words} if word in CODE_BY_WORD]
     told = Counter(filter(None, known))
     if len(told) == 1 and told.total() >= _ENOUGH_WORDS:
         return STEMMERS[next(iter(told))]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.source_item import SourceItem
 from pdpp_sources.tracks import is_track
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
@@ -47,3 +48,81 @@ def test_what_bears_no_time_is_a_route_or_a_place(tmp_path: Path) -> None:
 def test_a_track_is_known_by_its_root(head: bytes) -> None:
     assert is_track(head)
     assert not is_track(head.replace(b"gpx", b"g").replace(b"kml", b"k"))
+
+
+def tracks_of(tmp_path: Path, name: str, text: str) -> list[tuple[str, SourceItem]]:
+    (tmp_path / name).write_text(text)
+    return read_path(tmp_path / name)
+
+
+def test_what_a_point_says_of_itself_is_not_said_of_the_track(tmp_path: Path) -> None:
+    point = "<trkpt lat='1' lon='1'><time>2024-03-05T06:00:00Z</time>{}</trkpt>"
+    points = point.format("<name>Bench</name><src>network</src><type>stop</type>")
+    gpx = f"<gpx><trk><cmt>By the lake</cmt><trkseg>{points}</trkseg></trk></gpx>"
+    (walk,) = records_of(tracks_of(tmp_path, "walk.gpx", gpx), "workouts")
+    assert (walk["name"], walk["device"], walk["kind"]) == ("walk", None, None)
+    assert walk["description"] == "By the lake"
+
+
+def test_parts_beside_the_points_of_a_workout_change_nothing_of_it(tmp_path: Path) -> None:
+    point = (
+        "<Trackpoint><Time>2024-03-05T06:00:00Z</Time><Position><LatitudeDegrees>1"
+        "</LatitudeDegrees><LongitudeDegrees>1</LongitudeDegrees></Position></Trackpoint>"
+    )
+    lap = (
+        "<Lap><TotalTimeSeconds>600</TotalTimeSeconds><DistanceMeters>3000</DistanceMeters>"
+        f"<Track>{point}</Track><Notes>Rain</Notes></Lap>"
+    )
+    plan = (
+        "<Training><QuickWorkoutResults><TotalTimeSeconds>900</TotalTimeSeconds>"
+        "<DistanceMeters>5000</DistanceMeters></QuickWorkoutResults>"
+        "<Plan><Name>Week 3</Name></Plan></Training>"
+    )
+    activity = f"<Activity Sport='Running'>{lap}{plan}<Creator><Name>Watch</Name></Creator>"
+    tcx = f"<TrainingCenterDatabase>{activity}</Activity></TrainingCenterDatabase>"
+    (run,) = records_of(tracks_of(tmp_path, "run.tcx", tcx), "workouts")
+    assert (run["minutes"], run["distance_meters"]) == (10, 3000)
+    assert (run["device"], run["description"]) == ("Watch", "Rain")
+
+
+def test_a_course_is_a_route_whose_turns_are_none_of_its_points(tmp_path: Path) -> None:
+    place = (
+        "<Time>2024-03-05T0{0}:00:00Z</Time><Position><LatitudeDegrees>{0}</LatitudeDegrees>"
+        "<LongitudeDegrees>1</LongitudeDegrees></Position>"
+    )
+    course = (
+        f"<Course><Name>Loop</Name><Track><Trackpoint>{place.format(1)}</Trackpoint></Track>"
+        f"<CoursePoint><Name>Left</Name>{place.format(9)}</CoursePoint></Course>"
+    )
+    tcx = f"<TrainingCenterDatabase>{course}</TrainingCenterDatabase>"
+    items = tracks_of(tmp_path, "a.tcx", tcx)
+    (route,) = records_of(items, "routes")
+    assert (route["name"], route["latitude"], route["point_count"]) == ("Loop", 1, 1)
+    assert not records_of(items, "workouts")
+
+
+def test_marks_and_lines_of_kml_keep_their_words_and_times(tmp_path: Path) -> None:
+    line = "<LineString><coordinates>1,2 {},2</coordinates></LineString>"
+    about = "<description>By bus</description>"
+    marks = (
+        "<Placemark><name>Stop</name><TimeStamp><when>2024-03-05T06:00:00Z</when></TimeStamp>"
+        "<Point><coordinates>1,2,3</coordinates></Point></Placemark>",
+        *(f"<Placemark>{about}{line.format(end)}</Placemark>" for end in (2, 3)),
+    )
+    items = tracks_of(tmp_path, "a.kml", f"<kml>{''.join(marks)}</kml>")
+    assert [p["marked_at"] for p in records_of(items, "places")] == ["2024-03-05T06:00:00Z"]
+    assert [r["description"] for r in records_of(items, "routes")] == ["By bus", "By bus"]
+
+
+def test_tracks_of_one_placemark_have_their_own_times_and_no_way_between(tmp_path: Path) -> None:
+    track = (
+        "<gx:Track><when>2024-03-05T0{0}:00:00Z</when><when>2024-03-05T0{0}:30:00Z</when>{1}"
+        "</gx:Track>"
+    )
+    first = track.format(6, "<gx:coord>1 1 0</gx:coord>")  # of its second point the place is lost
+    second = track.format(8, "<gx:coord>9 9 0</gx:coord><gx:coord>9 9 0</gx:coord>")
+    mark = f"<Placemark><gx:MultiTrack>{first}{second}</gx:MultiTrack></Placemark>"
+    items = tracks_of(tmp_path, "a.kml", f"<kml>{mark}</kml>")
+    times = [str(p["recorded_at"])[11:16] for p in records_of(items, "route_points")]
+    assert times == ["06:00", "08:00", "08:30"]
+    assert records_of(items, "workouts")[0]["distance_meters"] == 0

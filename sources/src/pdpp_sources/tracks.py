@@ -57,8 +57,9 @@ _MARKUP = re.compile(r"<[a-z/!][^<>]{0,1000}>", re.IGNORECASE)
 _EARTH_METERS = 6_371_008.8
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,2})?")
 _KINDS = {"1": "cycling", "9": "running", "10": "walking", "biking": "cycling", "run": "running"}
-_MOST_COORDINATES = 10_000
 _MOST_PLACE_CHARS = 20_000
+# What these hold is of the watch, of a plan or of a turn on the way, not of the track.
+_APART = ("Training", "Plan", "CoursePoint", "Creator")
 _ELEMENTS = ("trk", "rte", "wpt", "Activity", "Course", "Placemark")
 
 WORKOUTS = StreamForm(
@@ -120,7 +121,7 @@ PLACES = StreamForm(
         key(),
         text("name", "Its name", title=True),
         text("description", "What was noted on it"),
-        word("kind", "Its kind, or the folder that it is in"),
+        word("kind", "Its kind, or the sign that it is shown with"),
         moment("marked_at", "When it was marked, in UTC", event=True),
         sensitive(number("latitude", "Degrees north")),
         sensitive(number("longitude", "Degrees east")),
@@ -187,12 +188,25 @@ class _Point:
 
 @dataclass(slots=True)
 class _Told:
-    """What an element says beside its points: texts by their names, and sums of its laps."""
+    """What an element says beside its points: texts by their names, and sums of its laps.
 
+    Shapes: `within` is the part that is read now, of those that are apart; it leads the names.
+    """
+
+    within: str = ""
     texts: dict[str, str] = field(default_factory=dict[str, str])
     distance: float = 0.0
     energy: float = 0.0
     seconds: float = 0.0
+
+    def said(self, *names: str) -> str | None:
+        """The text of the first of these names that says something."""
+        return next((self.texts[name] for name in names if name in self.texts), None)
+
+    @property
+    def description(self) -> str | None:
+        """What was noted on the whole."""
+        return self.said("desc", "description", "Notes", "cmt")
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
@@ -226,21 +240,21 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
         return
     if not sums.count and told.seconds == 0:
         raise BadRecord("bad_record", message("the entry has no point"))
-    name = told.texts.get("name")
+    name = told.said("name", "Name")
     about: Data = {
         "name": name or or_none(one_line(PurePosixPath(member.name).stem, 200)),
-        "description": told.texts.get("desc") or told.texts.get("Notes"),
+        "description": told.description,
         "distance_meters": round(told.distance or sums.meters, 1),
         "point_count": sums.count,
     }
-    started_at = sums.started_at or _time(told.texts.get("Id", ""))
+    started_at = sums.started_at or _time(told.said("Id") or "")
     first = sums.first
-    if started_at is None:
-        route_key = stable_id("route", name or "", *first.place, sums.count)
+    if started_at is None or element.name == "Course":  # which is planned: so are its times
+        route_key = stable_id("route", name or "", *first.place, *sums.last.place, sums.count)
         place: Data = {"latitude": first.latitude, "longitude": first.longitude}
         yield SourceRecord("routes", {"id": route_key} | about | place, element.position)
         return
-    kind = (element.attributes.get("Sport") or told.texts.get("type") or "").strip().lower()
+    kind = (element.attributes.get("Sport") or told.said("type") or "").strip().lower()
     ended_at = sums.ended_at or started_at
     seconds = told.seconds or _seconds(started_at, ended_at)
     workout: Data = {
@@ -251,7 +265,7 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
         "minutes": round(seconds / 60, 2),
         "energy_kcal": told.energy or None,
         "heart_rate": sums.mean_heart_rate,
-        "device": told.texts.get("src") or told.texts.get("Name"),
+        "device": told.said("src", "Creator/Name"),
     }
     yield SourceRecord("workouts", workout | about, element.position)
 
@@ -259,7 +273,8 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
 def _placemark(element: XmlElement, told: _Told, sums: _Sums) -> Iterator[SourceItem]:
     if not sums.count:
         raise BadRecord("unknown_record_type", message("the placemark has no point and no line"))
-    yield _place_record(element, told, sums.first)
+    marked_at = _time(told.said("when") or "")
+    yield _place_record(element, told, replace(sums.first, time=marked_at))
 
 
 def _place(element: XmlElement, _member: ExportMember) -> Iterator[SourceItem]:
@@ -267,19 +282,21 @@ def _place(element: XmlElement, _member: ExportMember) -> Iterator[SourceItem]:
     told = _Told()
     point = _at(element.attributes)
     for found, _, words in element.inner():
-        _note(found.rpartition(":")[2], words, told, point)
+        name = found.rpartition(":")[2]
+        _note_of_point(name, words, point)
+        _note(name, words, told)
     if not point.is_placed:
         raise BadRecord("bad_record", message("the place has no position"))
     yield _place_record(element, told, point)
 
 
 def _place_record(element: XmlElement, told: _Told, point: _Point) -> SourceRecord:
-    name = told.texts.get("name")
+    name = told.said("name")
     data: Data = {
         "id": stable_id("place", name or "", *point.place),
         "name": name,
-        "description": told.texts.get("desc") or told.texts.get("description"),
-        "kind": told.texts.get("type") or told.texts.get("sym"),
+        "description": told.description,
+        "kind": told.said("type", "sym"),
         "latitude": point.latitude,
         "longitude": point.longitude,
         "altitude_meters": point.altitude,
@@ -314,10 +331,9 @@ class _Sums:
     def __init__(self) -> None:
         self.count = 0
         self.meters = 0.0
-        self.first = _Point()
+        self.first = self.last = _Point()
         self.started_at: str | None = None
         self.ended_at: str | None = None
-        self._last: _Point | None = None
         self._beats = 0.0
         self._beat_count = 0
 
@@ -334,9 +350,9 @@ class _Sums:
         self.count += 1
         if self.count == 1:
             self.first = point
-        elif self._last is not None and not point.is_first:
-            self.meters += _meters(self._last, point)
-        self._last = point
+        elif not point.is_first:
+            self.meters += _meters(self.last, point)
+        self.last = point
 
     @property
     def mean_heart_rate(self) -> float | None:
@@ -352,10 +368,12 @@ def _points(element: XmlElement, told: _Told) -> Iterator[_Point]:
     is_new = True
     for found, attributes, words in element.inner():
         name = found.rpartition(":")[2]
-        if name in ("trkseg", "Lap", "LineString"):
+        if name in ("trkseg", "Lap", "LineString", "Track", *_APART):
             if point is not None:
                 yield point
             point, is_new = None, True
+            whens, place = [], 0
+            told.within = f"{name}/" if name in _APART else ""
         elif name in ("trkpt", "rtept", "Trackpoint"):
             if point is not None:
                 yield point
@@ -363,47 +381,50 @@ def _points(element: XmlElement, told: _Told) -> Iterator[_Point]:
             point.is_first, is_new = is_new, False
         elif name == "when":
             whens.append(words)
-        elif name == "coord" and place < _MOST_TIMES:
+            told.texts.setdefault(name, words)
+        elif name == "coord":
             when = whens[place] if place < len(whens) else ""
             yield _of_words(words.split(), when, is_first=place == 0)
             place += 1
         elif name == "coordinates":
             for count, triple in enumerate(words.split()):
                 yield _of_words(triple.split(","), "", is_first=count == 0)
+        elif point is not None and name != "Notes":  # they stand behind the last point of a lap
+            _note_of_point(name, words, point)
         else:
-            _note(name, words, told, point)
+            _note(name, words, told)
     if point is not None:
         yield point
 
 
-_MOST_TIMES = 5_000_000
-
-
-def _note(name: str, words: str, told: _Told, point: _Point | None) -> None:
-    """Keep what an inner element says, of a point if one is open, else of the whole."""
-    if point is not None and name in ("ele", "AltitudeMeters"):
+def _note_of_point(name: str, words: str, point: _Point) -> None:
+    """Keep what an element inside a point says of it."""
+    if name in ("ele", "AltitudeMeters"):
         point.altitude = _number(words)
-    elif point is not None and name in ("time", "Time"):
+    elif name in ("time", "Time"):
         point.time = _time(words)
-    elif point is not None and name == "LatitudeDegrees":
+    elif name == "LatitudeDegrees":
         point.latitude = _number(words)
-    elif point is not None and name == "LongitudeDegrees":
+    elif name == "LongitudeDegrees":
         point.longitude = _number(words)
-    elif point is not None and name in ("hr", "heartrate"):
-        point.heart_rate = _number(words)
-    elif point is not None and name == "Value" and point.heart_rate is None:
-        point.heart_rate = _number(words)  # of HeartRateBpm, the only one in a point
-    elif name == "TotalTimeSeconds":
+    elif name in ("hr", "heartrate") or (name == "Value" and point.heart_rate is None):
+        point.heart_rate = _number(words)  # `Value` is of HeartRateBpm, the only one in a point
+
+
+def _note(name: str, words: str, told: _Told) -> None:
+    """Keep what an element outside of any point says of the whole."""
+    own_name = told.within + name
+    if own_name == "TotalTimeSeconds":
         told.seconds += _number(words) or 0
-    elif name == "DistanceMeters" and point is None:
+    elif own_name == "DistanceMeters":
         told.distance += _number(words) or 0
-    elif name == "Calories":
+    elif own_name == "Calories":
         told.energy += _number(words) or 0
-    elif words and name not in told.texts and len(told.texts) < 20:
+    elif words and own_name not in told.texts and len(told.texts) < 20:
         said = html_to_text(words) if _MARKUP.search(words) else words
         said = printable(said).strip()
         long = name in ("desc", "description", "cmt", "Notes")
-        told.texts[name] = said[:_MOST_PLACE_CHARS] if long else one_line(said, 500)
+        told.texts[own_name] = said[:_MOST_PLACE_CHARS] if long else one_line(said, 500)
 
 
 def _at(attributes: dict[str, str]) -> _Point:

@@ -126,3 +126,25 @@ def test_tracks_of_one_placemark_have_their_own_times_and_no_way_between(tmp_pat
     times = [str(p["recorded_at"])[11:16] for p in records_of(items, "route_points")]
     assert times == ["06:00", "08:00", "08:30"]
     assert records_of(items, "workouts")[0]["distance_meters"] == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ended_at"),
+    [("600", "2024-03-05T06:10:00Z"), ("9e99", "2024-03-05T06:00:00Z")],
+)
+def test_a_workout_without_points_ends_when_its_laps_do(
+    seconds: str, ended_at: str, tmp_path: Path
+) -> None:
+    lap = f"<Lap><TotalTimeSeconds>{seconds}</TotalTimeSeconds></Lap>"
+    activity = f"<Activity Sport='Other'><Id>2024-03-05T06:00:00Z</Id>{lap}</Activity>"
+    tcx = f"<TrainingCenterDatabase>{activity}</TrainingCenterDatabase>"
+    (indoors,) = records_of(tracks_of(tmp_path, "a.tcx", tcx), "workouts")
+    assert indoors["ended_at"] == ended_at
+
+
+def test_parts_of_a_second_are_in_the_order_of_time(tmp_path: Path) -> None:
+    times = ("2024-03-05T06:00:00Z", "2024-03-05T06:00:00.600Z")
+    points = "".join(f"<trkpt lat='1' lon='1'><time>{time}</time></trkpt>" for time in times)
+    gpx = f"<gpx><trk><trkseg>{points}</trkseg></trk></gpx>"
+    (walk,) = records_of(tracks_of(tmp_path, "a.gpx", gpx), "workouts")
+    assert (walk["started_at"], walk["ended_at"], walk["minutes"]) == (*times, 0.01)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import asin, cos, radians, sin, sqrt
 from pathlib import PurePosixPath
@@ -43,7 +43,7 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.text import one_line, or_none, printable
-from pdpp_sources.common.times import from_iso
+from pdpp_sources.common.times import from_iso, rendered
 from pdpp_sources.common.unit_fields import in_unit
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 
@@ -255,7 +255,7 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
         yield SourceRecord("routes", {"id": route_key} | about | place, element.position)
         return
     kind = (element.attributes.get("Sport") or told.said("type") or "").strip().lower()
-    ended_at = sums.ended_at or started_at
+    ended_at = sums.ended_at or _later(started_at, told.seconds)
     seconds = told.seconds or _seconds(started_at, ended_at)
     workout: Data = {
         "id": stable_id("workout", started_at, kind, *first.place),
@@ -340,8 +340,8 @@ class _Sums:
     def add(self, point: _Point) -> None:
         """Add the next point."""
         if point.time is not None:
-            self.started_at = min(self.started_at or point.time, point.time)
-            self.ended_at = max(self.ended_at or point.time, point.time)
+            self.started_at = min(self.started_at or point.time, point.time, key=_order)
+            self.ended_at = max(self.ended_at or point.time, point.time, key=_order)
         if point.heart_rate is not None:
             self._beats += point.heart_rate
             self._beat_count += 1
@@ -448,6 +448,18 @@ def _time(words: str) -> str | None:
         return from_iso(words, UTC) if words.strip() else None
     except BadRecord:
         return None
+
+
+def _order(time: str) -> str:
+    """What orders instants: `12:00:00.5Z` is after `12:00:00Z`, though a dot is before a Z."""
+    return time.removesuffix("Z")
+
+
+def _later(begin: str, seconds: float) -> str:
+    try:
+        return rendered(datetime.fromisoformat(begin) + timedelta(seconds=seconds))
+    except (OverflowError, BadRecord):
+        return begin
 
 
 def _seconds(begin: str, end: str) -> float:

@@ -42,7 +42,11 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "key", ["calendar", "contacts", "mail", "meta", "phone", "slack", "telegram", "whatsapp"]
+    "key",
+    [
+        *("calendar", "contacts", "evernote", "kindle", "mail", "meta", "phone", "slack"),
+        *("telegram", "tracks", "whatsapp"),
+    ],
 )
 def test_every_entry_is_in_the_report_of_the_first_import_and_of_the_second(
     key: str, tmp_path: Path

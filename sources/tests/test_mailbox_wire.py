@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 
 import pytest
 
@@ -50,6 +51,22 @@ def test_responses_are_words_lists_and_literals() -> None:
 def test_what_is_no_answer_ends_the_conversation(said: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         wire(said).run(b"NOOP")
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [(b"P1 OK done\r\n", WireBroken), (b"P1 NO no\r\n", CommandRefused), (b"", WireCut)],
+)
+def test_a_wait_ends_by_our_clock_only_which_goes_on_as_before(
+    said: bytes, error: type[Exception]
+) -> None:
+    rings = signal.setitimer(signal.ITIMER_REAL, 500, 500)
+    try:
+        with pytest.raises(error):
+            list(wire(b"+ idling\r\n* 4 EXISTS\r\n" + said).idle(60))
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 500
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *rings)
 
 
 def test_a_string_that_cannot_be_quoted_is_a_literal() -> None:

@@ -111,7 +111,9 @@ class ImapWire:
     def idle(self, seconds: float) -> Iterator[Response]:
         """What a server says of the open folder for so long.
 
-        The clock of the process ends it, also where the server says nothing.
+        The timer of the process ends it, also where the server says nothing.  A server that ends it
+        sooner is broken: it would be asked again and again without a pause.  The timer that was set
+        before, by which this process ends with its parent, is set again afterwards.
         Source: RFC 2177.
         Raises: CommandRefused, WireCut, WireBroken.
         """
@@ -119,7 +121,7 @@ class ImapWire:
         tag = b"P%d" % self.commands
         self._write(tag + b" IDLE\r\n")
         before = signal.signal(signal.SIGALRM, self._done)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        rings = signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             while True:
                 line, tokens = self._line()
@@ -130,12 +132,15 @@ class ImapWire:
                 elif line.startswith(tag + b" "):
                     if line[len(tag) + 1 :][:2].upper() != b"OK":
                         raise CommandRefused
+                    if signal.getitimer(signal.ITIMER_REAL)[0]:
+                        raise WireBroken
                     return
                 elif not line.startswith(b"+"):
                     raise WireBroken
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_REAL, *rings)
 
     def _done(self, *_: object) -> None:
         self._write(b"DONE\r\n")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
+from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.domain.grant import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
@@ -64,3 +67,18 @@ def test_no_text_is_read_for_how_people_see_a_group(tmp_path: Path) -> None:
         with store.snapshot() as snapshot:
             groups = snapshot.aggregate(plan).groups
     assert [group.labels for group in groups] == [("Merry (bot)",), (None,)]
+
+
+def test_pairs_of_two_long_lists_end_in_time_and_one_list_may_be_as_long(tmp_path: Path) -> None:
+    long = [str(number) for number in range(1_500)]
+    labels, people = (Grouping(n, ValueKind.STRING, is_list=True) for n in ("labels", "people"))
+    with closing(SqliteDatabase(tmp_path / "records.db")) as database:
+        store = SqlRecordStore(database, "owner", tmp_path / "blobs")
+        furnish(store, "cin_a")
+        write(store, "cin_a", [note("a", labels=long, people=long)])
+        alone = AggregatePlan((scope(),), Metric.COUNT, groupings=(labels,), limit=1)
+        both = AggregatePlan((scope(),), Metric.COUNT, groupings=(labels, people), limit=1)
+        with store.snapshot() as snapshot:
+            assert snapshot.aggregate(alone).group_count == 1_500
+            with pytest.raises(QueryTimeout):
+                snapshot.aggregate(both)

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,6 +20,7 @@ import orjson
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.declared_units import is_over_values
+from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.values import (
     COMPARED_CODE_POINTS,
     ValueKind,
@@ -45,6 +48,10 @@ from personal_server.storage.sql.reads.summary_segments import days_of
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 from personal_server.storage.tables import ColumnKind
 
+# So many pairs of the strings of two lists are seconds of Python, where no deadline ends a read: a
+# hostile record of two lists can make as many as its length squared.
+MOST_PAIRS = 1_000_000
+
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:
     """One metric over all sources, perhaps grouped."""
@@ -67,6 +74,7 @@ class _Aggregate:
         self._plan = plan
         self._places = [self._place(each) for each in reader.places(plan.scopes)]
         self._total = sum(place.records for place in self._places)
+        self._pairs = 0
 
     def answer(self) -> Aggregation:
         """The metric over everything, or groups in order."""
@@ -178,11 +186,28 @@ class _Aggregate:
             what = segment.columns(segment.figures(self._plan.metric, column, dialect))
             for line in self._lines(segment, what, segment.by_group):
                 count, *values = line[sides:]
-                for key in segment.keys_of(line):
+                for key in self._keys(segment, line):
                     absorb(found.setdefault(key, Figures()), self._plan.metric, count, values)
             if column is not None and not segment.is_summed:
                 self._complete(segment, column, found)
         return found
+
+    def _keys(self, segment: Segment, line: Line) -> Iterable[Key]:
+        """The groups that a line is in.
+
+        A line whose two lists have three and four strings is in twelve.  Raises: QueryTimeout.
+        """
+        if not segment.has_lists:
+            return (segment.key_of(line),)
+        points = segment.points_of(line)
+        if len(points) > 1 and min(map(len, points)) > 1:
+            self._pairs += prod(map(len, points))
+        if self._pairs > MOST_PAIRS:
+            raise QueryTimeout(
+                "The two lists make too many pairs. Group by one of them, or use filters.",
+                retry_after_seconds=1,
+            )
+        return product(*points)
 
     def _counts(self, parts: Sequence[Segment]) -> dict[Any, int]:
         found: dict[Any, int] = {}
@@ -201,7 +226,7 @@ class _Aggregate:
         odd = unscaled(name, column.kind, self._reader.session.dialect) if is_sum else None
         if odd is not None:
             for line in self._lines(segment, segment.columns(name), "", Where((odd,))):
-                for key in segment.keys_of(line):
+                for key in self._keys(segment, line):
                     found[key].add(Decimal(repr(line[-1])))
         present = Where((f"{name} IS NOT NULL",))
         if metric is Metric.COUNT_DISTINCT:
@@ -210,13 +235,13 @@ class _Aggregate:
                 return self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present)
 
             for line in whole_lines(segment.place, column.field, column.kind, distinct):
-                for key in segment.keys_of(line):
+                for key in self._keys(segment, line):
                     found[key].note(line[-1], 1)
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
             what = by_value.columns("count(*)")
             for line in self._lines(by_value, what, by_value.by_group, present):
-                for key in segment.keys_of(line):
+                for key in self._keys(segment, line):
                     found[key].note(line[sides], line[-1])
 
     def _extreme(self, parts: Sequence[Segment]) -> Any:
@@ -310,7 +335,7 @@ class _Aggregate:
             if column is not None:
                 equal = segment.place.compiler.equal(column, point)
                 lines = self._lines(segment, segment.columns("r.k"), " ORDER BY r.k", equal)
-                keys = [line[-1] for line in lines if key in segment.keys_of(line)]
+                keys = [line[-1] for line in lines if _is_in(segment.points_of(line), key)]
                 firsts += self._stored(segment.place, keys[:1], name)
         if not firsts:
             return plain_point(point, kind)
@@ -388,6 +413,11 @@ class _Aggregate:
         where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
+
+
+def _is_in(points: Iterable[Sequence[Any]], key: Key) -> bool:
+    """Whether a line with these points is in a group."""
+    return all(point in those for those, point in zip(points, key, strict=False))
 
 
 def _shown_point(grouping: Grouping, point: Any) -> object:

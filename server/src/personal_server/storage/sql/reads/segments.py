@@ -7,10 +7,9 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any, ClassVar
 
 import orjson
@@ -89,12 +88,14 @@ class Segment:
             [side.point_of(value) for side, value in zip(self.sides, values, strict=False)]
         )
 
-    def keys_of(self, values: Sequence[Any]) -> Iterable[Key]:
-        """The points of a line: of one that holds lists, all of them with each other."""
-        if all(side.listed is None for side in self.sides):
-            return (self.key_of(values),)
-        sides = zip(self.sides, values, strict=False)
-        return product(*(side.points_of(value) for side, value in sides))
+    @property
+    def has_lists(self) -> bool:
+        """Whether a line may be in several groups."""
+        return any(side.listed is not None for side in self.sides)
+
+    def points_of(self, values: Sequence[Any]) -> list[Sequence[Any]]:
+        """All points of each side of a line; a list has several."""
+        return [side.points_of(value) for side, value in zip(self.sides, values, strict=False)]
 
     def columns(self, *more: str) -> str:
         """What the sides find, and more."""

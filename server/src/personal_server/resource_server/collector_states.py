@@ -118,8 +118,11 @@ class CollectorState:
                 (f"The bookmarks of an account can have at most {MAX_STATE_BYTES} bytes."),
                 param="state",
             )
-        changes = {**own_places(present), **changes}  # what stands in its bookmark moves out of it
-        changed = self._ports.store.put_state(connection.connection_id, changes, request.now_ns)
+        # What imports kept in a bookmark moves out of it; the rest an import may write meanwhile.
+        moved = {name: own for name, own in own_places(present).items() if name not in present}
+        changed = self._ports.store.put_state(
+            connection.connection_id, {**moved, **changes}, request.now_ns
+        )
         return _reply(connection, changed)
 
 

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from personal_server.collecting.receipts import ImportMemory, receipts_of
+from personal_server.domain.stored import StreamState
 from personal_server.granting.audit import SERVER
 from personal_server.granting.collector_tokens import (
     collector_tokens,
@@ -177,6 +178,29 @@ async def test_what_imports_remember_is_no_bookmark(site: Whole) -> None:
     ImportMemory(store, HOME, "messages").finish("f", receipt, 2)
     assert len(receipts_of(store, HOME)) == 2
     assert store.state(HOME).state["messages"] == {"since": 7}
+
+
+@pytest.mark.anyio
+async def test_an_import_that_ends_while_a_bookmark_is_put_keeps_its_receipt(
+    site: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = site.server.stores.records
+    memory = ImportMemory(store, HOME, "messages")
+    receipt: dict[str, Any] = {"name": "a.mbox", "imported_at": STARTED, "streams": {}}
+    memory.finish("f", receipt, 1)
+    before = store.state(HOME)
+    memory.finish("g", receipt, 2)
+
+    def outdated(*_: object) -> StreamState:
+        return before
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store), "state", outdated)
+        async with client(site, token_for(site, HOME)) as collector:
+            path = f"/v1/state/mail?connection_id={HOME}"
+            put = await collector.put(path, json={"state": {"messages": {"since": 7}}})
+    assert put.json()["state"] == {"messages": {"since": 7}}
+    assert len(receipts_of(store, HOME)) == 2
 
 
 @pytest.mark.anyio

@@ -242,7 +242,13 @@ async def test_an_unknown_version_is_told_which_are_known(
     assert {"2025-11-25", "2026-07-28"} <= set(error["data"]["supported"])
 
 
-@pytest.mark.parametrize("sent", [b'[{"secret word": 1}]', b'"secret word"', b'{"secret word'])
+NO_MESSAGES = (
+    *(b'[{"secret word": 1}]', b'"secret word"', b'{"secret word', b'{"secret word": 1}'),
+    b'{"jsonrpc": "2.0", "id": 1, "method": {"secret word": 1}}',
+)
+
+
+@pytest.mark.parametrize("sent", NO_MESSAGES)
 async def test_what_is_no_message_is_refused_without_being_repeated(
     sent: bytes, http: tuple[httpx2.AsyncClient, World]
 ) -> None:

@@ -1,6 +1,6 @@
 """What the SDK refuses before it looks at a method, answered as a client can act on it.
 
-Rule: only that is answered anew; no answer repeats what was sent.
+Rule: only that is answered anew; no answer repeats a body.
 Source: docs/contract/mcp-adapter.md 2.2.
 """
 
@@ -17,7 +17,7 @@ from pdpp_kernel.errors import UnsupportedMediaType
 from pdpp_mcp_server.rs_client.json_values import as_object, parse_quickly
 from personal_server.web.requests import IncomingRequest
 
-INVALID_REQUEST, UNSUPPORTED_VERSION = -32600, -32022
+INVALID_REQUEST, INVALID_PARAMS, UNSUPPORTED_VERSION = -32600, -32602, -32022
 _ANY = (b"accept", b"application/json, text/event-stream")
 
 
@@ -37,12 +37,15 @@ async def second_answer(
         raise UnsupportedMediaType(
             "Send the body with the header Content-Type: application/json.", param="Content-Type"
         )
-    if refused.status_code == 400 and not _is_message(body):
+    said = as_object(parse_quickly(bytes(refused.body)))
+    code = as_object(said.get("error")).get("code")
+    # the SDK takes no id from an object that is no message, and repeats it
+    is_none = code == INVALID_PARAMS and said.get("id") is None
+    if refused.status_code == 400 and (is_none or not _is_object(body)):
         return _error(None, INVALID_REQUEST, "Send one JSON-RPC message, a JSON object.")
     version = headers.get("mcp-protocol-version")
     if version is not None and version not in SUPPORTED_PROTOCOL_VERSIONS:
-        said = as_object(parse_quickly(bytes(refused.body)))
-        if as_object(said.get("error")).get("code") == UNSUPPORTED_VERSION:
+        if code == UNSUPPORTED_VERSION:
             return refused
         data = {"supported": SUPPORTED_PROTOCOL_VERSIONS, "requested": version}
         return _error(said.get("id"), UNSUPPORTED_VERSION, "Unsupported protocol version", data)
@@ -52,8 +55,8 @@ async def second_answer(
     return refused
 
 
-def _is_message(body: bytes) -> bool:
-    """Whether a body is one message: no batch, which the protocol dropped, and no other text."""
+def _is_object(body: bytes) -> bool:
+    """Whether a body is a JSON object: no batch, which the protocol dropped, and no other text."""
     try:
         return isinstance(orjson.loads(body), dict)
     except orjson.JSONDecodeError:

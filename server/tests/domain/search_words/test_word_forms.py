@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import Term
+from personal_server.domain import search_words
 from personal_server.domain.search_words import (
     TextWords,
     Vocabulary,
@@ -84,6 +85,22 @@ def test_forms_are_words_of_the_index() -> None:
         found = forms(word)
         assert all(tokens(each) == [each] for each in found.words), word
         assert all(tokens(each) == [each] for known in found.stems.values() for each in known)
+
+
+def test_the_language_of_a_query_without_common_words_is_not_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def noted(text: str) -> str:
+        asked.append(text)
+        return "english"
+
+    monkeypatch.setattr(search_words, "language_of", noted)
+    assert not parse_words("acme invoice october berlin").ignored
+    assert asked == []
+    assert parse_words("invoice of october").ignored == ("of",)
+    assert asked == ["invoice of october"]
 
 
 SAID = ["letter", "letters", "lettering", "mail", "mails", "to", "hauser", "haus"]

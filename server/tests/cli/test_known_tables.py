@@ -153,6 +153,13 @@ def test_amounts_stay_in_their_currency_where_a_file_lacks_its_column(
     assert before["Currency"]["x_pdpp_type"] == after["Currency"]["x_pdpp_type"] == "currency"
 
 
+def test_amounts_of_two_currencies_have_none_whatever_comes_later(tmp_path: Path) -> None:
+    machine = Machine()
+    for number, cell in enumerate(("€ 1.50", "$2.50", "€ 3.50"), 1):
+        imported(machine, tmp_path / "a.csv", f"Day,Sum\n2026-10-0{number},{cell}\n")
+    assert "x_pdpp_unit" not in _declared(machine)["Sum"]
+
+
 @pytest.mark.parametrize(("cell", "unit"), [("3.50", "€"), ("€ 3.50", "€"), ("$3.50", None)])
 def test_amounts_stay_in_the_currency_that_all_cells_have(
     cell: str, unit: str | None, tmp_path: Path

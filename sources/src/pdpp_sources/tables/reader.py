@@ -273,15 +273,15 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
 def _in_stored_unit(column: TableColumn, known: Mapping[str, KnownColumn]) -> TableColumn:
     """A column with the unit that is stored of it, where its file says none.
 
-    Amounts of two currencies that no column tells apart have none.
+    Amounts of two currencies that no column tells apart have none; those that are stored without
+    one may be such, so that a further file gives them none.
     """
     stored = known.get(column.source_name)
     if stored is None:
         return column
     is_currency = column.is_currency or (stored.is_currency and column.kind == "string")
     by = column.currency_field or stored.unit_field
-    said = {column.currency, stored.unit} - {None}
-    unit = said.pop() if len(said) == 1 else None
+    unit = stored.unit if column.currency in (None, stored.unit) else None
     return replace(column, is_currency=is_currency, currency=unit, currency_field=by)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import SourceRecord
-from pdpp_sources.common.errors import RecipeError
+from pdpp_sources.common.errors import BadRecord, RecipeError
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from pdpp_sources.recipe_texts import MOST_BYTES, MOST_RECIPES, recipe_texts
 
@@ -110,6 +110,11 @@ def test_a_recipe_within_an_export_is_a_file_that_nothing_reads(
     contents = reader.look(place, Wanted())
     assert [reading.connector_key for reading in contents.readings] != ["rides"]
     assert contents.unread == {"recipes": ["recipes/rides.toml"]}
+    assert [inside.name for inside in reader.recipes_inside] == ["recipes/rides.toml"]
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(BadRecord):
+        reader.look(tmp_path / "a.csv", Wanted(kinds={"c": "number"}))
+    assert reader.recipes_inside == []  # those of another export
 
 
 def test_those_beyond_the_most_are_named_and_not_read(folder: Path) -> None:

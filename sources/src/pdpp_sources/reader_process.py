@@ -200,6 +200,7 @@ class ReaderProcess:
 
         Raises: ExportError; BadRecord, where `wanted` names columns that are not there.
         """
+        self.recipes_inside = []
         while True:
             costly = [str(costly_place) for costly_place in self._costly.known()]
             request = Look(

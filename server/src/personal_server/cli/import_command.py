@@ -343,17 +343,18 @@ class _Path:
         Raises: ExportError.
         """
         reader = self.command.reader
-        contents, refusal = None, None
         try:
-            contents = reader.look(self.path, wanted)
-        except ExportError as error:
-            refusal = error
-        if not reader.recipes_inside and contents and not contents.could_be_tables:
-            return contents, []
+            found = reader.look(self.path, wanted)
+            if not reader.recipes_inside and not found.could_be_tables:
+                return found, []
+        except ExportError as refusal:
+            if not reader.recipes_inside:
+                raise
+            found = refusal
         # mail and archives of chats need no second look
         from personal_server.cli.second_look import second_look  # noqa: PLC0415
 
-        return second_look(self.command, self.path, wanted, contents, refusal)
+        return second_look(self.command, self.path, wanted, found)
 
     @property
     def _name(self) -> str:

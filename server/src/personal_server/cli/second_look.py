@@ -51,12 +51,11 @@ def second_look(
     command: LookingCommand,
     path: Path,
     wanted: Wanted,
-    contents: PathContents | None,
-    refusal: ExportError | None,
+    found: PathContents | ExportError,
 ) -> tuple[PathContents, list[str]]:
     """What a path holds, and the sources that know it now where a table goes on.
 
-    Raises: ExportError, such as the refusal of the first look.
+    Raises: ExportError, such as the refusal that the first look found.
     """
     reader = command.reader
     if reader.recipes_inside:
@@ -64,12 +63,12 @@ def second_look(
         chosen = _chosen_recipe(reader.recipes_inside, wanted, may_ask=may_ask)
         if chosen is not None:
             return reader.look(path, chosen), []
-    if contents is None:
-        raise refusal or ExportError("The export cannot be read.", "Download it again.")
+    if isinstance(found, ExportError):
+        raise found
     if command.open_ports is None:
-        return contents, []
+        return found, []
     with command.open_ports() as ports:
-        contents, keys = as_before(reader, ports.store, wanted, contents)
+        contents, keys = as_before(reader, ports.store, wanted, found)
     if keys:
         words().print(
             f"  These files are known as {', '.join(keys)} now. They go on in their table, so that "

@@ -11,6 +11,10 @@ from typing import Protocol
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 
+FeedChange = Callable[[FeedRow], FeedRow]
+FeedNote = Callable[[FeedRow, FeedRow], AuditRow | None]
+"""What the owner's log says of a change, by the feed before and after; None where nothing."""
+
 
 class FeedStore(Protocol):
     """The feeds of an owner.  Raises: StorageUnavailable."""
@@ -24,14 +28,10 @@ class FeedStore(Protocol):
         ...
 
     def change_feed(
-        self,
-        feed_id: str,
-        change: Callable[[FeedRow], FeedRow],
-        told: Callable[[FeedRow, FeedRow], AuditRow | None] | None = None,
+        self, feed_id: str, change: FeedChange, told: FeedNote | None = None
     ) -> FeedRow:
-        """Apply a pure change in one transaction, with what the owner's log says of it.
+        """Apply a pure change in one transaction, with what the owner's log is told of it.
 
-        Shapes: `told` is given the feed before and after.
         Raises: NotFound; what the change raises.
         """
         ...

@@ -5,12 +5,12 @@ Source: docs/contract/feeds.md 4 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pdpp_kernel.errors import InvalidState, NotFound
-from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
+from personal_server.storage.ports.feed_stores import FeedChange, FeedNote
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
 from personal_server.storage.sql.statements import (
@@ -72,10 +72,7 @@ class SqlFeeds:
             session.run(insert(FeedRow), (self._subject_id, *values_of(feed)))
 
     def change_feed(
-        self,
-        feed_id: str,
-        change: Callable[[FeedRow], FeedRow],
-        told: Callable[[FeedRow, FeedRow], AuditRow | None] | None = None,
+        self, feed_id: str, change: FeedChange, told: FeedNote | None = None
     ) -> FeedRow:
         """One writer at a time, so of two that want the lease one sees the other's; a process that
         ends between the change and what is told of it leaves neither.

@@ -140,6 +140,13 @@ def test_an_address_that_cannot_be_asked_is_refused_before_a_password_is_read(
     assert commands.run(*typed) == 64
 
 
+def test_calendars_and_contacts_of_one_user_are_two_feeds(commands: Commands) -> None:
+    for command in ("add-calendar", "add-contacts"):
+        commands.types("open sesame\n")
+        assert commands.run(command, "dav.example.org", "--user", "ada") == 0
+    assert states(commands).keys() == {"ada calendars", "ada contacts"}
+
+
 @pytest.mark.parametrize(
     ("once", "again"),
     [

@@ -6,7 +6,7 @@ Source: docs/contract/feeds.md 8, 10 and 12.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from getpass import getpass
 from typing import Annotated
 
@@ -44,6 +44,9 @@ from personal_server.feeds.fetched_batches import (
     KEEP,
     FetchTrouble,
 )
+
+_CALLED = {CALENDARS: "calendars", ADDRESS_BOOKS: "contacts"}
+"""How a feed is called after its user."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,7 @@ def add_calendar(
         keep (records of what is deleted there stay here) or follow (they are deleted here too).
         Default: asked at a terminal, else keep.
     """
-    named = _named(options or AccountOptions(), f"{user} calendars")
-    _add_dav(CALENDARS, url, user, deletions, named)
+    _add_dav(CALENDARS, url, user, deletions, options or AccountOptions())
 
 
 def add_contacts(
@@ -168,8 +170,7 @@ def add_contacts(
         keep (records of what is deleted there stay here) or follow (they are deleted here too).
         Default: asked at a terminal, else keep.
     """
-    named = _named(options or AccountOptions(), f"{user} contacts")
-    _add_dav(ADDRESS_BOOKS, url, user, deletions, named)
+    _add_dav(ADDRESS_BOOKS, url, user, deletions, options or AccountOptions())
 
 
 def password(feed: str, /) -> None:
@@ -189,10 +190,6 @@ def password(feed: str, /) -> None:
     words().print("The password was saved, sealed, on this machine.")
 
 
-def _named(options: AccountOptions, name: str) -> AccountOptions:
-    return options if options.name else replace(options, name=name)
-
-
 def _add_dav(
     kind: str, url: str, user: str, deletions: str | None, options: AccountOptions
 ) -> None:
@@ -207,7 +204,7 @@ def _add_dav(
             " asked.",
         ) from None
     feed = NewFeed(
-        name=options.name or user,
+        name=options.name or f"{user} {_CALLED[kind]}",
         kind=kind,
         place=place,
         layout=kind,

@@ -21,7 +21,6 @@ from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data, Skipped
 from pdpp_kernel.texts import message
 from personal_server.app.own_exports import ExportedConnection, OwnExport
-from personal_server.collecting.connections import restored_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import (
     BATCH_BYTES,
@@ -32,6 +31,7 @@ from personal_server.collecting.imports import (
     record_counts,
 )
 from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
+from personal_server.collecting.restored_connections import restored_connection
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.schema_costs import refuse_costly

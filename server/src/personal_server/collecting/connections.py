@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pdpp_kernel.errors import (
-    InvalidRequest,
-    InvalidState,
-    NotFound,
-)
-from pdpp_kernel.source_declaration import SourceDeclaration
+from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.texts import message
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
 from personal_server.domain.stored import StoredDeclaration
 from personal_server.storage.ports.record_stores import ConnectionStore
-from personal_server.storage.ports.whole_store import RecordStore
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12
@@ -46,7 +40,7 @@ def create_connection(
         connection_id=f"cin_{random_bytes(ID_BYTES).hex()}",
         connector_key=declaration.connector_key,
         source_id=declaration.source_id,
-        display_name=_checked_name(display_name),
+        display_name=checked_name(display_name),
         status=ConnectionStatus.DRAFT,
         created_at_ns=now_ns,
         updated_at_ns=now_ns,
@@ -55,46 +49,11 @@ def create_connection(
     return connection
 
 
-def restored_connection(
-    store: RecordStore,
-    declaration: SourceDeclaration,
-    connection_id: str,
-    display_name: str | None,
-    created_at_ns: int,
-    now_ns: int,
-    random_bytes: Callable[[int], bytes],
-) -> tuple[Connection, bool]:
-    """The connection that an export names, and whether it had to be made.
-
-    Where another source has its id, it gets another one, and is known by when it was made.
-    Raises: InvalidRequest (name).
-    """
-    with store.snapshot() as snapshot:
-        by_id = {c.connection_id: c for c in snapshot.connections()}
-    same = by_id.get(connection_id)
-    if same is not None and same.connector_key == declaration.connector_key:
-        return same, False
-    for other in by_id.values() if same is not None else ():
-        if (other.connector_key, other.created_at_ns) == (declaration.connector_key, created_at_ns):
-            return other, False
-    connection = Connection(
-        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if same else connection_id,
-        connector_key=declaration.connector_key,
-        source_id=declaration.source_id,
-        display_name=_checked_name(display_name),
-        status=ConnectionStatus.DRAFT,
-        created_at_ns=created_at_ns,
-        updated_at_ns=now_ns,
-    )
-    store.add_connection(connection)
-    return connection, True
-
-
 def rename_connection(
     store: ConnectionStore, connection_id: str, display_name: str | None, now_ns: int
 ) -> Connection:
     """Another name, or none.  Raises: ConnectionNotFound, InvalidRequest."""
-    name = _checked_name(display_name)
+    name = checked_name(display_name)
     return store.update_connection(
         connection_id, lambda c: replace(c, display_name=name, updated_at_ns=now_ns)
     )
@@ -128,8 +87,8 @@ def possible_actions(status: ConnectionStatus) -> tuple[str, ...]:
     return tuple(action for action in OWNER_ACTIONS if (action, status) in TRANSITIONS)
 
 
-def _checked_name(display_name: str | None) -> str | None:
-    """A trimmed name of 1 to 200 characters, or none."""
+def checked_name(display_name: str | None) -> str | None:
+    """A trimmed name of 1 to 200 characters, or none.  Raises: InvalidRequest."""
     if display_name is None:
         return None
     name = display_name.strip()

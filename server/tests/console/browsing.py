@@ -67,7 +67,12 @@ class _FormReader(HTMLParser):
 class Page:
     status: int
     headers: httpx2.Headers
-    text: str
+    html: str
+
+    @property
+    def text(self) -> str:
+        """The page without the marks that keep names apart, which nobody sees."""
+        return re.sub("</?bdi>", "", self.html)
 
     @property
     def error(self) -> str | None:

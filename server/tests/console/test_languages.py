@@ -143,7 +143,7 @@ def test_what_is_counted_takes_the_form_of_its_number() -> None:
 def test_values_are_escaped_and_texts_keep_what_is_in_them() -> None:
     told = message("%(app)s says:", app=Joined(("<b>", Minute(0))))
     assert LONDON.html(told) == (
-        '&lt;b&gt;, <time datetime="1970-01-01T00:00:00Z"'
+        '<bdi>&lt;b&gt;</bdi>, <time datetime="1970-01-01T00:00:00Z"'
         ' title="1 Jan 1970, 00:00 UTC">1 Jan 1970, 01:00</time> says:'
     )
     assert BERLIN.text(told) == "<b>, 1. Jan. 1970, 01:00 sagt:"
@@ -353,7 +353,8 @@ def test_a_refusal_with_values_is_said_in_both_ways_alike() -> None:
 
 def test_a_value_in_a_refusal_stays_as_it_is_and_is_escaped() -> None:
     refused = message("No connection here has the stream '%(stream)s'.", stream="<b>nothing</b>%s")
-    assert BERLIN.html(refused) == ("Kein Konto hier hat eine Art „&lt;b&gt;nothing&lt;/b&gt;%s“.")
+    named = "<bdi>&lt;b&gt;nothing&lt;/b&gt;%s</bdi>"
+    assert BERLIN.html(refused) == f"Kein Konto hier hat eine Art „{named}“."
 
 
 MESSAGES = f"/owner/records/{HOME}/messages"

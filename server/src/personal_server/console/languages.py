@@ -38,6 +38,7 @@ from pdpp_kernel.texts import (
     moment_of,
     scaled,
 )
+from personal_server.console.isolation import isolated, named
 
 SOURCE = "en"
 CATALOGUES = files("personal_server.console") / "catalogues"
@@ -144,10 +145,10 @@ class PageReader:
         """A value as plain text."""
         match value:
             case CatalogueText():
-                values = {name: self.text(member) for name, member in value.values.items()}
+                values = {name: self._beside(member) for name, member in value.values.items()}
                 return self._said(value) % values
             case Joined():
-                return value.glue.join(map(self.text, value.parts))
+                return value.glue.join(map(self._beside, value.parts))
             case Minute():
                 return self._minute(value.at_ns, self.zone)
             case Day() | Date():
@@ -168,10 +169,10 @@ class PageReader:
         """A value as it stands on a page: moments tell UTC where one points at them."""
         match value:
             case CatalogueText():
-                values = {name: self.html(member) for name, member in value.values.items()}
+                values = {name: self.apart(member) for name, member in value.values.items()}
                 return escape(self._said(value)) % values
             case Joined():
-                return escape(value.glue).join(map(self.html, value.parts))
+                return escape(value.glue).join(map(self.apart, value.parts))
             case Minute() | Day():
                 exact = f"{moment_of(value.at_ns):%Y-%m-%dT%H:%M:%SZ}"
                 return Markup('<time datetime="{}" title="{}">{}</time>').format(
@@ -182,6 +183,13 @@ class PageReader:
                 return Markup('<span title="{}">{}</span>').format(exact, self.text(value))
             case _:
                 return value if isinstance(value, Markup) else escape(self.text(value))
+
+    def apart(self, value: Text) -> Markup:
+        """The same beside other words: what is no text of ours is isolated from them."""
+        return isolated(value) if type(value) is str else self.html(value)
+
+    def _beside(self, value: Text) -> str:
+        return named(value) if type(value) is str else self.text(value)
 
     def known(self, value: Text) -> Text:
         """A text of another room, which the catalogue holds as it stands or with its values."""

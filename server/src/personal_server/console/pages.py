@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from pdpp_kernel.errors import PersonalServerError
@@ -35,7 +35,8 @@ from pdpp_kernel.texts import (
     start_of_day,
 )
 from pdpp_mcp_server.settings import own_command
-from personal_server.console import words
+from personal_server.console import isolation, words
+from personal_server.console.isolation import IsolatingEnvironment, attribute_values
 from personal_server.console.languages import Language, PageReader, languages, negotiated
 from personal_server.console.session import PageRequest
 from personal_server.owner_locale import OwnerLocale
@@ -78,7 +79,7 @@ _OWN_LINKS = re.compile(r'\b(href|src|action|formaction)="/(?=(?:owner|consent|d
 
 def environment() -> Environment:
     """The templates, their texts still in the language of the source."""
-    found = Environment(
+    found = IsolatingEnvironment(
         loader=PackageLoader("personal_server.console", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -96,13 +97,19 @@ def _templates(language: Language, zone: str) -> Environment:
     """The templates for one reader."""
     reader = PageReader(language, ZoneInfo(zone))
 
+    def filled(text: str, values: Mapping[str, Text]) -> Markup:
+        attributes = attribute_values(text)
+        shown_values = {
+            name: reader.html(value) if name in attributes else reader.apart(value)
+            for name, value in values.items()
+        }
+        return Markup(text) % shown_values  # noqa: S704 (the catalogue's own markup)
+
     def gettext(text: str, /, **values: Text) -> Markup:
-        said = {name: reader.html(value) for name, value in values.items()}
-        return Markup(reader.said(text)) % said  # noqa: S704 (the catalogue's own markup)
+        return filled(reader.said(text), values)
 
     def ngettext(one: str, many: str, num: int, /, **values: Text) -> Markup:
-        said = {name: reader.html(value) for name, value in ({"num": num} | values).items()}
-        return Markup(reader.said(one, many, num)) % said  # noqa: S704 (the same)
+        return filled(reader.said(one, many, num), {"num": num} | values)
 
     def shown(value: Text, limit: int) -> str:
         return words.shown(reader.text(value), limit)
@@ -121,10 +128,11 @@ def _templates(language: Language, zone: str) -> Environment:
         "monogram": words.monogram,
         "browser": words.browser_name,
         "bytes": Size,
+        "piece": escape,
+        **_isolations(reader),
     }
     found = environment()
     found.filters.update(filters)
-    found.finalize = _finalize(reader)
     spoken: dict[str, Any] = {"gettext": gettext, "ngettext": ngettext, "known": reader.known}
     spoken["language"] = language.tag
     # A command that a page names can be typed as it stands, in any folder.
@@ -141,13 +149,21 @@ def _bounded(value: int) -> Joined:
     return Joined((bounded(value),))
 
 
-def _finalize(reader: PageReader) -> Callable[[object], object]:
-    """What `{{ }}` shows of a value."""
+def _isolations(reader: PageReader) -> dict[str, Callable[[object], object]]:
+    """What `{{ }}` shows of a value, by where it stands."""
 
-    def finalize(value: object) -> object:
-        return reader.html(value) if isinstance(value, RENDERED) else value
+    def isolated(value: object) -> object:
+        return reader.apart(value) if isinstance(value, (str, *RENDERED)) else value
 
-    return finalize
+    def plain(value: object) -> object:
+        if isinstance(value, RENDERED):
+            return reader.text(value)
+        return isolation.plain(value) if isinstance(value, Markup) else value
+
+    def named(value: object) -> object:
+        return isolation.named(value) if type(value) is str else plain(value)
+
+    return {"isolated": isolated, "plain": plain, "named": named}
 
 
 TITLES: Mapping[int, Text] = {

@@ -20,7 +20,6 @@ from personal_server.enforcement.timeline import time_field
 BUBBLE_CHARS = 1_500
 NAME_CHARS = 80
 AUTHOR, RECIPIENT = "author", "recipient"
-_FSI, _PDI = "\u2068", "\u2069"
 
 
 class Appearance(StrEnum):
@@ -68,8 +67,7 @@ def called(source: ReadableSource, data: Mapping[str, object]) -> Text | None:
     at = None if dated is None else data.get(dated.name)
     if not author or not isinstance(at, str):
         return None
-    # Isolated, so that a name written from right to left does not take the date apart.
-    return message("%(author)s, %(day)s", author=f"{_FSI}{author}{_PDI}", day=day_of_text(at))
+    return message("%(author)s, %(day)s", author=author, day=day_of_text(at))
 
 
 def _written(source: ReadableSource, data: Mapping[str, object]) -> str | None:

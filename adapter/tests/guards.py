@@ -12,6 +12,7 @@ cleaning = ("test_safe_text.py",)
 admission = ("test_http.py",)
 errors = ("test_errors.py",)
 resources = ("test_resources.py",)
+skills = ("test_sdk_skills.py",)
 schema = ("tools/test_schema.py",)
 windows = ("tools/test_read_record_field.py",)
 aggregate = ("tools/test_aggregate.py",)
@@ -69,6 +70,7 @@ guards: tuple[Guard, ...] = (
     Guard("resources", "_stream", resources),
     Guard("resources", "_record", resources),
     Guard("resources", "_blob", resources),
+    Guard("sdk_skills", "_get", skills),
     Guard("prompts", "Prompt.render", ("prompts/test_prompts.py",)),
     Guard("tools.aggregate", "aggregate", aggregate),
     Guard("tools.pages", "_first", ("tools/test_pages.py",)),

@@ -28,6 +28,7 @@ from pdpp_mcp_server.call_messages import (
 )
 from pdpp_mcp_server.contract import TITLE_OF_SERVER, TTL_MS, published_contract
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, is_object, parse_quickly
+from pdpp_mcp_server.shipped_skills import EXTENSION
 
 INITIALIZED = "notifications/initialized"
 HANDSHAKES = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
@@ -122,7 +123,7 @@ class FirstAnswers:
         if method == "server/discover":
             members = {
                 "supportedVersions": [STATELESS],
-                "capabilities": _capabilities(lists_change=True),
+                "capabilities": {**_capabilities(lists_change=True), "extensions": {EXTENSION: {}}},
                 "instructions": self._instructions,
             }
         elif method == "tools/list":

@@ -40,6 +40,7 @@ from pdpp_mcp_server.schema_document import (
     catalog_rows,
     unavailable_in,
 )
+from pdpp_mcp_server.shipped_skills import skill_at
 from pdpp_mcp_server.tools.read_record_field import read_window
 from pdpp_mcp_server.tools.schema import index_data, read_compact, stream_data
 from pdpp_mcp_server.window_cursors import (
@@ -50,6 +51,7 @@ from pdpp_mcp_server.window_cursors import (
 
 JSON_TYPE = "application/json"
 TYPES_TYPE = "application/typescript"
+SKILL_TYPE = "text/markdown"
 STREAM_PREFIX = "pdpp://stream/"
 SCHEMA_TTL_MS = 30_000
 TYPES_TTL_MS = 300_000
@@ -119,6 +121,9 @@ async def read_resource(call: ToolCall, uri: str) -> Resource:
     fixed = FIXED_READERS.get(uri)
     if fixed is not None:
         return await fixed(call)
+    skill = skill_at(uri)
+    if skill is not None:
+        return Resource((Content(SKILL_TYPE, skill.text),), TYPES_TTL_MS)
     for prefix, reader in READERS.items():
         if uri.startswith(prefix):
             return await reader(call, _only_segment(uri.removeprefix(prefix)))

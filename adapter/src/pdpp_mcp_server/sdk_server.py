@@ -17,6 +17,7 @@ from pdpp_mcp_server.calls import AdapterOptions
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.listeners import OfferedSubscriptions
 from pdpp_mcp_server.metrics import Counts
+from pdpp_mcp_server.sdk_skills import add_skills
 from pdpp_mcp_server.server import Adapter, Context, Listed
 from pdpp_mcp_server.server_offer import ServerOffer, personal_data
 from pdpp_mcp_server.tool_runs import Callers
@@ -52,7 +53,7 @@ def build_server(
     icons = None
     if icon_url is not None:
         icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]
-    return Server(
+    server: Server[dict[str, Any]] = Server(
         name,
         version=version,
         title=contract.TITLE_OF_SERVER,
@@ -72,6 +73,8 @@ def build_server(
         on_subscribe_resource=subscribing and subscribing.subscribe,
         on_unsubscribe_resource=subscribing and subscribing.unsubscribe,
     )
+    add_skills(server)
+    return server
 
 
 def listing(make: Callable[[], Listed]) -> Callable[[Context, Any], Awaitable[Listed]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
-from pdpp_mcp_server.commands.skills import FOLDERS, Skill, shipped, skills
+from pdpp_mcp_server.commands.skills import FOLDERS, skills
+from pdpp_mcp_server.shipped_skills import Skill, shipped_skills
 
 TOOLS = json.loads(files("pdpp_mcp_server").joinpath("mcp-tools.json").read_text())["tools"]
 SCREEN = 40
@@ -33,25 +34,25 @@ def outcomes(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 
 
 def test_each_host_gets_every_skill_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcomes(capsys) == ["written"] * 2 * len(shipped())
+    assert outcomes(capsys) == ["written"] * 2 * len(shipped_skills())
     for host in FOLDERS:
-        for skill in shipped():
+        for skill in shipped_skills():
             assert page(home, host, skill.name).read_text(encoding="utf-8") == skill.text
-    assert outcomes(capsys) == ["unchanged"] * 2 * len(shipped())
+    assert outcomes(capsys) == ["unchanged"] * 2 * len(shipped_skills())
 
 
 def test_one_host_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcomes(capsys, "codex") == ["written"] * len(shipped())
+    assert outcomes(capsys, "codex") == ["written"] * len(shipped_skills())
     assert not (home / ".claude").exists()
 
 
 def test_what_a_person_changed_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcomes(capsys, "codex")
-    changed = page(home, "codex", shipped()[0].name)
+    changed = page(home, "codex", shipped_skills()[0].name)
     changed.write_text("mine", encoding="utf-8")
     assert outcomes(capsys, "codex")[0] == "changed_by_you"
     assert run_app(skills, ["remove", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == len(shipped()) - 1
+    assert len(json.loads(capsys.readouterr().out)) == len(shipped_skills()) - 1
     assert changed.read_text(encoding="utf-8") == "mine"
     assert outcomes(capsys, "codex", "--replace")[0] == "written"
 
@@ -60,7 +61,7 @@ def test_what_a_person_wrote_in_another_encoding_stays(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes(capsys, "codex")
-    changed = page(home, "codex", shipped()[0].name)
+    changed = page(home, "codex", shipped_skills()[0].name)
     changed.write_bytes("schön".encode("latin-1"))
     assert outcomes(capsys, "codex")[0] == "changed_by_you"
     assert run_app(skills, ["remove"]) == 0
@@ -75,7 +76,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "storage"
 
 
-@pytest.mark.parametrize("skill", shipped(), ids=lambda skill: skill.name)
+@pytest.mark.parametrize("skill", shipped_skills(), ids=lambda skill: skill.name)
 def test_a_skill_is_one_screen_with_the_head_that_hosts_read(skill: Skill) -> None:
     name, text = skill.name, skill.text
     head = re.fullmatch(r"---\nname: (.+)\ndescription: (.+)\n---\n.*", text, re.DOTALL)
@@ -87,7 +88,7 @@ def test_a_skill_is_one_screen_with_the_head_that_hosts_read(skill: Skill) -> No
 
 
 def test_a_skill_names_tools_and_arguments_that_are_there() -> None:
-    texts = "".join(skill.text for skill in shipped())
+    texts = "".join(skill.text for skill in shipped_skills())
     words = set(re.findall(r"`([a-z_]+)[`(:]", texts))
     tools = {tool["name"] for tool in TOOLS}
     arguments = {name for tool in TOOLS for name in tool["inputSchema"]["properties"]}

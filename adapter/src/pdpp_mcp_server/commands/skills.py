@@ -1,11 +1,7 @@
-"""`pdpp skills`: instructions that an agent loads when it needs them, written for the hosts here.
-
-A skill is a folder with a `SKILL.md`, whose head says when it helps (agentskills.io).
-"""
+"""`pdpp skills`: the skills of this package, written for the hosts here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -15,6 +11,7 @@ from cyclopts import Parameter
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
+from pdpp_mcp_server.shipped_skills import PAGE, Skill, shipped_skills
 
 SkillHost: TypeAlias = Literal["claude-code", "codex"]
 FOLDERS: dict[SkillHost, tuple[str, str]] = {
@@ -24,22 +21,6 @@ FOLDERS: dict[SkillHost, tuple[str, str]] = {
 """Where a host looks for the skills of a person, below the home directory."""
 
 skills = cyclopts.App(name="skills", help="Teach the agents here to ask well.")
-
-
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """A skill of this package: its name, and the text of its `SKILL.md`."""
-
-    name: str
-    text: str
-
-
-def shipped() -> list[Skill]:
-    """The skills of this package, by name."""
-    pages = [
-        folder / "SKILL.md" for folder in Path(__file__).parents[1].joinpath("skills").iterdir()
-    ]
-    return [Skill(page.parent.name, page.read_text(encoding="utf-8")) for page in sorted(pages)]
 
 
 @skills.command
@@ -65,7 +46,7 @@ def install(
     written = [
         {"host": host, "skill": skill.name, "outcome": _write(skill, host, replace=replace)}
         for host in named
-        for skill in shipped()
+        for skill in shipped_skills()
     ]
     if json:
         print_json(written)
@@ -96,7 +77,7 @@ def remove(*hosts: SkillHost, json: bool = False) -> int:
     """
     removed: list[dict[str, str]] = []
     for host in hosts or tuple(FOLDERS):
-        for skill in shipped():
+        for skill in shipped_skills():
             page = _page(skill, host)
             if page.is_file() and _is_as_shipped(page, skill):
                 page.unlink()
@@ -111,7 +92,7 @@ def remove(*hosts: SkillHost, json: bool = False) -> int:
 
 
 def _page(skill: Skill, host: SkillHost) -> Path:
-    return Path.home().joinpath(*FOLDERS[host], skill.name, "SKILL.md")
+    return Path.home().joinpath(*FOLDERS[host], skill.name, PAGE)
 
 
 def _is_as_shipped(page: Path, skill: Skill) -> bool:

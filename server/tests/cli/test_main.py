@@ -38,7 +38,7 @@ ROOMS = ("personal_server.cli.", "pdpp_mcp_server.commands.")
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_in_the_table_is_the_command_s_own(command: str) -> None:
-    path, text = COMMANDS[command]
+    _, path, text = COMMANDS[command]
     assert text == own_help(path)
 
 

@@ -15,8 +15,12 @@ import cyclopts
 
 from pdpp_mcp_server.commands.exits import package_version, run_app
 
-Commands: TypeAlias = Mapping[str, tuple[str, str]]
-"""What is called by a name (`module:function`), and its help."""
+Commands: TypeAlias = Mapping[str, tuple[str, str, str]]
+"""By name: the group that help lists it in, what is called (`module:function`), and its help."""
+
+START, LOOK, APPS, KEEP_SAFE, FOR_PROGRAMS = "Start", "Look", "Apps", "Keep safe", "For programs"
+GROUPS = (START, LOOK, APPS, KEEP_SAFE, FOR_PROGRAMS)
+"""In the order of help."""
 
 GROUP = "pdpp.commands"
 ABOUT = "Keeps your records on your machine, and gives the agents you choose access to them."
@@ -26,6 +30,7 @@ BEGIN = {
 }
 OWN: Commands = {
     "connect": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.connect:connect",
         (
             "Ask a server for access and save the credential in this directory.\n"
@@ -34,23 +39,32 @@ OWN: Commands = {
         ),
     ),
     "status": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.status:status",
         "Show the servers that you are connected to here, and what you may read on them.",
     ),
     "read": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.read:read",
         "Read the records that you were granted, as an app would.",
     ),
     "token": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.status:token",
         "Print a current access token, for tools that cannot renew tokens.",
     ),
     "disconnect": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.status:disconnect",
         "End your access to a server and delete the credential.",
     ),
-    "skills": ("pdpp_mcp_server.commands.skills:skills", "Teach the agents here to ask well."),
+    "skills": (
+        FOR_PROGRAMS,
+        "pdpp_mcp_server.commands.skills:skills",
+        "Teach the agents here to ask well.",
+    ),
     "mcp": (
+        FOR_PROGRAMS,
         "pdpp_mcp_server.commands.mcp:mcp_server",
         """Serve MCP over standard input and output for one connected server.
 
@@ -62,7 +76,7 @@ PDPP_MCP_RESOURCE_LINKS (auto, always or never), PDPP_MCP_MAX_BLOB_BYTES.""",
 
 def installed() -> Commands:
     """The commands of the other parts.  Source: their entry points of the group `pdpp.commands`."""
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, str, str]] = {}
     for entry in entry_points(group=GROUP):
         found.update(entry.load())
     return found
@@ -78,9 +92,11 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
         version_flags=["--version"],
         default_parameter=cyclopts.Parameter(negative=()),
     )
+    app["--help"].group = app["--version"].group = cyclopts.Group("Options", sort_key=len(GROUPS))
+    groups = {name: cyclopts.Group(name, sort_key=place) for place, name in enumerate(GROUPS)}
     # those of other parts stand first, and win where a name is theirs too
-    for name, (path, text) in {**others, **OWN, **others}.items():
-        app.command(path, name=name, help=text)
+    for place, (name, (group, path, text)) in enumerate({**others, **OWN, **others}.items()):
+        app.command(path, name=name, help=text, group=groups[group], sort_key=place)
     return app
 
 

@@ -131,7 +131,7 @@ def adapter_from_env(environ: Mapping[str, str] = os.environ) -> StdioSettings: 
     owner = ("PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE")
     return StdioSettings(
         provider_url=read.text("PDPP_PROVIDER_URL") or None,
-        cache_root=Path(read.text("PDPP_CACHE_ROOT") or ".pdpp"),
+        cache_root=read.path("PDPP_CACHE_ROOT") or Path(".pdpp"),
         server_name=read.text("PDPP_MCP_SERVER_NAME") or "pdpp-mcp-server",
         resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),

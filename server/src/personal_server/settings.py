@@ -127,7 +127,6 @@ def from_env(
     bind_host, bind_port = read.parsed("PDPP_BIND", _parse_bind, ("127.0.0.1", 7662))
     bind_port = bind_port if port is None else port
     default_url = DEFAULT_ORIGIN if bind_port == 7662 else f"http://127.0.0.1:{bind_port}"
-    password_file = read.text("PDPP_OWNER_PASSWORD_FILE")
     settings = Settings(
         public_url=read.parsed("PDPP_PUBLIC_URL", _parse_public_url, default_url),
         bind_host=bind_host,
@@ -147,7 +146,7 @@ def from_env(
         extra_redirect_schemes=tuple(
             read.each("PDPP_EXTRA_REDIRECT_SCHEMES", str.lower, Settings().extra_redirect_schemes)
         ),
-        owner_password_file=Path(password_file) if password_file else None,
+        owner_password_file=read.path("PDPP_OWNER_PASSWORD_FILE"),
         change_history_days=read.integer("PDPP_CHANGE_HISTORY_DAYS", 180, 0, 36_500),
         disclosure_log_days=read.integer("PDPP_DISCLOSURE_LOG_DAYS", 400, 1, 36_500),
         asked_detail_days=read.integer("PDPP_ASKED_DETAIL_DAYS", 30, 0, 36_500),

@@ -147,7 +147,6 @@ def test_after_a_restore_an_access_waits_and_its_token_is_dead(machine: Machine)
 
 def test_a_schedule_is_told_kept_to_proven_and_ended(machine: Machine) -> None:
     kept = machine.folder / "kept"
-    kept.mkdir()
 
     def status() -> dict[str, Any]:
         return json.loads(machine.pdpp("backup", "status", "--json").stdout)
@@ -156,6 +155,7 @@ def test_a_schedule_is_told_kept_to_proven_and_ended(machine: Machine) -> None:
     told = machine.pdpp("backup", kept, "--every", "2d", "--keep", "3", "--json").stdout
     schedule = {"folder": str(kept), "every_hours": 48, "keep": 3, "recipient": None}
     assert json.loads(told)["schedule"] == schedule
+    assert kept.stat().st_mode & 0o777 == 0o700
     assert json.loads(told)["last_backup"] is None
     machine.start()
     until(lambda: status()["last_proven_restore"] is not None)
@@ -167,6 +167,13 @@ def test_a_schedule_is_told_kept_to_proven_and_ended(machine: Machine) -> None:
     machine.pdpp("backup", "stop")
     assert status()["schedule"] is None
     assert made.exists()
+
+
+def test_a_folder_is_made_where_there_is_one_around_it(machine: Machine) -> None:
+    machine.pdpp("backup", machine.folder / "no-disk" / "kept", "--every", "1d", expected=69)
+    assert not (machine.folder / "no-disk").exists()
+    machine.pdpp("backup", machine.data / "kept", "--every", "1d", expected=69)
+    assert not (machine.data / "kept").exists()
 
 
 @pytest.mark.parametrize(

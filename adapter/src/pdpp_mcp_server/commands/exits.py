@@ -33,9 +33,12 @@ def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
     """Run a command line to its exit code; the only place where errors become words."""
     as_json = "--json" in arguments
     try:
-        result: object = app(
-            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        command, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
+        if any("~" in word for word in arguments):
+            from pdpp_mcp_server.commands.home_paths import from_home  # noqa: PLC0415 (seldom)
+
+            bound = from_home(bound)
+        result: object = command(*bound.args, **bound.kwargs)
     except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
         return INTERRUPTED
     except BrokenPipeError:  # the reader has enough, as `head` does

@@ -34,6 +34,8 @@ def set_schedule(
 ) -> BackupSchedule | None:
     """Back up by this schedule from now on, or by none; the running server sees it by itself.
 
+    Makes the folder, which the schedule itself never does: a folder that is missing then is one on
+    a disk that is not connected.
     Raises: BackupRefused, where it could not be kept to.
     """
     if settings.backup_dir is not None:
@@ -48,11 +50,6 @@ def set_schedule(
         if schedule.recipient is not None:
             require_recipient(schedule.recipient)
         folder = Path(schedule.folder)
-        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            raise BackupRefused(
-                "This folder does not exist, or the server cannot write to it.",
-                next_step="Name an existing folder, preferably on another disk.",
-            )
         if folder.resolve().is_relative_to(settings.data_dir.resolve()):
             raise BackupRefused(
                 (
@@ -63,8 +60,31 @@ def set_schedule(
                     "Name a folder outside of the data directory, preferably on another disk."
                 ),
             )
+        _make(folder)
     stores.upkeep.keep_backup_schedule(schedule)
     return schedule
+
+
+def _make(folder: Path) -> None:
+    """The folder, for the owner alone, where the one around it exists.  Raises: BackupRefused."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        raise BackupRefused(
+            "The folder around this folder does not exist either.",
+            next_step="If it is on another disk, connect that disk. Else create it: mkdir -p",
+        ) from None
+    except OSError:
+        raise _unwritable() from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable()
+
+
+def _unwritable() -> BackupRefused:
+    return BackupRefused(
+        "The server cannot write to this folder.",
+        next_step="Name a folder of yours, preferably on another disk.",
+    )
 
 
 def kept_backups(stores: Stores, before_ns: int | None = None) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
     if not target.parent.is_dir():
         raise BackupRefused(
             "The folder for this file does not exist.",
-            next_step="Create the folder, or name another.",
+            next_step="Connect its disk, create the folder, or name another.",
         )
     signer = backup_signer(stores, settings)
     remove_left(target.parent)

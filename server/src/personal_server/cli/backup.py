@@ -74,7 +74,8 @@ def make(
     Parameters
     ----------
     file
-        The file to write; an existing one is never replaced. With --every: the folder.
+        The file to write; an existing one is never replaced. With --every: the folder, which is
+        made if need be.
     every
         Let the server make a backup regularly: every `12h`, `1d` or `1w`, for example.
     keep
@@ -93,7 +94,7 @@ def make(
         if every is None:
             manifest = make_backup(stores, settings, BackupOrder(file, recipient))
         else:
-            folder = str(file.expanduser().absolute())
+            folder = str(file.absolute())
             schedule = BackupSchedule(folder, _hours(every), keep or KEPT, recipient)
             set_schedule(stores, settings, schedule)
             _tell_standing(stores, settings, as_json=json)

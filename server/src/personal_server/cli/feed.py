@@ -297,7 +297,7 @@ def remove(feed: str, /) -> None:
 
 def _place(folder: Path, data_dir: Path) -> Path:
     """A folder that may be watched.  Raises: CommandError."""
-    place = folder.expanduser().resolve()
+    place = folder.resolve()
     if not place.is_dir():
         raise CommandError("usage", "This is not a folder.", "Name a folder that exists.")
     ours = data_dir.resolve()

@@ -198,7 +198,7 @@ def import_command(
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
-        root = None if within is None else within.expanduser().resolve()
+        root = None if within is None else within.resolve()
         wanted = Wanted(
             form.as_, options.columns, chosen, within=root, kinds=options.kinds, recipe=form.recipe
         )
@@ -261,7 +261,7 @@ def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
 
 def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
     """The archives that lie in a folder count as named."""
-    for path in (each.expanduser() for each in paths):
+    for path in paths:
         inside = sorted(path.iterdir()) if path.is_dir() else []
         packed = [each for each in inside if each.name.lower().endswith(ARCHIVES)]
         yield from packed

@@ -118,3 +118,4 @@ def test_a_folder_that_is_gone_is_told(settings: Settings, stores: Stores, tmp_p
     failure = stores.upkeep.backup_failure()
     assert failure is not None
     assert "folder" in failure.why
+    assert not (tmp_path / "kept").exists()

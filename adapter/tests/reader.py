@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from pdpp_mcp_server.handles import parse_id
 from pdpp_mcp_server.rs_client.answers import rows_of
 
 Json = dict[str, Any]
@@ -23,9 +24,20 @@ def ids_of(structured: Json) -> list[str]:
 
 
 def hits_of(structured: Json) -> list[Json]:
-    """The hits of a search, each with what its result says, and what stands once for all."""
+    """The hits of a search, each with what its result and its id say, and what all say alike."""
+    page: Json = structured.get("page", {})
     hits = zip(rows_of(structured["data"]), structured["results"], strict=True)
-    return [{**structured.get("page", {}), **hit, **result} for hit, result in hits]
+    return [_whole_hit({**page, **hit, **result}) for hit, result in hits]
+
+
+def _whole_hit(hit: Json) -> Json:
+    ref = parse_id(hit["id"]) if "record_id" not in hit else None
+    spelled = {"stream": ref.stream, "record_id": ref.record_id} if ref else {}
+    field = {"field_path": hit.pop("field_path")} if "field_path" in hit else {}
+    excerpts = [
+        {"preview_text": hit["title"], **field, **each} for each in hit.get("evidence_excerpts", ())
+    ]
+    return {**spelled, **hit, **({"evidence_excerpts": excerpts} if excerpts else {})}
 
 
 def records_of(structured: Json) -> list[Json]:

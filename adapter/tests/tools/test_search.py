@@ -73,7 +73,9 @@ def _hit(number: int, **members: object) -> Json:
 async def test_of_many_hits_nothing_stands_twice() -> None:
     rs = world()
     hits = [_hit(1), _hit(2), _hit(3, matched_fields=["body", "subject"]), *map(_hit, range(4, 8))]
-    rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
+    links = {"self": "/v1/search?q=invoice", "next": None}
+    body = {"object": "list", "data": hits, "has_more": False, "links": links}
+    rs.script = lambda _: Answer(200, body)
     found = await ask(rs, "search", {"query": "invoice"}, is_ours=True)
     page, data = found.structured["page"], found.structured["data"]["data"]
     assert page == {
@@ -82,16 +84,14 @@ async def test_of_many_hits_nothing_stands_twice() -> None:
         "connector_key": "gmail",
         "emitted_at": "2026-07-01T08:00:00.000Z",
         "retrieval_mode": "lexical",
+        "field_path": "body",
     }
-    assert data[0].keys() == {"record_id", "evidence_excerpts"}
-    assert data[2]["matched_fields"] == ["body", "subject"]
+    assert all(hit.keys() == {"evidence_excerpts"} for hit in data)
     for sent, shown in zip(hits, hits_of(found.structured), strict=True):
         (excerpt,) = sent["evidence_excerpts"]
-        del excerpt["match_ranges"]
-        assert {**sent, "id": f"cin_a/messages:{sent['record_id']}"}.items() <= {
-            "matched_fields": ["body"],
-            **shown,
-        }.items()
+        del excerpt["match_ranges"], sent["matched_fields"]
+        assert {**sent, "id": f"cin_a/messages:{sent['record_id']}"}.items() <= shown.items()
+    assert "links" not in found.structured["data"]
     first, *others = found.structured["results"]
     assert first["content_ladder"][0]["read"]["arguments"]["offset_chars"] == 40
     assert first["content_ladder"][0]["uri"].startswith("pdpp://field-window/")
@@ -101,6 +101,47 @@ async def test_of_many_hits_nothing_stands_twice() -> None:
     assert cuts[1:] == ["cut: body 27/900 from 40"] * 6
     assert "<mark>invoice</mark>" in found.text
     assert found.text.split("\n")[-1].startswith("use: read_record_field {")
+
+
+async def test_of_many_hits_an_excerpt_that_is_the_title_stands_once() -> None:
+    rs = world()
+    excerpt = {"field_path": "payee", "preview_text": "Grocer", "start_chars": 0, "total_chars": 6}
+    longer = {**excerpt, "field_path": "memo", "total_chars": 60}
+    same = [_hit(n, title="Grocer", evidence_excerpts=[excerpt]) for n in range(1, 7)]
+    hits = [*same, _hit(7, title="Grocer", evidence_excerpts=[longer])]
+    rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
+    found = await ask(rs, "search", {"query": "grocer"}, is_ours=True)
+    assert found.structured["page"]["field_path"] == "payee"
+    shown = [hit["evidence_excerpts"][0] for hit in found.structured["data"]["data"]]
+    assert [each.get("preview_text") for each in shown] == [None] * 6 + ["Grocer"]
+    assert [each.get("field_path") for each in shown] == [None] * 6 + ["memo"]
+    assert [hit["evidence_excerpts"] for hit in hits_of(found.structured)] == [
+        hit["evidence_excerpts"] for hit in hits
+    ]
+
+
+async def test_an_excerpt_that_is_the_whole_field_says_where_it_was_cut_too() -> None:
+    rs = world()
+    text = "invoice " * 23
+    excerpt = {"field_path": "body", "preview_text": text, "start_chars": 0, "total_chars": 184}
+    hits = [_hit(number, evidence_excerpts=[excerpt]) for number in range(1, 41)]
+    rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
+    found = await ask(rs, "search", {"query": "invoice", "limit": 40}, is_ours=True)
+    assert len(found.structured["results"]) == 40
+    cuts = [line for line in found.text.split("\n") if line.startswith("cut: ")]
+    (ladder,) = (hit["content_ladder"] for hit in found.structured["results"][:1])
+    assert (ladder[0]["shown_chars"], ladder[0]["total_chars"]) == (120, 184)
+    assert cuts[0].startswith("cut: body 120/184 read_record_field {")
+    assert cuts[1:] == ["cut: body 120/184 from 0"] * 39
+
+
+async def test_of_many_hits_an_id_that_spells_nothing_keeps_its_parts() -> None:
+    rs = world()
+    hits = [_hit(number, record_id=f"a/{number}") for number in range(1, 8)]
+    rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
+    found = await ask(rs, "search", {"query": "invoice"}, is_ours=True)
+    shown = [hit["record_id"] for hit in found.structured["data"]["data"]]
+    assert shown == [hit["record_id"] for hit in hits]
 
 
 async def test_a_few_hits_are_the_envelope_as_it_was_sent() -> None:

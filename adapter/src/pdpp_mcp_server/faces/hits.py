@@ -7,7 +7,8 @@ wherever a cut falls.
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -101,15 +102,16 @@ class RenderedExcerpt:
     total_chars: int | None
     complete: bool
 
-    def as_cut(self) -> Truncation | None:
-        """The note of an excerpt that is not known to be complete; it is read from its start."""
-        if self.complete or not self.field_path:
+    def as_cut(self, limit_chars: int) -> Truncation | None:
+        """The note of one that is not known to be shown whole; it is read on from its start."""
+        is_whole = self.complete and self.shown_chars <= limit_chars
+        if is_whole or not self.field_path:
             return None
         return Truncation(
             self.field_path,
             "text",
             "truncated",
-            self.shown_chars,
+            min(self.shown_chars, limit_chars),
             self.total_chars,
             next_chars=self.start_chars,
         )
@@ -119,34 +121,60 @@ class RenderedExcerpt:
 class HitTable(PageTable):
     """What the hits of a page have alike, if they are many, and which shows how an excerpt goes on.
 
-    Shapes: example is the number of that hit, the first whose excerpt is cut; 0 where none is.
+    Shapes: excerpts are theirs, in their order; field_path is the field of most of these, where
+            each has one.
     """
 
-    example: int = 0
+    excerpts: tuple[RenderedExcerpt | None, ...] = ()
     is_lean: bool = False
+    field_path: str | None = None
 
     @classmethod
     def of_hits(cls, hits: Sequence[Json]) -> "HitTable":
         """The table of these hits; a few stay as they were sent."""
-        found = enumerate(map(excerpt_of, hits), 1)
-        example = next((number for number, each in found if each and each.as_cut()), 0)
+        shown = tuple(map(excerpt_of, hits))
         if len(hits) <= LITERAL_HITS:
-            return cls(example=example)
-        return cls(alike(hits, HIT_MEMBERS.__contains__), example=example, is_lean=True)
+            return cls(excerpts=shown)
+        excerpts = [objects_in(hit.get(EXCERPTS)) for hit in hits]
+        fields = Counter(as_text(each.get("field_path")) for found in excerpts for each in found)
+        members = alike(hits, HIT_MEMBERS.__contains__)
+        if all(excerpts):
+            members.pop("matched_fields", None)
+        field_path = max(fields, key=lambda name: fields[name]) if all(fields) and fields else None
+        return cls(members, excerpts=shown, is_lean=True, field_path=field_path)
+
+    def example(self, limit_chars: int) -> int:
+        """The number of the first hit whose excerpt is cut, 0 where none is."""
+        cuts = (each and each.as_cut(limit_chars) for each in self.excerpts)
+        return next((number for number, cut in enumerate(cuts, 1) if cut), 0)
+
+    @cached_property
+    def page(self) -> Json:
+        """What stands once in the structured face."""
+        alone = {"field_path": self.field_path} if self.field_path else {}
+        return {**self.members, **alone}
 
     def own_members(self, hit: Json, result: Json) -> Json:
-        """A hit without what stands above all of them, in its result or its excerpt.
+        """A hit without what stands above all of them, in its result, its id or its excerpt.
 
         Where marks begin and end is for programs; the text shows them.
         """
         if not self.is_lean:
             return hit
-        excerpts = [without(each, "match_ranges") for each in objects_in(hit.get(EXCERPTS))]
-        fields = [each.get("field_path") for each in excerpts]
-        said = {**result, "matched_fields": fields}
-        twins = (n for n in ("connection_id", "title", "matched_fields") if hit.get(n) == said[n])
-        own = without(hit, *self.members, *twins)
+        excerpts = [self._own_excerpt(each, result) for each in objects_in(hit.get(EXCERPTS))]
+        is_spelled = result["id"].endswith(f"{result['stream']}:{result['record_id']}")
+        said = ("connection_id", "title", *(("stream", "record_id") if is_spelled else ()))
+        twins = [name for name in said if hit.get(name) == result[name]]
+        own = without(hit, *self.members, *twins, *(("matched_fields",) if excerpts else ()))
         return {**own, EXCERPTS: excerpts} if excerpts else own
+
+    def _own_excerpt(self, excerpt: Json, result: Json) -> Json:
+        text = excerpt.get("preview_text")
+        is_title = text == result["title"] and excerpt.get("total_chars") == len(result["title"])
+        twins = {"match_ranges", *(("preview_text",) if is_title else ())}
+        if excerpt.get("field_path") == self.field_path:
+            twins.add("field_path")
+        return without(excerpt, *twins)
 
 
 @dataclass(frozen=True)
@@ -194,42 +222,23 @@ class HitItem:
         shown, cuts = cut_members(self.payload, measure)
         further, more_cuts = cut_members(self.further, measure)
         cuts += more_cuts
-        ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: contract.LADDER_PER_HIT]
         limit = min(contract.EXCERPT, measure.preview)
+        is_example = self.number == self.table.example(limit)
+        cut = self.excerpt.as_cut(limit) if self.excerpt else None
+        is_said_here = is_example or not self.table.is_lean
+        cuts = [*([cut] if cut and is_said_here else ()), *cuts]
+        ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
+        ladder = ladder[: contract.LADDER_PER_HIT]
         matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
-        lines = (*self._head, *matches, *self._context, *self._cut, *map(ladder_line, ladder))
+        matches_on = [_cut_line(cut)] if cut and not is_said_here else []
+        lines = (*self._head, *matches, *self._context, *matches_on, *map(ladder_line, ladder))
         result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
         if ladder:
-            result["content_ladder"] = [self._without_twins(entry) for entry in ladder]
-        edited = self.table.own_members(_shown(self.hit, further, measure), result)
+            result["content_ladder"] = [_in_result(entry, is_example) for entry in ladder]
+        edited = self.table.own_members(_shown(self.hit, further, measure), self._result)
         if is_object(self.hit.get("data")):
             edited["data"] = shown
         return Block(self.holder.id, edited, lines, tuple(ladder), result)
-
-    @property
-    def _is_example(self) -> bool:
-        return self.number == self.table.example
-
-    @cached_property
-    def _read_on(self) -> list[Json]:
-        """The way on from the excerpt; of many hits the first alone shows it."""
-        cut = self.excerpt.as_cut() if self.excerpt else None
-        if cut is None or (self.table.is_lean and not self._is_example):
-            return []
-        return [ladder_entry(self.call, self.holder, cut)]
-
-    @property
-    def _cut(self) -> Iterator[str]:
-        """Where the excerpt goes on, by the call that another hit shows."""
-        cut = self.excerpt.as_cut() if self.excerpt else None
-        if cut is not None and not self._read_on:
-            yield f"cut: {label(cut.field_path)} {cut.shown}/{cut.total} from {cut.next_chars}"
-
-    def _without_twins(self, entry: Json) -> Json:
-        """An entry without the id of its result, and the URI of one that a call reads as well."""
-        kept = entry if self._is_example else without_twin(entry)
-        return {name: value for name, value in kept.items() if name != "id"}
 
     @cached_property
     def _context(self) -> tuple[str, ...]:
@@ -272,6 +281,16 @@ class HitItem:
         if "parent" in self._result:
             lines.append(f"parent: {self._result['parent']}")
         return (*lines, *held_line(self.hit))
+
+
+def _cut_line(cut: Truncation) -> str:
+    """Where an excerpt goes on, by the call that another hit shows."""
+    return f"cut: {label(cut.field_path)} {cut.shown}/{cut.total} from {cut.next_chars}"
+
+
+def _in_result(entry: Json, is_example: bool) -> Json:
+    """An entry without the id of its result, and the URI of one that a call reads as well."""
+    return without(entry if is_example else without_twin(entry), "id")
 
 
 def _longest(value: Any) -> int:

@@ -40,7 +40,7 @@ from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, c
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from pdpp_mcp_server.rs_client.port import Query
 from pdpp_mcp_server.safe_text import escaped_json
-from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page, without_link
+from pdpp_mcp_server.tools.pages import PageRead, RecordPage, ShownPage, read_page
 
 ROUTES = {
     "auto": ("v1", "search"),
@@ -147,7 +147,7 @@ def _render(
         **({"source_mix": mix} if mix and not stated else {}),
         "notice": text.NOTICE,
         **({"page": page.table.page} if page.table.page else {}),
-        "data": without_link(shown.data) if page.table.page else shown.data,
+        "data": _envelope(shown),
     }
     if call.openai:
         face = _json_face(shown, following, near)
@@ -161,6 +161,17 @@ def _render(
         request_id=page.request_id,
         page_reads=shown.reads,
         rows=len(shown.blocks),
+    )
+
+
+def _envelope(shown: ShownPage) -> Json:
+    """The envelope; of many hits without addresses, which repeat the call and its cursor."""
+    table, is_followed = shown.page.table, as_text(shown.data.get("next_cursor"))
+    is_lean = isinstance(table, HitTable) and table.is_lean
+    return (
+        without(shown.data, "links")
+        if is_lean and (is_followed or not shown.page.more)
+        else shown.data
     )
 
 
@@ -187,7 +198,8 @@ def _use_lines(shown: ShownPage) -> list[str]:
     """How to go on from a hit, and from an excerpt where the hits do not say it themselves."""
     table = shown.page.table
     lines = [USE_LINE] if shown.blocks else []
-    is_said_once = isinstance(table, HitTable) and table.is_lean and table.example
+    is_lean = isinstance(table, HitTable) and table.is_lean
+    is_said_once = is_lean and any(block.ladder for block in shown.blocks)
     return [*lines, READ_ON] if lines and is_said_once else lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,7 +203,7 @@ def two(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def test_what_accounts_contain_is_listed_with_figures_and_opens(two: Desk) -> None:
     assert two.own("records") == 0
-    rows = [line.split() for line in two.out.splitlines()]
+    rows = [line.split()[:5] for line in two.out.splitlines()]
     assert ["E-mail", "messages", "3", "2022-03-11", "2022-03-13"] in rows
     assert not any("attachments" in row for row in rows)  # declared, and empty
     assert two.own("records", "mail") == 0
@@ -244,3 +245,46 @@ def test_a_day_is_the_owner_s(two: Desk) -> None:
     day = ["--since", "2022-03-13", "--until", "2022-03-14", "--connection", "whatsapp"]
     assert two.own("records", "messages", *day, "--jsonl") == 0
     assert len(two.out.splitlines()) == 2  # in UTC it was the day after
+
+
+def test_a_hit_names_its_account_where_several_have_the_record(desk: Desk) -> None:
+    again = ["--connection", "Work mail", "--zone", "UTC"]
+    assert desk.own("import", str(desk.folder / "Inbox"), *again) == 0, desk.err
+    assert desk.own("search", "landlord") == 0
+    headings = [line for line in desk.out.splitlines() if "/messages" in line]
+    assert len(headings) == 2
+    for heading in headings:
+        command = shlex.split(heading.split(" · ")[-1])
+        assert desk.own("show", *command) == 0, desk.err
+        assert "landlord" in desk.out
+    assert desk.own("show", command[1]) == 6
+    assert "ambiguous_account" in desk.err
+    assert "'Work mail/messages'" in desk.err
+
+
+def test_names_as_pages_show_them_are_taken(two: Desk) -> None:
+    assert two.own("records", "--connection", "E-mail", "--jsonl") == 0
+    (row,) = [json.loads(line) for line in two.out.splitlines()]
+    assert row["on pages"] != row["stream"]
+    for name in ("E-mail/MESSAGES", f"mail/{row['on pages']}"):
+        assert two.own("records", name, "--jsonl") == 0, two.err
+        assert len(two.out.splitlines()) == 3
+    assert two.own("records", "mail/nothing") == 5
+    assert "not_found" in two.err
+    found = ["--stream", "mail/messages", "--json"]
+    assert two.own("search", "the", "landlord", *found) == 0
+    (hit,) = two.printed["data"]
+    assert two.own("show", hit["id"]) == 0
+    assert "landlord" in two.out
+    assert (
+        two.own("search", "x", "--stream", "mail/messages", "--stream", "whatsapp/messages") == 64
+    )
+    assert two.own("search") == 64
+
+
+def test_without_a_zone_a_time_is_told_in_utc(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PDPP_TIME_ZONE", "UTC")
+    assert desk.own("records", "messages", "--limit", "1") == 0
+    assert "Sun 2022-03-13 07:30 UTC" in desk.out
+    assert desk.own("search", "landlord") == 0
+    assert desk.out.startswith("Fri 2022-03-11 07:30 UTC · Ben · ")

@@ -3,35 +3,45 @@
     Wed 2024-03-13 22:05 · Ada · Telegram · messages 7.2
       The recipe (https://example.org/r)
 
-What stands behind the dot is what `show` and `fetch` take.
+What stands behind the last dot is what `fetch` takes; `pdpp search` names the account there.
 Source: docs/contract/authorization-server.md 14.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.text import Text
 
+from pdpp_mcp_server.commands.record_rows import utc_minute
 from pdpp_mcp_server.commands.tables import console, indented, plain
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 
 BETWEEN = " · "
 
 
-def print_hits(hits: Iterable[Json]) -> None:
+Place = Callable[[Json], str]
+"""Where a hit is, and its key, as a command takes them."""
+
+
+def print_hits(hits: Iterable[Json], place: Place | None = None) -> None:
     """Two lines a hit, three where its title does not say what was found."""
     for hit in hits:
-        console().print(_heading(hit), soft_wrap=True)
+        console().print(_heading(hit, place or _account_and_key), soft_wrap=True)
         for line in _said_once(_title(hit), _excerpt(hit)):
             indented(line, 2, console())
 
 
-def _heading(hit: Json) -> Text:
-    parts = [as_text(hit.get(name)) for name in ("when", "author", "display_name")]
-    parts[0] = parts[0] or as_text(hit.get("authored_at"))
-    before = "".join(f"{plain(part)}{BETWEEN}" for part in parts if part)
-    return Text.assemble(before, (f"{plain(hit.get('stream'))} {plain(hit.get('id'))}", "bold"))
+def _heading(hit: Json, place: Place) -> Text:
+    when = as_text(hit.get("when")) or utc_minute(as_text(hit.get("authored_at")) or "")
+    parts = [when, as_text(hit.get("author"))]
+    *more, key = plain(place(hit)).plain.split(BETWEEN)
+    before = "".join(f"{plain(part)}{BETWEEN}" for part in (*parts, *more) if part)
+    return Text.assemble(before, (key, "bold"))
+
+
+def _account_and_key(hit: Json) -> str:
+    return f"{hit.get('display_name')}{BETWEEN}{hit.get('stream')} {hit.get('id')}"
 
 
 def _title(hit: Json) -> str:

@@ -6,6 +6,7 @@ Source: docs/contract/authorization-server.md 14.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from rich.table import Table
 from rich.text import Text
@@ -26,7 +27,21 @@ def record_row(item: Json) -> Json:
     ids = {name: value for name, value in data.items() if name.endswith("_id")}
     times = {name: value for name, value in data.items() if name.endswith("_at")}
     said = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
-    return {"when": item.get("when"), **said, **times, **ids, "id": item.get("id")}
+    # where days are those of UTC, an answer says no local time
+    first = next((v for v in times.values() if isinstance(v, str)), "")
+    when = item.get("when") or utc_minute(first) or None
+    return {"when": when, **said, **times, **ids, "id": item.get("id")}
+
+
+def utc_minute(instant: str) -> str:
+    """`Wed 2024-03-13 22:05 UTC`; what is no instant in UTC stays as it is."""
+    if not instant.endswith("Z"):
+        return instant
+    try:
+        at = datetime.fromisoformat(instant)
+    except ValueError:
+        return instant
+    return f"{at:%a %Y-%m-%d %H:%M} UTC"
 
 
 def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:

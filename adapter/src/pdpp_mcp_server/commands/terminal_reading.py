@@ -147,10 +147,10 @@ class TerminalReading:
         asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
         self.print_list(records_path(stream), asked, which, _show_records)
 
-    def search(self, terms: SearchTerms, which: RowFlags) -> bool:
+    def search(self, terms: SearchTerms, which: RowFlags, show: ShowRows | None = None) -> bool:
         """Print what a search finds; whether there was anything to search."""
         asked = [*terms.asked(), *which.asked(), *self.zone()]
-        body = self.print_list(("v1", "search"), asked, which, _show_hits)
+        body = self.print_list(("v1", "search"), asked, which, show or _show_hits)
         recall = as_object(meta_of(body).get("recall"))
         return recall.get("sources_searched_count") != 0
 

@@ -33,10 +33,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class StreamFigures:
-    """A stream of one account.  Shapes: `first` and `last` are stored times."""
+    """A stream of one account.
+
+    Shapes: `title` is its name on pages; `first` and `last` are stored times.
+    """
 
     account: Account
     stream: str
+    title: str
     record_count: int
     is_more: bool
     first: str | None
@@ -45,7 +49,12 @@ class StreamFigures:
     @property
     def named(self) -> str:
         """As a command takes it."""
-        return shlex.quote(f"{self.account.label}/{self.stream}")
+        return named(self.account.label, self.stream)
+
+
+def named(account: str, stream: str) -> str:
+    """A stream of an account as a command takes it."""
+    return shlex.quote(f"{account}/{stream}")
 
 
 def accounts_of(reading: TerminalReading) -> list[Account]:
@@ -75,6 +84,30 @@ def account_called(accounts: Sequence[Account], name: str) -> Account:
     raise CommandError(
         "unknown_account", "There is no account of this name.", f"Your accounts: {choices}."
     )
+
+
+def stream_called(reading: TerminalReading, account: Account | None, name: str) -> str:
+    """The stream of this name, or of this name on pages, whatever the case.
+
+    Raises: CommandError (`not_found`).
+    """
+    titles = {
+        as_text(stream.get("name")) or "": as_text(stream.get("display_name")) or ""
+        for connector in objects_in(reading.ask(SCHEMA, [COMPACT]).get("connectors"))
+        if account is None or connector.get("connector_key") == account.source
+        for stream in objects_in(connector.get("streams"))
+    }
+    if name in titles:
+        return name
+    wanted = name.casefold()
+    meant = [
+        each for each, title in titles.items() if wanted in (each.casefold(), title.casefold())
+    ]
+    if len(meant) == 1:
+        return meant[0]
+    where = "No account has" if account is None else "This account has no"
+    what = "pdpp records" if account is None else f"pdpp records {shlex.quote(account.label)}"
+    raise CommandError("not_found", f"{where} such records.", f"List what there is: {what}")
 
 
 def figures_of(reading: TerminalReading, account: Account) -> list[StreamFigures]:
@@ -122,6 +155,7 @@ def _figures(account: Account, stream: Json) -> Iterator[StreamFigures]:
         yield StreamFigures(
             account,
             as_text(stream.get("name")) or "",
+            as_text(stream.get("display_name")) or "",
             count,
             bool(visible.get("more")),
             as_text(visible.get("earliest")),

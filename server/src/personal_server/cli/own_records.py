@@ -7,6 +7,7 @@ Source: docs/contract/authorization-server.md 14.4.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -16,12 +17,14 @@ from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.hits_shown import BETWEEN, print_hits
 from pdpp_mcp_server.commands.read import TOOL
 from pdpp_mcp_server.commands.read_options import Mode, OutputFlags, RowFlags, SearchTerms, Sort
 from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.commands.tables import plain, tell_nothing_kept
 from pdpp_mcp_server.commands.tables import words as words_console
 from pdpp_mcp_server.commands.terminal_reading import TerminalReading, records_path
+from pdpp_mcp_server.rs_client.json_values import Json, as_text
 from personal_server.cli.kept_data import settings_to_read
 from personal_server.cli.own_accounts import (
     Account,
@@ -30,6 +33,8 @@ from personal_server.cli.own_accounts import (
     accounts_of,
     figures_of,
     holders_of,
+    named,
+    stream_called,
 )
 from personal_server.cli.server_settings import settings_or_exit
 
@@ -71,8 +76,7 @@ class OwnCommands:
 
     def search(
         self,
-        words: str,
-        *,
+        *words: str,
         stream: list[str] | None = None,
         sort: Sort | None = None,
         mode: Mode | None = None,
@@ -87,7 +91,7 @@ class OwnCommands:
         words
             What to find: words, "a phrase", a prefix*, -without, one OR other, field:value.
         stream
-            Search only this stream. Repeatable.
+            Search only this stream: `messages`, or with its account `E-mail/messages`. Repeatable.
         sort
             The order of the results. Default: best match first.
         mode
@@ -95,15 +99,18 @@ class OwnCommands:
         exact
             Only records with all words, exactly as written.
         """
-        terms = SearchTerms(words, tuple(stream or ()), sort, mode, exact=exact)
+        if not words:
+            raise CommandError("usage", "WORDS is missing.", "See `pdpp search --help`.")
         with self.opened(flags or OutputFlags()) as reading:
-            if not _Meant.of(reading, None).all_meant().search(terms, rows or RowFlags()):
+            where, streams = _searched(reading, stream or ())
+            terms = SearchTerms(" ".join(words), streams, sort, mode, exact=exact)
+            if not where.search(terms, rows or RowFlags(), _show_openable):
                 tell_nothing_kept(settings_or_exit().data_dir)
 
     def show(
         self,
         stream: str,
-        key: str,
+        key: str | None = None,
         *,
         fields: str | None = None,
         expand: list[str] | None = None,
@@ -114,7 +121,8 @@ class OwnCommands:
         Parameters
         ----------
         stream
-            The record's stream: `messages`, or with its account `E-mail/messages`.
+            The record's stream: `messages`, or with its account `E-mail/messages`. May be left
+            out.
         key
             The record's id, as `pdpp records` and `pdpp search` print it.
         fields
@@ -123,8 +131,13 @@ class OwnCommands:
             Also show related records, by the name of the relation. Repeatable.
         """
         with self.opened(flags or OutputFlags()) as reading:
-            where = _Meant.of(reading, stream, is_stream=True)
-            where.holding(key).fetch(where.stream or stream, key, fields, expand or ())
+            if key is None:
+                holder, key = _anywhere(reading, stream), stream
+                chosen, stream = _only(reading, holder.account), holder.stream
+            else:
+                where = _Meant.of(reading, stream, is_stream=True)
+                chosen, stream = where.holding(key), where.stream or stream
+            chosen.fetch(stream, key, fields, expand or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +160,10 @@ class _Meant:
             called, _, stream = name.rpartition("/")
         if called is None and name is not None and not is_stream:
             called, stream = _alone(reading, name)
-        if called is None:
-            return cls(reading, stream, None)
-        return cls(reading, stream or None, account_called(accounts_of(reading), called))
+        account = None if called is None else account_called(accounts_of(reading), called)
+        if stream:
+            stream = stream_called(reading, account, stream)
+        return cls(reading, stream or None, account)
 
     def all_meant(self) -> TerminalReading:
         """Of the account that is named, else of all."""
@@ -162,7 +176,8 @@ class _Meant:
             return bool(self.all_meant().schema(None))
         accounts = [self.account] if self.account else accounts_of(self.reading)
         rows = [_row(each) for account in accounts for each in figures_of(self.reading, account)]
-        self.reading.print_rows({}, rows, ("account", "stream", "records", "from", "to"))
+        columns = ("account", "stream", "records", "from", "to", "on pages")
+        self.reading.print_rows({}, rows, columns)
         if rows and not flags.jsonl:
             example = shlex.quote(f"{rows[0]['account']}/{rows[0]['stream']}")
             words_console().print(plain(spelled(f"List some: pdpp records {example}")))
@@ -205,6 +220,61 @@ class _Meant:
         return holders_of(self.reading, accounts_of(self.reading), self.stream)
 
 
+def _searched(
+    reading: TerminalReading, streams: Sequence[str]
+) -> tuple[TerminalReading, tuple[str, ...]]:
+    """Of which accounts, and in which streams.  Raises: as `_Meant.of`, CommandError (`usage`)."""
+    meant = [_Meant.of(reading, each, is_stream=True) for each in streams]
+    meant = meant or [_Meant.of(reading, None)]
+    if len({each.account for each in meant}) > 1:
+        raise CommandError(
+            "usage", "The streams are of several accounts.", "Search one account at a time."
+        )
+    return meant[0].all_meant(), tuple(each.stream for each in meant if each.stream is not None)
+
+
+def _show_openable(reading: TerminalReading, hits: Sequence[Json]) -> None:
+    """Hits with their account and key as `pdpp show` takes them."""
+    reading = replace(reading, flags=replace(reading.flags, connection=None))
+    labels = Counter(account.label.casefold() for account in accounts_of(reading))
+
+    def place(hit: Json) -> str:
+        label = as_text(hit.get("display_name")) or ""
+        is_alone = labels[label.casefold()] == 1
+        where = named(label if is_alone else str(hit.get("connection_id")), str(hit.get("stream")))
+        before = "" if is_alone else f"{label}{BETWEEN}"
+        return f"{before}{where} {shlex.quote(str(hit.get('id')))}"
+
+    print_hits(hits, place)
+    if hits:
+        words_console().print(
+            plain(spelled(f"Open one: pdpp show {place(hits[0])}")), soft_wrap=True
+        )
+
+
+def _anywhere(reading: TerminalReading, key: str) -> StreamFigures:
+    """The only stream with a record of this id.
+
+    Raises: CommandError (`ambiguous_account`, `not_found`, `unknown_account`).
+    """
+    meant = _Meant.of(reading, None)
+    holders = [
+        figures
+        for account in ([meant.account] if meant.account else accounts_of(meant.reading))
+        for figures in figures_of(meant.reading, account)
+        if _only(meant.reading, account).has(records_path(figures.stream, key))
+    ]
+    if len(holders) == 1:
+        return holders[0]
+    if holders:
+        several = "Several records have this id."
+        choices = "; ".join(f"pdpp show {each.named} {shlex.quote(key)}" for each in holders)
+        raise CommandError("ambiguous_account", several, f"Choose one: {choices}.")
+    raise CommandError(
+        "not_found", "No record has this id.", "`pdpp search WORDS` finds records and their ids."
+    )
+
+
 def _alone(reading: TerminalReading, name: str) -> tuple[str | None, str | None]:
     """(account, stream): a word names an account where no stream is called so."""
     accounts = accounts_of(reading)
@@ -224,6 +294,7 @@ def _row(figures: StreamFigures) -> dict[str, Any]:
         "records": f"{figures.record_count:,}{'+' if figures.is_more else ''}",
         "from": (figures.first or "")[:DAY_CHARS] or None,
         "to": (figures.last or "")[:DAY_CHARS] or None,
+        "on pages": figures.title,
     }
 
 

@@ -95,6 +95,7 @@ class Settings:
     backup_recipient: str | None = None
     pause_on_alarm: str = "never"
     callback_hosts: tuple[str, ...] = ()
+    notice_command: Path | None = None
     open_browser: bool = True
     dev_loopback_callbacks: bool = False
     limits: LimitSettings = LimitSettings()
@@ -171,6 +172,7 @@ def from_env(
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
         pause_on_alarm=read.choice("PDPP_PAUSE_ON_ALARM", ("never", "canary", "always")),
         callback_hosts=tuple(read.each("PDPP_CALLBACK_HOSTS", _parse_netloc)),
+        notice_command=read.path("PDPP_NOTICE_COMMAND"),
         open_browser=read.choice("PDPP_OPEN_BROWSER", ("1", "0")) == "1",
         dev_loopback_callbacks=read.choice("PDPP_DEV_LOOPBACK_CALLBACKS", ("0", "1")) == "1",
         limits=_limits(read),
@@ -212,6 +214,11 @@ def command_environment(
         "PDPP_LANGUAGE": settings.language,
     }
     return {**environ, **{name: value for name, value in told.items() if value is not None}}
+
+
+def foreign_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251
+    """What a program that is not ours inherits: nothing that sets up the server."""
+    return {name: value for name, value in environ.items() if not name.startswith("PDPP_")}
 
 
 def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251

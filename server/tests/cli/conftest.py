@@ -23,8 +23,10 @@ from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.export import export_command
 from personal_server.cli.grant import granting_app
 from personal_server.cli.owner import owner_app
+from personal_server.cli.owner_notices import notices_app
 from personal_server.cli.person import person_app
 from personal_server.cli.subscription import subscription_app
+from personal_server.delivery.callbacks import Callbacks
 from server.tests.cli.import_machine import Machine
 from server.tests.console.household import Household
 
@@ -75,6 +77,9 @@ class Terminal:
         app.command(canary_app(self._opened))
         app.command(person_app(self._opened, self._opened))
         app.command(subscription_app(self._opened))
+        named = self.folder / "show-notice"
+        callbacks = Callbacks(resolver=lambda _: ["93.184.215.14"])
+        app.command(notices_app(self._opened, self._opened, lambda: callbacks, lambda: named))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")
         words = [str(argument) for argument in arguments]

@@ -26,6 +26,7 @@ from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import close_after_restore
 from personal_server.settings import Settings
 from personal_server.storage.authorization_rows import IntrospectionClientRow, OwnerRow, PasskeyRow
+from personal_server.storage.notice_rows import NoticeChannelRow
 from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationWriter,
@@ -130,6 +131,7 @@ def _revive(
         erased, ended = apply_ledger(stores, ledger)
         with stores.authorization.write() as writer:
             waiting = close_after_restore(writer, ended, SERVER, stores.clock())
+            writer.delete(NoticeChannelRow)  # and tell its owner where they are told
             credentials = _credentials(writer)
             if not is_proven:
                 _leave_out_credentials(writer)

@@ -34,6 +34,7 @@ from personal_server.app.feeding import (
 )
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
+from personal_server.app.notice_facts import NOTICES_SECONDS, notices_of
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
 from personal_server.app.peers import Peers
 from personal_server.app.scheduled_backups import ScheduledBackups
@@ -209,6 +210,9 @@ def compose(
     if share.leads:
         keep_server(background, settings, stores, watch, scheduled)
         background.register("delivering", DELIVERING_SECONDS, deliveries.work)
+        background.register(
+            "notices", NOTICES_SECONDS, notices_of(settings, stores, callbacks).work
+        )
         background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
         importer = ImportCommand.of(settings)
         feeding = feed_engine(settings, stores, importer)

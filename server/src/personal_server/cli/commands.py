@@ -119,6 +119,11 @@ COMMANDS: Commands = {
         "personal_server.cli.canary:canary",
         "Manage bait records: fake records that alert you when an app reads one.",
     ),
+    "notices": (
+        KEEP_SAFE,
+        "personal_server.cli.owner_notices:notices",
+        "What needs you: let the server tell you on your desktop or by a URL.",
+    ),
     "backup": (
         KEEP_SAFE,
         "personal_server.cli.backup:backup",

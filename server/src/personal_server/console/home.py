@@ -17,12 +17,12 @@ from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import first_question, host_connections
-from personal_server.granting.grant_changes import CHANGE
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
+from personal_server.granting.waiting_requests import waiting_requests
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.authorization_rows import RequestRow
 from personal_server.storage.catalog import Catalog, Catalogs
 from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery, DisclosureStore
@@ -123,23 +123,10 @@ class HomePage:
         """Requests of browsers, and of devices whose code was entered here."""
         catalog = self.catalogs()
         with self.authorization.read() as reader:
-            rows = reader.rows(
-                RequestRow,
-                RequestRow.status.equals("pending"),
-                RequestRow.expires_at_ns.above(now_ns),
-                order=RequestRow.created_at_ns,
-                descending=True,
-            )
-            opened = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
-            shown = [row for row in opened if row.flow != CHANGE]
-            names = {
-                row.client_id: reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
-                for row in shown
-            }
+            found = waiting_requests(reader, now_ns, SHOWN_REQUESTS)
         return [
             WaitingRequest(row, client.name or client.client_id, _wants(row, catalog))
-            for row in shown[:SHOWN_REQUESTS]
-            if (client := names[row.client_id]) is not None and client.blocked_at_ns is None
+            for row, client in found
         ]
 
 

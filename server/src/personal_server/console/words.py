@@ -1,7 +1,7 @@
 """Words for people: foreign text made safe to show, names of purposes, apps and browsers.  Pure.
 
-Rule: foreign text reaches a page only through `shown`, which takes away what can mislead the eye;
-escaping is the template's.
+Rule: foreign text reaches a page only through `domain/hidden_characters.shown`, which takes away
+what can mislead the eye; escaping is the template's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from pdpp_kernel.texts import Text, day_of_text, message
-from personal_server.domain.hidden_characters import is_hidden
+from personal_server.domain.hidden_characters import is_hidden, shown
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
@@ -28,17 +28,6 @@ HELD_STATUSES: Mapping[str, Text] = {
     "expired": message("expired"),
     "consumed": message("consumed"),
 }
-
-
-def shown(text: str, limit: int) -> str:
-    """Foreign text without control, format and bidirectional characters, cut at `limit`."""
-    visible = "".join(
-        " " if character.isspace() else character
-        for character in text
-        if character.isspace() or not is_hidden(character)
-    )
-    words = " ".join(visible.split())
-    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
 def cut(text: str, limit: int) -> str:

@@ -22,3 +22,14 @@ def is_hidden(character: str) -> bool:
 def shows_nothing(text: str) -> bool:
     """Whether nobody would see anything of a text."""
     return all(character.isspace() or is_hidden(character) for character in text)
+
+
+def shown(text: str, limit: int) -> str:
+    """Foreign text without control, format and bidirectional characters, cut at `limit`."""
+    visible = "".join(
+        " " if character.isspace() else character
+        for character in text
+        if character.isspace() or not is_hidden(character)
+    )
+    words = " ".join(visible.split())
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"

@@ -12,6 +12,7 @@ from personal_server.domain.disclosure import SERVED
 from personal_server.settings import Settings
 from personal_server.storage import authorization_rows as authorization
 from personal_server.storage.feed_rows import FEED_ROWS
+from personal_server.storage.notice_rows import NOTICE_ROWS
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
 from personal_server.storage.sql.driver import Session
@@ -33,7 +34,8 @@ class Shape(NamedTuple):
 def row_classes() -> list[type[StoredRow]]:
     """Every row class that names a table."""
     records = [each for each in vars(fixed_tables).values() if _is_row(each)]
-    return [*records, *authorization.ROW_TYPES, *FEED_ROWS, DisclosureRow, DisclosureShareRow]
+    kept_beside = [*FEED_ROWS, *NOTICE_ROWS, DisclosureRow, DisclosureShareRow]
+    return [*records, *authorization.ROW_TYPES, *kept_beside]
 
 
 def _is_row(found: object) -> bool:

@@ -20,6 +20,7 @@ from operator import itemgetter
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.checksums import line_sum
 from personal_server.storage.feed_rows import FEED_ROWS
+from personal_server.storage.notice_rows import NOTICE_ROWS
 from personal_server.storage.sql.care.copy_mark import COPY_MARK, is_being_copied
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -290,11 +291,12 @@ class DatabaseCopy:
 
 
 def stored_tables() -> Iterator[StoredTable]:
-    """The table of every row class; those of feeds are loaded by nobody else here."""
-    yield from (each.table for each in FEED_ROWS)
+    """The table of every row class; those of feeds and notices are loaded by nobody else here."""
+    loaded_here = (*FEED_ROWS, *NOTICE_ROWS)
+    yield from (each.table for each in loaded_here)
     waiting = StoredRow.__subclasses__()
     while waiting:
         found = waiting.pop()
         waiting += found.__subclasses__()
-        if "table" in vars(found) and found not in FEED_ROWS:
+        if "table" in vars(found) and found not in loaded_here:
             yield found.table

@@ -296,6 +296,7 @@ export type NearValue = {
   value: string;
   count: number;
   twin?: true;
+  listed?: true;
 };
 export type NearWord = {
   word: string;

@@ -144,6 +144,23 @@ async def test_of_many_hits_an_id_that_spells_nothing_keeps_its_parts() -> None:
     assert shown == [hit["record_id"] for hit in hits]
 
 
+async def test_while_an_index_is_made_both_faces_say_that_hits_may_be_missing() -> None:
+    rs = world()
+    near = [{"word": "gardn", "value": "garden", "count": 2, "searched": False}]
+    recall: Json = {"complete": False, "pending_index_count": 12}
+    meta: Json = {"recall": recall, "near": near}
+    body: Json = {"object": "list", "data": [], "has_more": False, "meta": meta}
+    rs.script = lambda _: Answer(200, body)
+    found = await ask(rs, "search", {"query": "gardn"}, is_ours=True)
+    (warning,) = found.structured["warnings"]
+    assert warning["code"] == "index_pending"
+    assert "12" in warning["message"]
+    assert f"warning: index_pending {warning['message']}" in found.text.split("\n")
+    recall["pending_index_count"] = 0
+    known = await ask(rs, "search", {"query": "gardn"}, is_ours=True)
+    assert known.structured["warnings"] == []
+
+
 async def test_a_few_hits_are_the_envelope_as_it_was_sent() -> None:
     rs = world()
     body = {"object": "list", "data": [*map(_hit, range(1, 6))], "has_more": False}

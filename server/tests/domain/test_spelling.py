@@ -29,8 +29,8 @@ def test_the_word_itself_two_mistakes_and_other_alphabets_are_not(far: str) -> N
 
 
 def test_each_alphabet_has_its_own_letters() -> None:
-    assert "зимы" in near_spellings("зима")
-    assert "zima" not in near_spellings("зима")
+    assert "зимам" in near_spellings("зимах")
+    assert "zimam" not in near_spellings("зимах")
 
 
 def test_a_letter_that_a_keyboard_lacks_is_near_the_one_typed_for_it() -> None:
@@ -46,9 +46,16 @@ def test_words_of_4_to_24_letters_have_near_ones(word: str, is_looked_at: bool) 
 
 
 def test_near_words_come_once_and_in_order() -> None:
-    found = near_spellings("abba")
+    found = near_spellings("abbac")
     assert list(found) == sorted(set(found))
-    assert {"aba", "abb", "bba", "aabba", "abbba", "baba", "abab"} <= set(found)
+    assert {"abac", "abba", "bbac", "aabbac", "abbbac", "babac", "ababc"} <= set(found)
+
+
+def test_another_letter_makes_another_word_of_a_short_one() -> None:
+    found = set(near_spellings("zara"))
+    assert {"sara", "zaba", "zar", "zarah"}.isdisjoint(found)
+    assert {"azra", "zaraa", "zarra"} <= found
+    assert "aba" in near_spellings("abba")
 
 
 def test_what_occurs_more_often_is_likelier_among_equal_mistakes() -> None:

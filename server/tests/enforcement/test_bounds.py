@@ -21,6 +21,7 @@ ANSWERS = [
     "/v1/search?q=rain",
     "/v1/search?q=rain&sort=newest",
     "/v1/timeline",
+    f"{LIST}?changes_since=beginning",
 ]
 
 

@@ -36,6 +36,15 @@ def test_a_has_one_relation_gives_a_record_or_null(door: Door) -> None:
     ]
 
 
+def test_what_limits_related_records_is_said_once(door: Door) -> None:
+    limited = stream_grant("attachments", resources=("a1", "a10"))
+    reply = door.get(f"{LIST}/e1?expand=attachments", client(stream_grant(), limited))
+    assert reply.warnings == ["limited_access"]
+    both = client(stream_grant(resources=("e1",)), limited)
+    assert door.get(f"{LIST}?expand=attachments", both).warnings == ["limited_access"]
+    assert door.get(f"{LIST}/e1", client(stream_grant(), limited)).warnings == []
+
+
 def test_the_key_that_joins_must_be_granted(door: Door) -> None:
     authority = client(stream_grant(fields=NARROW), stream_grant("volumes"))
     assert door.refusal(f"{LIST}?expand=volume", authority) == (403, "field_not_granted", "expand")

@@ -22,7 +22,7 @@ from pdpp_mcp_server.rs_client.json_values import (
 )
 from pdpp_mcp_server.safe_text import label, preview_json
 
-NEAR_MEMBERS = ("field", "word", "value", "count", "searched", "twin")
+NEAR_MEMBERS = ("field", "word", "value", "count", "searched", "twin", "listed")
 NEAR_POINTER = "/near/*/value"
 CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
 SHORTEST_PART = 3
@@ -59,7 +59,8 @@ def _near_line(number: int, row: Json, value: str) -> str:
     if row.get("searched") is True:
         return f"near {number}: searched instead: {asked} → {value} ({row['count']})"
     twin = "; also written so" if row.get("twin") is True else ""
-    return f"near {number}: {asked} {value} ({row['count']}){twin}"
+    listed = "; not near, one of all that there are" if row.get("listed") is True else ""
+    return f"near {number}: {asked} {value} ({row['count']}){twin}{listed}"
 
 
 def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:

@@ -27,15 +27,20 @@ from pdpp_mcp_server.reads import read
 from pdpp_mcp_server.rs_client.answers import (
     ROW_PATHS,
     has_more,
+    meta_of,
     next_cursor_of,
     page_member,
     rows_of,
     with_rows,
 )
-from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text
+from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_object, as_text
 from pdpp_mcp_server.rs_client.port import Path, Query
 
 ROW_MEMBERS = frozenset(path[0] for path in ROW_PATHS)
+INDEX_PENDING = (
+    "records are not in the index of words yet, so hits and near words may be missing;"
+    " ask again later."
+)
 NO_CURSOR_ADVICE = (
     "More exists, but the server gave no cursor: narrow with filter or connection_id."
 )
@@ -212,6 +217,9 @@ def page_of(body: Json, limit: int | None, request_id: str | None) -> RecordPage
         more = True
     if more and cursor is None:
         warnings.append(_warning("no_cursor", NO_CURSOR_ADVICE))
+    pending = as_count(as_object(meta_of(body).get("recall")).get("pending_index_count"))
+    if pending:
+        warnings.append(_warning("index_pending", f"{pending} {INDEX_PENDING}"))
     return RecordPage(body, rows, more, cursor if more else None, warnings, request_id)
 
 

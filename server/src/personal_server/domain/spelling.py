@@ -74,7 +74,10 @@ def near_spellings(word: str) -> tuple[str, ...]:
             )
         if len(tail) > 1:
             spellings.add(head + tail[1] + tail[0] + tail[2:])
-    return tuple(sorted(spellings - {word}))
+    spellings.discard(word)
+    if len(word) < _FEWEST_TAKEN:
+        spellings = {each for each in spellings if _is_slip(word, each)}
+    return tuple(sorted(spellings))
 
 
 def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
@@ -96,6 +99,12 @@ def slips(word: str) -> tuple[str, ...]:
         for spelling in near
         if _mistake(word, spelling) >= _DOUBLED or len(spelling) < len(word)
     )
+
+
+def _is_slip(word: str, near: str) -> bool:
+    """Whether fingers make it of the word: another letter makes another word of a short one."""
+    plain = "".join(_PLAIN.get(letter, letter) for letter in near)
+    return plain == word or _mistake(word, near) >= _DOUBLED
 
 
 def _weight(word: str, near: str, count: int) -> float:

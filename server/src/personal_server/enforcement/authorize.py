@@ -25,7 +25,7 @@ from personal_server.enforcement.asked_times import conditions_in, order_in_time
 from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
 from personal_server.enforcement.bounds import bound_warnings
 from personal_server.enforcement.conditions import conditions_on
-from personal_server.enforcement.expansion import allowed_expansions
+from personal_server.enforcement.expansion import AllowedExpansion, allowed_expansions
 from personal_server.enforcement.field_stretches import check_path, stretch_of
 from personal_server.enforcement.fields import check_cut, order_of, require_field, shown_fields
 from personal_server.enforcement.named_fields import conditions_in as named_values
@@ -91,7 +91,8 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     plan = RecordsPlan(
         scopes_of(sources), order, query.limit, conditions, span_field=_span_field(sources)
     )
-    warnings = (*warnings, *_limits_met((source, conditions) for source in sources))
+    limited = ((source, conditions) for source in sources)
+    warnings = (*warnings, *_limits_met((*limited, *_related(expansions))))
     asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
 
@@ -144,8 +145,10 @@ def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> Authoriz
         )
     conditions = conditions_on(sources, query.filters, query.time_zone)
     plan = ChangesPlan(scopes_of(sources), limit=query.limit, conditions=conditions)
+    warnings = _limits_met((source, conditions) for source in sources)
     asked = (query.stream, *_asked(query.selectors), *_unordered(conditions))
-    return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)
+    shown = _shown(sources, query.cut)
+    return AuthorizedRead(authority, sources, plan, warnings, shown, asked=asked)
 
 
 def authorize_record(authority: ReadAuthority, query: RecordQuery) -> AuthorizedRead[RecordPlan]:
@@ -155,6 +158,7 @@ def authorize_record(authority: ReadAuthority, query: RecordQuery) -> Authorized
     shown = _shown(sources, query.cut)
     expansions, warnings = allowed_expansions(authority, sources, query.expand)
     plan = RecordPlan(scopes_of(sources), query.key)
+    warnings = (*warnings, *_limits_met(_related(expansions)))
     return AuthorizedRead(authority, sources, plan, warnings, shown, expansions)
 
 
@@ -298,6 +302,11 @@ def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead
 def _limits_met(parts: Iterable[Part]) -> tuple[Warning, ...]:
     met = [(s, asked) for s, asked in parts if s.time_constraint or s.resources or s.only]
     return bound_warnings(met) if met else ()
+
+
+def _related(expansions: Iterable[AllowedExpansion]) -> list[Part]:
+    """Whose records stand beside those that were asked for, under no condition of the request."""
+    return [(source, ()) for each in expansions for source in each.children.values()]
 
 
 def _span_field(sources: Sources) -> str | None:

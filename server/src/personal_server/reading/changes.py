@@ -83,6 +83,7 @@ def follow(
         next_changes_since=None if more else _seal_bookmark(ports, read, history, feed.horizon),
         meta=unavailable_meta(authority, query.selectors)
         | ({} if query.time_zone is None else {"time_zone": query.time_zone}),
+        warnings=read.warnings,
         disclosed=_disclosed(read, shown),
     )
 

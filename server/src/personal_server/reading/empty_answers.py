@@ -41,7 +41,10 @@ class EmptyAnswer(WireObject):
 
 
 class NearValue(WireObject):
-    """A visible value near one that a filter asked for, and how many records it would match."""
+    """A visible value near one that a filter asked for, and how many records it would match.
+
+    `listed`: none is near, and this is one of the few that there are.
+    """
 
     component: ClassVar = "NearValue"
 
@@ -49,6 +52,7 @@ class NearValue(WireObject):
     value: str
     count: Count
     twin: Yes | None = None
+    listed: Yes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,12 @@ def _near_values(
         values = visible_values(snapshot, sources, condition, others)
         sought = [str(each) for each in condition.values]
         if not values.keys() & set(sought):
-            near = nearest(sought, values) or few(values)
-            found += [NearValue(condition.field, each, values[each]) for each in near]
+            near = nearest(sought, values)
+            listed = None if near else True
+            found += [
+                NearValue(condition.field, each, values[each], listed=listed)
+                for each in near or few(values)
+            ]
     return found[:MAX_NEAR]
 
 

@@ -101,6 +101,9 @@ def test_a_value_that_nobody_has_offers_the_nearest_visible_ones(door: Door) -> 
     assert near(door, f"{LIST}?filter[volume_id]=summer&filter[created_at][gte]=2026-05-01") == [
         ("volume_id", "Winter II", 1)
     ]
+    for sought, listed in (("winter", None), ("summer", True)):
+        said = door.get(f"{LIST}?filter[volume_id]={sought}", client()).body["meta"]["near"]
+        assert {each.get("listed") for each in said} == {listed}
     refused = door.get(f"{LIST}?filter[volume_id]=winter", client(stream_grant(fields=NARROW)))
     assert refused.code == "field_not_granted"
 

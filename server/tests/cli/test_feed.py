@@ -168,3 +168,48 @@ def test_an_account_has_one_feed_however_its_address_is_spelled(
     commands.types("open sesame\n")
     assert commands.run(*again, "--name", "other") != 0
     assert len(states(commands)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("add", "ada@fastmail.com"), "imaps://ada%40fastmail.com@imap.fastmail.com"),
+        (("add-mailbox", "ada@icloud.com"), "imaps://ada@imap.mail.me.com"),
+        (
+            ("add-mailbox", "ada@icloud.com", "--host", "mail.example.org"),
+            "imaps://ada%40icloud.com@mail.example.org",
+        ),
+        (("add-calendar", "ada@gmx.de"), "caldavs://ada%40gmx.de@caldav.gmx.net/"),
+        (("add-contacts", "ada@gmx.de", "--user", "ada"), "carddavs://ada@carddav.gmx.net/"),
+    ],
+)
+def test_an_address_is_enough_at_a_provider_that_is_known(
+    commands: Commands, arguments: tuple[str, ...], place: str
+) -> None:
+    commands.types("app-password-7\n")
+    assert commands.run(*arguments) == 0
+    (shown,) = commands.json("list")
+    assert shown["place"] == place
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "ada@example.org"),
+        ("add-mailbox", "ada@example.org"),
+        ("add-mailbox", "ada@outlook.com"),
+        ("add-calendar", "ada@gmail.com"),
+        ("add-contacts", "https://dav.example.org"),
+    ],
+)
+def test_where_nobody_knows_an_account_no_password_is_asked_for(
+    commands: Commands, arguments: tuple[str, ...]
+) -> None:
+    commands.types("app-password-7\n")
+    assert commands.run(*arguments) == 64
+    assert not (commands.folder / "data" / FILE).exists()
+
+
+def test_a_folder_may_be_called_like_an_address(commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "ada@fastmail.com").mkdir()
+    assert commands.json("add", tmp_path / "ada@fastmail.com")["kind"] == "folder"

@@ -22,6 +22,7 @@ from personal_server.console.uploads import Recognized, UploadParts
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.stored import Batch, CollectionRun, RecordWrite, RunStatus
+from personal_server.feeds.wanted_accounts import AccountSignUps
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.owner_locale import OwnerLocale
@@ -90,6 +91,7 @@ class Household:
     recognized: Recognized = lambda _: {}
     feeds: list[FeedRow] = field(default_factory=list[FeedRow])
     asked: list[str] = field(default_factory=list[str])
+    sign_ups: Callable[[], AccountSignUps] | None = None
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -142,6 +144,7 @@ class Household:
                 and UploadParts(self.uploads, lambda: HOW_TO_EXPORT, self.folders, self.recognized),
                 feeds=lambda: self.feeds,
                 run_feed=self.asked.append,
+                sign_ups=self.sign_ups,
             )
         )
 

@@ -91,6 +91,11 @@ class DavPlace:
         return place
 
     @property
+    def text(self) -> str:
+        """As a feed keeps it: what `of` reads."""
+        return self.spelled(self.kind, self.url, self.user)
+
+    @property
     def host(self) -> str:
         """The name of the server."""
         return urlsplit(self.url).hostname or ""

@@ -81,6 +81,11 @@ class MailPlace:
         cls.of(place)
         return place
 
+    @property
+    def text(self) -> str:
+        """As a feed keeps it: what `of` reads."""
+        return self.spelled(self.host, self.user, self.port, starttls=self.begins_tls)
+
     def sign_in(self, password: str) -> SignIn:
         """What a conversation over its connection begins with."""
         return SignIn(self.user, password, is_greeted=self.begins_tls)

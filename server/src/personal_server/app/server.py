@@ -66,6 +66,7 @@ from personal_server.delivery.deliveries import Deliveries
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.domain.own_values import OwnSpace
 from personal_server.feeds.feed_requests import ask_for_run
+from personal_server.feeds.wanted_accounts import AccountSignUps
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch
 from personal_server.hosted_mcp.http import HostedApp
@@ -330,7 +331,14 @@ def _console_parts(
         sample_declarations=sample_declarations,
         feeds=feed_store(stores).feeds,
         run_feed=lambda feed_id: ask_for_run(feed_store(stores), feed_id, stores.clock()),
+        sign_ups=partial(_sign_ups, stores),
     )
+
+
+def _sign_ups(stores: Stores) -> AccountSignUps:
+    from personal_server.app.account_sign_ups import StoredSignUps  # noqa: PLC0415 (seldom asked)
+
+    return StoredSignUps(stores)
 
 
 def _backup_standing(settings: Settings, stores: Stores) -> BackupStanding:

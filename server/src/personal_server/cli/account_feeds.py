@@ -1,6 +1,6 @@
 """`pdpp feed add-mailbox`, `add-calendar`, `add-contacts` and `password`: feeds that sign in.
 
-Source: docs/contract/feeds.md 8, 10 and 12.
+Source: docs/contract/feeds.md 8, 8.1, 10 and 12.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from pdpp_kernel.errors import InvalidRequest
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import plain, words
-from pdpp_sources.dav.dav_messages import DavTrouble
-from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
-from personal_server.app.dav_wire import DavPlace
-from personal_server.app.feed_secrets import FeedSecrets
-from personal_server.app.feeding import feed_store
-from personal_server.app.mailbox_runs import KIND as MAILBOX
-from personal_server.app.mailbox_runs import MailPlace
-from personal_server.app.stores import open_stores
-from personal_server.cli.feed import (
-    Flag,
+from personal_server.app.account_sign_ups import (
     NewFeed,
+    dav_place,
+    mailbox_place,
+    new_dav,
+    new_mailbox,
+    new_password,
+)
+from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
+from personal_server.app.stores import open_stores
+from personal_server.cli.feed_lines import (
+    Flag,
     deleted_there,
     feed_json,
     feed_named,
@@ -35,18 +37,7 @@ from personal_server.cli.feed import (
 )
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.feeds import feed_states
-from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import (
-    ADDRESS_BOOKS,
-    CALENDARS,
-    FOLLOW,
-    KEEP,
-    FetchTrouble,
-)
-
-_CALLED = {CALENDARS: "calendars", ADDRESS_BOOKS: "contacts"}
-"""How a feed is called after its user."""
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, KEEP
 
 
 @dataclass(frozen=True)
@@ -78,7 +69,7 @@ def add_mailbox(
     address: str,
     /,
     *,
-    host: str,
+    host: str | None = None,
     user: str | None = None,
     port: int | None = None,
     starttls: Flag = False,
@@ -95,7 +86,8 @@ def add_mailbox(
     address
         The address of the mailbox.
     host
-        The IMAP server of the provider, such as imap.example.org.
+        The IMAP server of the provider, such as imap.example.org. Default: that of a large
+        provider, by the address.
     user
         The name to sign in with. Default: the address.
     port
@@ -109,31 +101,26 @@ def add_mailbox(
         keep (records of mails that are deleted there stay here) or follow (they are deleted here
         too). Default: asked at a terminal, else keep.
     """
-    try:
-        place = MailPlace.spelled(host, user or address, port, starttls=starttls)
-    except FetchTrouble:
-        raise CommandError(
-            "usage",
-            "This is not the address of a mail server.",
-            "Name the server alone: --host imap.example.org.",
-        ) from None
     options = options or AccountOptions()
-    feed = NewFeed(
-        name=options.name or address,
-        kind=MAILBOX,
-        place=place,
-        layout=MAILBOX,
+    try:
+        place = mailbox_place(address, host=host, user=user, port=port, starttls=starttls)
+    except InvalidRequest as error:
+        raise _usage(error, "--host imap.example.org") from None
+    feed = new_mailbox(
+        address,
+        place,
+        name=options.name,
         account=options.connection,
         every_seconds=seconds_of(options.every),
         deletions=_deletions(deletions),
         chosen=tuple(folder or ()),
     )
     hint = f"Folders: {folders_of(feed)}. Deleted there: {deleted_there(feed)}."
-    _add(feed, host, hint, as_json=options.json)
+    _add(feed, place.host, hint, as_json=options.json)
 
 
 def add_calendar(
-    url: str, /, *, user: str, deletions: str | None = None, options: Options = None
+    url: str, /, *, user: str | None = None, deletions: str | None = None, options: Options = None
 ) -> None:
     """Keep calendars current over CalDAV; nothing there is ever changed.
 
@@ -142,9 +129,10 @@ def add_calendar(
     Parameters
     ----------
     url
-        The address of the provider for CalDAV, such as caldav.example.org, or of one calendar.
+        The address of the provider for CalDAV, such as caldav.example.org, or of one calendar; or
+        your mail address at a provider that the server knows.
     user
-        The name to sign in with.
+        The name to sign in with. Default: the mail address.
     deletions
         keep (records of what is deleted there stay here) or follow (they are deleted here too).
         Default: asked at a terminal, else keep.
@@ -153,7 +141,7 @@ def add_calendar(
 
 
 def add_contacts(
-    url: str, /, *, user: str, deletions: str | None = None, options: Options = None
+    url: str, /, *, user: str | None = None, deletions: str | None = None, options: Options = None
 ) -> None:
     """Keep address books current over CardDAV; nothing there is ever changed.
 
@@ -163,9 +151,9 @@ def add_contacts(
     ----------
     url
         The address of the provider for CardDAV, such as carddav.example.org, or of one address
-        book.
+        book; or your mail address at a provider that the server knows.
     user
-        The name to sign in with.
+        The name to sign in with. Default: the mail address.
     deletions
         keep (records of what is deleted there stay here) or follow (they are deleted here too).
         Default: asked at a terminal, else keep.
@@ -182,49 +170,45 @@ def password(feed: str, /) -> None:
         The name or id of the feed.
     """
     with open_kept_stores() as stores:
-        row = feed_named(stores, feed)
-        FeedSecrets.of(stores).keep(row.feed_id, _typed_password())
-        if row.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
-            now_ns = stores.clock()
-            feed_store(stores).change_feed(row.feed_id, lambda e: feed_states.resume(e, now_ns))
+        new_password(stores, feed_named(stores, feed), _typed_password())
     words().print("The password was saved, sealed, on this machine.")
 
 
 def _add_dav(
-    kind: str, url: str, user: str, deletions: str | None, options: AccountOptions
+    kind: str, url: str, user: str | None, deletions: str | None, options: AccountOptions
 ) -> None:
     """Raises: CommandError, before anything is asked."""
     try:
-        place = DavPlace.spelled(kind, url, user)
-    except DavTrouble:
-        raise CommandError(
-            "usage",
-            "This is not an https address.",
-            "Give one such as https://dav.example.org/. Without TLS only a server on 127.0.0.1 is"
-            " asked.",
-        ) from None
-    feed = NewFeed(
-        name=options.name or f"{user} {_CALLED[kind]}",
-        kind=kind,
-        place=place,
-        layout=kind,
+        place = dav_place(kind, url, user)
+    except InvalidRequest as error:
+        raise _usage(error, "--user ada@example.org") from None
+    feed = new_dav(
+        kind,
+        place,
+        name=options.name,
         account=options.connection,
         every_seconds=seconds_of(options.every, USUAL_DAV_SECONDS),
         deletions=_deletions(deletions),
     )
-    found = DavPlace.of(place)
     hint = f"Deleted there: {deleted_there(feed)}."
-    if found.is_plain:
+    if place.is_plain:
         hint += " The password travels without TLS, on this machine only."
-    _add(feed, found.host, hint, as_json=options.json)
+    _add(feed, place.host, hint, as_json=options.json)
+
+
+def _usage(error: InvalidRequest, example: str) -> CommandError:
+    """A refusal as a command says it; what is missing is named as it is typed."""
+    step = str(error.members.get("next_step") or "")
+    if error.param in ("host", "user") and "export" not in step:
+        step = f"{step} For example: {example}"
+    return CommandError("usage", error.message, step)
 
 
 def _add(feed: NewFeed, host: str, hint: str, *, as_json: bool) -> None:
     """Keep a feed with its password, and say so.  Raises: CommandError, InvalidState."""
     settings, typed = settings_or_exit(), _typed_password()
     with open_stores(settings, serving=False) as stores:
-        row = feed.added(stores)
-        FeedSecrets.of(stores).keep(row.feed_id, typed)
+        row = feed.added(stores, typed)
     if as_json:
         print_json(feed_json(row))
         return

@@ -5,23 +5,20 @@ Source: docs/contract/feeds.md 7 and 8.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import cyclopts
-from cyclopts import Parameter
 
 from pdpp_kernel.errors import InvalidState
 from pdpp_kernel.texts import counted
-from pdpp_kernel.values import NANOSECONDS, instant_text
+from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
-from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.account_sign_ups import NewFeed, forget_feed
 from personal_server.app.feeding import (
     KIND,
     ImportCommand,
@@ -32,28 +29,28 @@ from personal_server.app.feeding import (
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
+from personal_server.cli.feed_lines import (
+    Flag,
+    deleted_there,
+    feed_json,
+    feed_named,
+    folders_of,
+    seconds_of,
+    spelled,
+)
 from personal_server.cli.kept_data import open_kept_stores, settings_of_kept
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import open_reader
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
-from personal_server.feeds.feed_schedule import (
-    LEAST_EVERY_SECONDS,
-    MOST_EVERY_SECONDS,
-    USUAL_EVERY_SECONDS,
-)
 from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.fetched_batches import DAV_KINDS, FOLLOW, KEEP
+from personal_server.feeds.fetched_batches import DAV_KINDS, KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
-from personal_server.storage.feed_rows import FEED_ID, FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
-Flag = Annotated[bool, Parameter(negative="")]
 UNFINISHED = 65
-_EVERY = re.compile(r"(\d{1,6})([smhd]?)")
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SHOWN = 20
 
 feed = cyclopts.App(
@@ -62,36 +59,9 @@ feed = cyclopts.App(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFeed:
-    """A feed as its owner typed it."""
-
-    name: str
-    kind: str
-    place: str
-    layout: str
-    account: str | None
-    every_seconds: int
-    deletions: str = KEEP
-    chosen: tuple[str, ...] = ()
-
-    def added(self, stores: Stores) -> FeedRow:
-        """Keep it, due now.  Raises: InvalidState where there is one of its name or place."""
-        now_ns = stores.clock()
-        row = FeedRow(
-            **asdict(self),
-            feed_id=f"{FEED_ID}{stores.random_bytes(12).hex()}",
-            state=FeedState.WAITING,
-            created_at_ns=now_ns,
-            due_at_ns=now_ns,
-        )
-        feed_store(stores).add_feed(row)
-        return row
-
-
 @feed.command
 def add(
-    folder: Path,
+    place: Path,
     /,
     *,
     name: str | None = None,
@@ -100,37 +70,44 @@ def add(
     every: str | None = None,
     json: Flag = False,
 ) -> None:
-    """Watch a folder: what comes into it is imported while the server runs.
+    """Watch a folder, or fetch a mailbox: what comes is imported while the server runs.
 
     Parameters
     ----------
-    folder
-        A folder of downloads, a Maildir, a vault of notes, the profile of a browser.
+    place
+        A folder of downloads, a Maildir, a vault of notes, the profile of a browser; or the
+        address of a mailbox at a provider that the server knows, as add-mailbox takes it.
     name
-        What the feed is called. Default: the name of the folder.
+        What the feed is called. Default: the name of the folder, or the address.
     connection
         The account to import into, by name. Default: found as `pdpp import` finds it.
     layout
-        exports (each file is an export), or maildir, profile or tree (the folder is one).
-        Default: by what lies there.
+        Of a folder: exports (each file is an export), or maildir, profile or tree (the folder is
+        one). Default: by what lies there.
     every
         How often to look, such as 30s, 5m, 1h. Default: 60s.
     json
         Print JSON.
     """
+    if _is_address(place):
+        from personal_server.cli.account_feeds import AccountOptions, add_mailbox  # noqa: PLC0415
+
+        options = AccountOptions(name=name, connection=connection, every=every, json=json)
+        add_mailbox(str(place), options=options)
+        return
     settings = settings_or_exit()
-    place = _place(folder, settings.data_dir)
+    folder = _folder(place, settings.data_dir)
     try:
-        chosen = FolderLayout(layout) if layout else layout_of(place)
+        chosen = FolderLayout(layout) if layout else layout_of(folder)
     except ValueError:
         kinds = ", ".join(FolderLayout)
         raise CommandError("usage", "There is no such layout.", f"Choose of {kinds}.") from None
     except FolderTrouble as trouble:
         raise CommandError("usage", what_to_do(trouble.code)) from None
     new = NewFeed(
-        name=name or place.name or str(place),
+        name=name or folder.name or str(folder),
         kind=KIND,
-        place=str(place),
+        place=str(folder),
         layout=chosen,
         account=connection,
         every_seconds=seconds_of(every),
@@ -290,12 +267,16 @@ def remove(feed: str, /) -> None:
     """
     with open_kept_stores() as stores:
         row = feed_named(stores, feed)
-        feed_store(stores).remove_feed(row.feed_id)
-        FeedSecrets.of(stores).forget(row.feed_id)
+        forget_feed(stores, row)
     words().print("The feed was removed. All records stay.")
 
 
-def _place(folder: Path, data_dir: Path) -> Path:
+def _is_address(place: Path) -> bool:
+    """Whether this is meant as the address of a mailbox, and as no folder that is there."""
+    return "@" in place.name and place.name == str(place) and not place.exists()
+
+
+def _folder(folder: Path, data_dir: Path) -> Path:
     """A folder that may be watched.  Raises: CommandError."""
     place = folder.resolve()
     if not place.is_dir():
@@ -310,46 +291,12 @@ def _place(folder: Path, data_dir: Path) -> Path:
     return place
 
 
-def seconds_of(every: str | None, usual: int = USUAL_EVERY_SECONDS) -> int:
-    """The time between two runs that was typed, else the usual.  Raises: CommandError."""
-    if every is None:
-        return usual
-    match = _EVERY.fullmatch(every)
-    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not LEAST_EVERY_SECONDS <= seconds <= MOST_EVERY_SECONDS:
-        raise CommandError("usage", "A feed runs every 30s to 7d.", "For example: --every 5m")
-    return seconds
-
-
-def feed_named(stores: Stores, name: str) -> FeedRow:
-    """The feed of a name or id.  Raises: CommandError."""
-    for row in feed_store(stores).feeds():
-        if name in (row.feed_id, row.name):
-            return row
-    raise CommandError("not_found", "No feed has this name.", "`pdpp feed list` shows all feeds.")
-
-
 def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
     """The items that were not read, each with its code."""
     lines = feed_store(stores).feed_items(row.feed_id)
     return [
         (each.item, each.code) for each in lines if each.state == ItemState.REJECTED and each.code
     ]
-
-
-def spelled(name: str) -> str:
-    """A name as it is typed."""
-    return f"'{name}'" if " " in name else name
-
-
-def folders_of(mailbox: NewFeed | FeedRow) -> str:
-    """Which folders of a mailbox are fetched, in words."""
-    return ", ".join(mailbox.chosen) or "all but junk and trash"
-
-
-def deleted_there(feed: NewFeed | FeedRow) -> str:
-    """What becomes of records of what is deleted in its account, in words."""
-    return "deleted here too" if feed.deletions == FOLLOW else "kept here"
 
 
 def _facts(
@@ -376,39 +323,6 @@ def _facts(
     if refused:
         yield "not read", f"{counted(len(refused), 'item')}: pdpp feed check {spelled(row.name)}"
     yield "id", row.feed_id
-
-
-def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:
-    """A feed as `--json` prints it."""
-    succeeded = row.succeeded_at_ns
-    return {
-        "feed_id": row.feed_id,
-        "name": row.name,
-        "kind": row.kind,
-        "place": row.place,
-        "layout": row.layout,
-        "every_seconds": row.every_seconds,
-        "deletions": row.deletions,
-        "folders": list(row.chosen),
-        "state": row.state,
-        "code": row.code,
-        "failures": row.failures,
-        "failing_since": row.failing_since_ns and instant_text(row.failing_since_ns),
-        "stale": trouble_of(row),
-        "last_success": None if succeeded is None else instant_text(succeeded),
-        "newest_data": row.brought_at_ns and instant_text(row.brought_at_ns),
-        "next_run": instant_text(row.due_at_ns),
-        "connection_ids": list(row.connection_ids),
-        "last_run": _run_json(last[0]) if last else None,
-    }
-
-
-def _run_json(run: FeedRunRow) -> dict[str, object]:
-    members: dict[str, object] = {
-        name: value for name, value in asdict(run).items() if not name.endswith("_ns")
-    }
-    moments = {"began_at": run.began_at_ns, "ended_at": run.ended_at_ns}
-    return members | {name: instant_text(at_ns) for name, at_ns in moments.items()}
 
 
 def _result_json(result: RunResult) -> dict[str, object]:

@@ -17,6 +17,7 @@ from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import DisclosurePages
+from personal_server.console.feed_pages import FeedPages
 from personal_server.console.feed_views import FeedList, FeedRunner
 from personal_server.console.home import BackupStandings, HomePage, SampleDeclarations
 from personal_server.console.languages import Language, languages
@@ -31,6 +32,7 @@ from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.domain.own_values import OwnSpace
+from personal_server.feeds.wanted_accounts import AccountSignUps
 from personal_server.granting.decisions import Granting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -67,6 +69,7 @@ class ConsoleParts:
     sample_declarations: SampleDeclarations = tuple
     feeds: FeedList = tuple
     run_feed: FeedRunner = str
+    sign_ups: Callable[[], AccountSignUps] | None = None
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -86,6 +89,12 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     log, reads, uploads = parts.disclosures, parts.reads, parts.uploads
     receipts = ReceiptPages(reads.sealer, pages, parts.kept_backups)
     has_uploads = uploads is not None and uploads.are_on
+    sign_ups = parts.sign_ups
+    feed_pages = (
+        FeedPages(sign_ups, parts.feeds, parts.run_feed, catalogs, pages).routes()
+        if sign_ups
+        else ()
+    )
     upload_pages = UploadPages(uploads, catalogs, pages).routes() if uploads else ()
     routes = (
         *ASSET_ROUTES,
@@ -125,8 +134,18 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         ).routes(),
         *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
         *receipts.routes(),
-        *RecordsPages(store, reads, catalogs, pages, clock, has_uploads).routes(),
+        *RecordsPages(
+            store,
+            reads,
+            catalogs,
+            pages,
+            clock,
+            has_uploads,
+            parts.feeds,
+            sign_ups is not None,
+        ).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),
         *upload_pages,
+        *feed_pages,
     )
     return ConsoleApplication(parts.sign_in, pages, routes)

@@ -49,15 +49,16 @@ class FeedView:
 
 def feeds_of_account(feeds: Iterable[FeedRow], connection_id: str) -> Iterator[FeedView]:
     """Those that filled an account."""
-    return (_view(each) for each in feeds if connection_id in each.connection_ids)
+    return (view_of_feed(each) for each in feeds if connection_id in each.connection_ids)
 
 
 def feeds_in_trouble(feeds: Iterable[FeedRow]) -> Iterator[FeedView]:
     """Those that need their owner, failed several times in a row or are silent too long."""
-    return (_view(each) for each in feeds if trouble_of(each))
+    return (view_of_feed(each) for each in feeds if trouble_of(each))
 
 
-def _view(feed: FeedRow) -> FeedView:
+def view_of_feed(feed: FeedRow) -> FeedView:
+    """One as a page shows it."""
     runs_again = feed.state in (FeedState.WAITING, FeedState.RESTING)
     return FeedView(
         feed.feed_id,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from personal_server.console.feed_views import FeedList, view_of_feed
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
@@ -28,6 +29,8 @@ class RecordsPages:
     pages: Templates
     clock: Callable[[], int]
     has_uploads: bool = False
+    feeds: FeedList = tuple
+    adds_feeds: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
         """The routes of these pages: path, methods, and who may open them."""
@@ -46,5 +49,7 @@ class RecordsPages:
             "sources": views,
             "more_readers": len(held) > READERS_READ,
             "uploads": self.has_uploads,
+            "feeds": [view_of_feed(each) for each in self.feeds()],
+            "adds_feeds": self.adds_feeds,
         }
         return self.pages.show(visit, "sources.html", values)

@@ -1,0 +1,140 @@
+"""Accounts as they are added on a page, against a real dovecot: tried once, chosen, fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.errors import InvalidRequest, InvalidState
+from personal_server.app import account_sign_ups
+from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
+from personal_server.app.feed_secrets import FILE
+from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.stores import Stores, open_stores
+from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.fetched_batches import CALENDARS, FOLLOW
+from personal_server.feeds.wanted_accounts import WantedAccount, chosen_folders
+from personal_server.settings import Settings
+from personal_server.storage.feed_rows import FeedRow
+from server.tests.app.test_feeding import Fed
+from server.tests.app.test_mailbox_runs import put, signed_in
+from tests.dovecot import PASSWORD, USER, mail_server, needs_dovecot
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", time_zone="UTC")
+
+
+@pytest.fixture
+def stores(settings: Settings) -> Iterator[Stores]:
+    with open_stores(settings, serving=False) as found:
+        yield found
+
+
+def wanted(**over: object) -> WantedAccount:
+    account = WantedAccount(address=USER, password=PASSWORD, kinds=frozenset({MAILBOX}))
+    return replace(account, **over)
+
+
+def rows(stores: Stores) -> list[FeedRow]:
+    return feed_store(stores).feeds()
+
+
+@needs_dovecot
+def test_an_account_is_signed_in_to_once_its_folders_are_chosen_and_its_mails_come(
+    stores: Stores, settings: Settings
+) -> None:
+    sign_ups = StoredSignUps(stores)
+    with mail_server() as server:
+        host = f"127.0.0.1:{server.port}"
+        with signed_in(server) as client:
+            put(client, "INBOX", range(4))
+            put(client, "Old", range(4, 7))
+            put(client, "Junk", range(7, 9))
+        with pytest.raises(InvalidState) as refused:
+            sign_ups.add(wanted(host=host, password="open sesame 42"))
+        assert refused.value.members["feed_code"] == "sign_in_refused"
+        assert server.log.count("Password mismatch") == 1
+        assert rows(stores) == []
+        (feed,) = sign_ups.add(wanted(host=host))
+        assert (feed.state, feed.name) == (FeedState.PAUSED, USER)
+        seen = sign_ups.folders(feed)
+        assert [(e.name, e.mails, e.is_usual) for e in seen] == [
+            ("INBOX", 4, True),
+            ("Old", 3, True),
+            ("Junk", 2, False),
+        ]
+        signed = server.log.count("Login: user")
+        with pytest.raises(InvalidState):
+            sign_ups.add(wanted(host=host))
+        assert server.log.count("Login: user") == signed  # an account that is there is not tried
+        sign_ups.choose(feed, ["INBOX"], FOLLOW)
+        (feed,) = rows(stores)
+        assert (feed.state, feed.chosen, feed.deletions) == ("waiting", ("INBOX",), FOLLOW)
+        engine = feed_engine(settings, stores, ImportCommand.of(settings))
+        fed = Fed(stores, engine, feed.feed_id)
+        fed.run()
+        assert fed.held() == {"messages": 4}
+        assert sign_ups.items(feed) == 4
+    data = settings.data_dir
+    for path in (each for each in data.rglob("*") if each.is_file()):
+        assert PASSWORD.encode() not in path.read_bytes(), path
+    sign_ups.remove(feed)
+    assert (data / FILE).read_bytes() == b"{}"
+    assert fed.held() == {"messages": 4}
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"address": "ada"},
+        {"password": ""},
+        {"kinds": frozenset[str]()},
+        {"host": ""},
+        {"host": "imap.example.org/x"},
+        {"host": "imap.example.org:99999"},
+        {"host": "imap.example.org:0"},
+        {"host": "imap://[x"},
+        {"address": "ada@outlook.com"},
+        {"kinds": frozenset({CALENDARS})},
+        {"kinds": frozenset({CALENDARS}), "caldav": "http://dav.example.org/"},
+    ],
+)
+def test_what_no_account_is_is_refused_before_anything_is_kept(
+    stores: Stores, over: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidRequest):
+        StoredSignUps(stores).add(wanted(**over))
+    assert rows(stores) == []
+
+
+def test_calendars_alone_are_kept_without_a_look(stores: Stores) -> None:
+    sign_ups = StoredSignUps(stores)
+    kinds = frozenset({CALENDARS})
+    (feed,) = sign_ups.add(wanted(address="ada@gmx.de", kinds=kinds))
+    assert (feed.place, feed.state) == ("caldavs://ada%40gmx.de@caldav.gmx.net/", "waiting")
+    with pytest.raises(InvalidState):
+        sign_ups.add(wanted(address="ada@gmx.de", kinds=kinds))
+
+
+def test_a_server_that_lets_everybody_wait_takes_few_workers(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def acquire(self, *, blocking: bool) -> bool:
+            return blocking
+
+    monkeypatch.setattr(account_sign_ups, "_looks", Full())
+    with pytest.raises(InvalidState) as refused:
+        StoredSignUps(stores).add(wanted(host="127.0.0.1:9"))
+    assert "feed_code" not in refused.value.members
+
+
+def test_a_choice_of_the_usual_folders_is_none() -> None:
+    assert chosen_folders(["Sent", "INBOX"], ["INBOX", "Sent"]) == ()
+    assert chosen_folders(["INBOX"], ["INBOX", "Sent"]) == ("INBOX",)
+    assert chosen_folders(["INBOX", "Junk"], ["INBOX"]) == ("INBOX", "Junk")

@@ -47,6 +47,7 @@ def named(running: Site) -> Generator[Owner]:
         owner = Owner(driver, ByName(running))
         owner.sign_in()
         yield owner
+        driver.remove_virtual_authenticator()
 
 
 def add_passkey(owner: Owner) -> None:

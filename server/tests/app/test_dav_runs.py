@@ -21,17 +21,18 @@ from pdpp_sources.dav.dav_messages import (
     KnownCollection,
     SeenInAccount,
 )
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app import dav_runs
 from personal_server.app.feed_secrets import FeedSecrets
-from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.dav_checks import check_account
 from personal_server.cli.feed_checks import FeedComparison
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
 from personal_server.settings import Settings
+from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, aged
 from server.tests.app.test_mailbox_runs import again, by_itself
+from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
 from tests.radicale_server import ADDRESS_BOOK, CALENDAR, PASSWORD, DavServer, dav_server
 
@@ -74,7 +75,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
             feed = a_feed(kind=kind, layout=kind, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
             FeedSecrets.of(stores).keep(feed.feed_id, password)
-            engine = feed_engine(settings, stores, ImportCommand.of(settings))
+            engine = feed_engine(settings, stores, ImportHere.over(stores, settings))
             return Fed(stores, engine, feed.feed_id)
 
         yield fed
@@ -104,7 +105,7 @@ def uids_of(fed: Fed) -> list[str]:
 
 
 def compared(fed: Fed, settings: Settings) -> FeedComparison:
-    with ReaderProcess(CostlyPlaces()) as reader:
+    with shared_reader() as reader:
         return check_account(fed.feed, settings, fed.stores, reader)
 
 
@@ -128,8 +129,8 @@ def test_a_calendar_that_was_imported_before_has_nothing_new_and_stays_current(
     for number in range(12):
         calendar.put(f"work/event-{number}.ics", an_event(number))
     exported = aged(tmp_path / "export" / "work.ics", calendar.export("work"))
-    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
     fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
     assert fed.held() == {"events": 12, "agenda": 12}
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
@@ -157,8 +158,8 @@ def test_an_address_book_that_was_imported_before_has_nothing_new_and_stays_curr
     for number in range(12):
         book.put(f"people/card-{number}.vcf", a_card(number))
     exported = aged(tmp_path / "export" / "people.vcf", book.export("people"))
-    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
     fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
+    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
     assert fed.held() == {"contacts": 12}

@@ -11,15 +11,15 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
@@ -31,6 +31,8 @@ from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
+from server.tests.app.importing_here import ImportHere
+from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
 
 SECOND = 1_000_000_000
@@ -77,11 +79,14 @@ class Fed:
             return {e.stream: e.record_count for e in snapshot.stored_streams() if e.record_count}
 
     def check(self) -> FeedComparison:
-        with ReaderProcess(CostlyPlaces()) as reader:
+        with shared_reader() as reader:
             return check_feed(self.feed, self.stores, reader, "UTC")
 
 
-Watch = Callable[[Path], Fed]
+class Watch(Protocol):
+    def __call__(self, folder: Path, *, apart: bool = False) -> Fed:
+        """A feed of this folder; `apart`: each import is a process, as under a server."""
+        ...
 
 
 @pytest.fixture
@@ -93,11 +98,12 @@ def settings(tmp_path: Path) -> Settings:
 def watch(settings: Settings) -> Iterator[Watch]:
     with open_stores(settings, serving=False) as stores:
 
-        def watched(folder: Path) -> Fed:
+        def watched(folder: Path, *, apart: bool = False) -> Fed:
             feed = a_feed(place=str(folder), layout=layout_of(folder), due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
-            importer = ImportCommand.of(settings)
-            return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
+            own, here = ImportCommand.of(settings), ImportHere.over(stores, settings)
+            engine = feed_engine(settings, stores, own if apart else here)
+            return Fed(stores, engine, feed.feed_id)
 
         yield watched
 
@@ -174,7 +180,7 @@ def test_a_maildir_is_read_on_from_where_it_was_and_renames_are_renames(
         box.add(a_mail(number))
     fed = watch(tmp_path / "Maildir")
     assert fed.feed.layout == FolderLayout.MAILDIR
-    importer = ImportCommand.of(settings)
+    importer = ImportHere.over(fed.stores, settings)
     importer("fee_other", [exported], exported.parent, None)
     first = settled(fed, monkeypatch)
     assert (first.commands, first.records_new) == (1, 0)
@@ -255,7 +261,7 @@ def test_files_that_are_still_written_are_imported_whole(
     folder, per_file, files = tmp_path / "Downloads", 40, 6
     folder.mkdir()
     aged(folder / "0.mbox", an_mbox(range(per_file)))
-    fed = watch(folder)
+    fed = watch(folder, apart=True)
     feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, every_seconds=0))
 
     def falls(number: int) -> None:
@@ -297,7 +303,7 @@ def test_a_run_that_is_killed_costs_nothing(
     folder, chance = tmp_path / "Downloads", random.Random(4)
     for number in range(4):
         aged(folder / f"{number}.mbox", an_mbox(range(number * 300, (number + 1) * 300)))
-    fed = watch(folder)
+    fed = watch(folder, apart=True)
     environ = command_environment(settings)
     for _ in range(4):
         feed_store(fed.stores).change_feed(
@@ -330,7 +336,7 @@ def test_a_stop_ends_an_import_and_gives_the_feed_back(
     monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", 0)
     folder = tmp_path / "Downloads"
     aged(folder / "mail.mbox", an_mbox(range(50)))
-    fed = watch(folder)
+    fed = watch(folder, apart=True)
     fed.engine.run(fed.feed_id)  # it settles
     importer = ImportCommand.of(settings)
     engine = feed_engine(settings, fed.stores, importer)

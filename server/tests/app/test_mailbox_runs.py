@@ -19,10 +19,9 @@ import pytest
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_sources import mailbox_process
 from pdpp_sources.mailbox_messages import SignIn
-from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from personal_server.app import mail_batches, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
-from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
@@ -31,7 +30,9 @@ from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from server.tests.app.http_server.served import until
+from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
+from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
 from tests.dovecot import PASSWORD, USER, MailServer, mail_server, needs_dovecot
 
@@ -51,7 +52,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
             feed = a_feed(kind=KIND, layout=KIND, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
             FeedSecrets.of(stores).keep(feed.feed_id, password)
-            importer = ImportCommand.of(settings)
+            importer = ImportHere.over(stores, settings)
             return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
 
         yield fed
@@ -94,7 +95,7 @@ def by_itself(fed: Fed) -> RunResult:
 def compared(fed: Fed) -> FeedComparison:
     runs = fed.engine.runs[KIND]
     assert isinstance(runs, MailboxRuns)
-    with ReaderProcess(CostlyPlaces()) as reader:
+    with shared_reader() as reader:
         return check_mailbox(fed.feed, fed.stores, reader, "UTC", runs)
 
 
@@ -107,7 +108,7 @@ def test_a_mailbox_that_was_imported_before_has_nothing_new_and_stays_current(
         put(client, "Archive/2023", range(20, 30))
     fed = feed_of(server.place, PASSWORD)
     exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(30)))
-    ImportCommand.of(settings)("fee_other", [exported], exported.parent, None)
+    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 30, 30, 0)
     assert fed.held() == {"messages": 30}

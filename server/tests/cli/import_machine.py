@@ -44,7 +44,8 @@ def _running() -> ReaderProcess:
     return _opened.enter_context(ReaderProcess(CostlyPlaces(), beneath=Path("/")))
 
 
-def _reader() -> AbstractContextManager[ReaderProcess]:
+def shared_reader() -> AbstractContextManager[ReaderProcess]:
+    """The one of this worker."""
     return nullcontext(_running())
 
 
@@ -90,7 +91,7 @@ class Machine:
             lambda size: next(counter).to_bytes(size, "big"),
         )
         self.app = cyclopts.App()
-        self.app.command(import_command(self._opened, _reader, self.zone), name="import")
+        self.app.command(import_command(self._opened, shared_reader, self.zone), name="import")
         self.app.command(receipts_command(self._opened), name="receipts")
         self.app.command(sources)
 

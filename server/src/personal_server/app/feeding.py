@@ -170,20 +170,9 @@ class ImportCommand:
         self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
     ) -> Mapping[str, Any]:
         """What it printed; nothing where it was ended.  Raises: PutOff."""
-        chosen = [] if account is None else ["--connection", account]
-        command = [
-            *PDPP,
-            "import",
-            "--json",
-            "--ask",
-            "--fed",
-            "--within",
-            str(within),
-            *chosen,
-            "--",
-        ]
+        command = [*PDPP, *self.words(paths, within, account)]
         with self._claimed(feed_id) as claim:
-            child = self._started([*command, *map(str, paths)], claim)
+            child = self._started(command, claim)
             try:
                 printed, _ = child.communicate()
             finally:
@@ -195,6 +184,13 @@ class ImportCommand:
             return orjson.loads(printed)
         except orjson.JSONDecodeError:
             return {}
+
+    @staticmethod
+    def words(paths: Sequence[Path], within: Path, account: str | None) -> list[str]:
+        """The command behind `pdpp`."""
+        chosen = [] if account is None else ["--connection", account]
+        asked = ["import", "--json", "--ask", "--fed", "--within", str(within)]
+        return [*asked, *chosen, "--", *map(str, paths)]
 
     def stop(self) -> None:
         """End what runs; what it stored by then stays, and nothing more begins."""

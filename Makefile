@@ -175,9 +175,9 @@ $(VENV)/release.stamp: $(VENV)/dev.stamp requirements/release.txt
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/release.txt
 	@touch $@
 
-dist: $(VENV)/release.stamp ## Everything that a release needs, in dist/: make dist [KEY=signer.pem] [ADDRESS=https://…]
+dist: $(VENV)/release.stamp ## Everything that a release needs, in dist/: make dist [KEY=signer.pem] [ADDRESS=https://…] [SCHEMA=server.schema.json]
 	rm -rf dist
-	PYTHONPATH=. $(BIN)/python -m release dist $(if $(KEY),--key $(KEY)) $(if $(ADDRESS),--address $(ADDRESS))
+	PYTHONPATH=. $(BIN)/python -m release dist $(if $(KEY),--key $(KEY)) $(if $(ADDRESS),--address $(ADDRESS)) $(if $(SCHEMA),--registry-schema $(SCHEMA))
 
 # The public tool that checks a bundle, locked as the suites are.
 MCPB := .cache/mcpb

@@ -7,12 +7,14 @@
     dist/sbom.cdx.json                          what is in it
     dist/SHA256SUMS, SHA256SUMS.sig, signer.pem digests of all, signed by whom
 
-`python -m release FOLDER [--key FILE] [--address URL]`; docs/releasing.md says how it is published.
+`python -m release FOLDER [--key FILE] [--address URL] [--registry-schema FILE]`; docs/releasing.md
+says how it is published.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from pathlib import Path
 from pages.parts import PACKAGES, ROOT
 from release.bundle import bundle_name, write_bundle
 from release.program import file_name, write_program
-from release.registry_entry import write_entry
+from release.registry_entry import faults, write_entry
 from release.signed_digests import write_digests
 
 
@@ -33,6 +35,7 @@ def main() -> None:
     asked.add_argument("folder", type=Path)
     asked.add_argument("--key", type=Path, help="Ed25519 private key (PEM) that signs the digests")
     asked.add_argument("--address", help="folder on the web where the files will lie")
+    asked.add_argument("--registry-schema", type=Path, help="schema that server.json has to fit")
     given = asked.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     if any(given.folder.iterdir()):
@@ -50,6 +53,8 @@ def main() -> None:
         write_bundle(bundle, wheels, version, work, made_at)
         tell(bundle)
     write_entry(given.folder / "server.json", version, bundle, given.address)
+    if given.registry_schema is not None:
+        check_entry(given.folder / "server.json", given.registry_schema)
     write_digests(given.folder, given.key)
     if given.key is None:
         print("SHA256SUMS is not signed: --key FILE names the key that does.", file=sys.stderr)
@@ -63,6 +68,14 @@ def write_wheels(folder: Path, seconds: int) -> list[Path]:
     environ = {**os.environ, "SOURCE_DATE_EPOCH": str(seconds)}  # noqa: TID251 (for the builder)
     subprocess.run([*pip, *alone, *parts], check=True, env=environ)
     return sorted(folder.glob("*.whl"))
+
+
+def check_entry(written: Path, schema: Path) -> None:
+    """End with what is wrong with `server.json`, if anything is."""
+    found = faults(json.loads(written.read_bytes()), schema)
+    if found:
+        sys.exit("server.json does not fit the schema of the registry:\n" + "\n".join(found))
+    print(f"server.json fits {schema.name}", flush=True)
 
 
 def commit_time() -> int:

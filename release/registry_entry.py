@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+
+import jsonschema_rs
 
 from pages.parts import ADAPTER
 
@@ -47,6 +50,15 @@ def entry(version: str, bundle: Path, address: str | None) -> dict[str, object]:
         )
     about = {"name": entry_name(), "title": "Personal server", "description": _ABOUT}
     return {"$schema": SCHEMA, **about, "version": version, "packages": packages}
+
+
+def faults(document: Mapping[str, object], schema: Path) -> list[str]:
+    """Where a document does not hold to the registry's schema, a line each."""
+    validator = jsonschema_rs.validator_for(json.loads(schema.read_bytes()))
+    return [
+        f"/{'/'.join(map(str, fault.instance_path))}: {fault.message}"
+        for fault in validator.iter_errors(dict(document))
+    ]
 
 
 def write_entry(target: Path, version: str, bundle: Path, address: str | None) -> None:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from release.archives import packed_tar, write_zip
 from release.bundle import manifest
 from release.program import stub_of
-from release.registry_entry import entry, entry_name
+from release.registry_entry import entry, entry_name, faults
 from release.signed_digests import write_digests
 
 
@@ -121,5 +121,15 @@ def test_what_hosts_and_registries_are_told_names_what_is_there(tmp_path: Path) 
     assert packages[1]["identifier"] == "https://downloads.example/1.2.3/adapter.mcpb"
     assert len(packages[1]["fileSha256"]) == 64
     assert len(json.loads(json.dumps(entry("1.2.3", bundle, None)["packages"]))) == 1
+
+
+def test_an_entry_that_a_registry_would_refuse_is_named(tmp_path: Path) -> None:
+    schema = tmp_path / "server.schema.json"
+    rules = {"properties": {"packages": {"items": {"required": ["identifier"]}}}}
+    schema.write_text(json.dumps(rules))
+    good = {"packages": [{"identifier": "one"}]}
+    assert faults(good, schema) == []
+    (fault,) = faults({"packages": [*good["packages"], {}]}, schema)
+    assert fault.startswith("/packages/1: ")
     tools = json.loads(json.dumps(manifest("1.2.3")))["tools"]
     assert "query_records" in [tool["name"] for tool in tools]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.landlock import version
 from pdpp_kernel.source_item import SourceRecord
+from pdpp_kernel.system.landlock import version
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTooCostly
 from pdpp_sources.common.export import open_export
 from pdpp_sources.outside_readers import outside_readers

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.confinement import MB, Limits
 from pdpp_kernel.source_item import FileText, Skipped, SourceItem, SourceRecord, TextState
+from pdpp_kernel.system.confinement import MB, Limits
 from pdpp_sources.common.errors import ExportError
 from pdpp_sources.common.resume_point import Place
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted

@@ -19,7 +19,7 @@ from typing import IO, cast
 
 import msgspec
 
-from pdpp_kernel.confinement import MB
+from pdpp_kernel.system.confinement import MB
 from pdpp_sources.mailbox_messages import (
     Answered,
     MailboxEnd,

@@ -20,8 +20,8 @@ from typing import IO, NoReturn
 
 from imapclient import imap_utf7
 
-from pdpp_kernel.confinement import Limits, confine
-from pdpp_kernel.landlock import read_only
+from pdpp_kernel.system.confinement import Limits, confine
+from pdpp_kernel.system.landlock import read_only
 from pdpp_kernel.uid_ranges import LARGEST_UID, packed_ranges, ranges_of
 from pdpp_sources.mail.reader import mail_record_id
 from pdpp_sources.mailbox_labels import labels_of

@@ -8,8 +8,8 @@ An installed package that declares, in its pyproject.toml,
 adds a reader: what is named is called without arguments and gives a `SourceReader`.
 
 Rule: it is imported in the process that reads exports and nowhere else, and there only when that
-process has given up the network and every change to files (`pdpp_kernel/confinement.py`). A reader
-that cannot be used is named, and costs no other.
+process has given up the network and every change to files (`pdpp_kernel/system/confinement.py`).
+A reader that cannot be used is named, and costs no other.
 Source: CONTRIBUTING.md#a-reader-of-your-own-package.
 """
 

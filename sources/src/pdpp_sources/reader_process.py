@@ -24,7 +24,6 @@ from typing import IO, BinaryIO, Self, cast
 import msgspec
 import orjson
 
-from pdpp_kernel.confinement import LIMITS, Limits
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
@@ -35,6 +34,7 @@ from pdpp_kernel.source_item import (
     SourceRecord,
     TextState,
 )
+from pdpp_kernel.system.confinement import LIMITS, Limits
 from pdpp_kernel.texts import parse_text
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.resume_point import Place, parse_place

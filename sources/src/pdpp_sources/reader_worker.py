@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from pdpp_kernel.confinement import Limits, confine
-from pdpp_kernel.landlock import read_only
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
+from pdpp_kernel.system.confinement import Limits, confine
+from pdpp_kernel.system.landlock import read_only
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.confinement import Limits
+from pdpp_kernel.system.confinement import Limits
 from pdpp_sources.common.database import DatabaseUnreadable, opened
 from pdpp_sources.common.export import open_export
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted

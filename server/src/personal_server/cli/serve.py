@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter, validators
 
 from pdpp_kernel.errors import StorageReadOnly
-from pdpp_kernel.memory_images import forbid_core_dumps
+from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.app.databases import claim_database, is_served
 from personal_server.app.shared_memory import SharedMemory

@@ -7,7 +7,7 @@ import pwd
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
-from pdpp_kernel.memory_images import forbid_core_dumps
+from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from starlette.types import ASGIApp
 
-from pdpp_kernel.memory_images import forbid_core_dumps
+from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands import long_life
 from pdpp_mcp_server.commands.exits import INTERRUPTED
 from pdpp_mcp_server.commands.failures_shown import (

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import IO, NoReturn
 
-from pdpp_kernel.confinement import Limits, confine
-from pdpp_kernel.landlock import read_only
+from pdpp_kernel.system.confinement import Limits, confine
+from pdpp_kernel.system.landlock import read_only
 from personal_server.semantics.model import FolderModel
 
 UNUSABLE, OUT_OF_MEMORY = 2, 3  # exit codes

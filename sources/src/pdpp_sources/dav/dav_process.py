@@ -14,7 +14,7 @@ from typing import IO, Protocol, cast
 
 import msgspec
 
-from pdpp_kernel.confinement import MB
+from pdpp_kernel.system.confinement import MB
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
     DavAsk,

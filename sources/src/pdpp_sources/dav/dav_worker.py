@@ -12,8 +12,8 @@ import signal
 import sys
 from typing import NoReturn
 
-from pdpp_kernel.confinement import Limits, confine
-from pdpp_kernel.landlock import read_only
+from pdpp_kernel.system.confinement import Limits, confine
+from pdpp_kernel.system.landlock import read_only
 from pdpp_sources.dav.dav_changes import CollectionState, changes
 from pdpp_sources.dav.dav_discovery import DavCollection, DavDiscovery
 from pdpp_sources.dav.dav_items import DavItems

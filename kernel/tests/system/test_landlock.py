@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.landlock import version
+from pdpp_kernel.system.landlock import version
 
 pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock")
 READING = """
 import os, sys
 from pathlib import Path
-from pdpp_kernel.confinement import confine, LIMITS
-from pdpp_kernel.landlock import read_only
+from pdpp_kernel.system.confinement import confine, LIMITS
+from pdpp_kernel.system.landlock import read_only
 {first}
 assert read_only([Path(sys.argv[1])])
 for path in [*sys.argv[2:], f"/proc/{{os.getppid()}}/mem", f"/proc/{{os.getppid()}}/environ"]:

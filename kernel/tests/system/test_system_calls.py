@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from pdpp_kernel.system_calls import (
+from pdpp_kernel.system.system_calls import (
     ALLOWED,
     ALLOWED_WITH,
     ASKING,
@@ -113,7 +113,7 @@ def test_arguments_decide_where_they_can_do_harm(
 OF_BREAKPOINTS = {"x86_64": (335, 336), "aarch64": ()}
 EVERY_OTHER_CALL = """
 import ctypes, errno, sys
-from pdpp_kernel.confinement import confine, LIMITS
+from pdpp_kernel.system.confinement import confine, LIMITS
 call = ctypes.CDLL(None, use_errno=True).syscall
 numbers = map(int, sys.argv[1:])
 assert "using the network" not in confine(LIMITS)

@@ -14,7 +14,7 @@ LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 CONFINED = """
 import fcntl, os, resource, signal, socket, subprocess, sys, termios, threading
 from pathlib import Path
-from pdpp_kernel.confinement import confine, Limits
+from pdpp_kernel.system.confinement import confine, Limits
 assert confine(Limits(1, 200 * 1024 * 1024)) == []
 try:
     {attempt}
@@ -68,7 +68,7 @@ def test_reading_goes_on() -> None:
 
 OF_ITS_OWN = """
 import ctypes, os, sys
-from pdpp_kernel.confinement import confine, LIMITS
+from pdpp_kernel.system.confinement import confine, LIMITS
 before = open("/proc/self/stat").read().split()
 confine(LIMITS)
 status = open("/proc/self/status").read()
@@ -89,7 +89,7 @@ def test_it_has_no_terminal_and_nobody_reads_its_memory() -> None:
 
 ANSWERING = """
 import sys
-from pdpp_kernel.confinement import confine, LIMITS
+from pdpp_kernel.system.confinement import confine, LIMITS
 confine(LIMITS)
 print("ready", flush=True)
 for line in sys.stdin:

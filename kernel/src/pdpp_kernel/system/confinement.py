@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pdpp_kernel.memory_images import forbid_core_dumps
+from pdpp_kernel.system.memory_images import forbid_core_dumps
 
 MB = 1024 * 1024
 # So often a process looks whether the one that started it is still there.
@@ -51,7 +51,7 @@ def confine(limits: Limits) -> list[str]:
     if sys.platform != "linux":
         return ["using more memory", "using the network", "reading other files"]
     # only a confined process loads them
-    from pdpp_kernel import landlock, system_calls  # noqa: PLC0415
+    from pdpp_kernel.system import landlock, system_calls  # noqa: PLC0415
 
     _lower(resource.RLIMIT_DATA, limits.memory_bytes)
     missing = [] if system_calls.refuse_others() else ["using the network"]

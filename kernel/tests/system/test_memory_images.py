@@ -9,7 +9,7 @@ import pytest
 
 ASKED_OF_IMAGES = """
 import ctypes, resource
-from pdpp_kernel.memory_images import forbid_core_dumps
+from pdpp_kernel.system.memory_images import forbid_core_dumps
 forbid_core_dumps()
 print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """

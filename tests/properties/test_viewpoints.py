@@ -20,12 +20,12 @@ import pytest
 
 from pdpp_kernel.record import key_segment
 from personal_server.consent.credentials import secret_hash
-from personal_server.console.browse import ROWS_SHOWN
 from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.languages import PageReader, language_of
 from personal_server.console.record_figures import VALUES_SHOWN
 from personal_server.console.record_values import brief
 from personal_server.console.search import HITS_SHOWN
+from personal_server.console.stream_pages import ROWS_SHOWN
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -314,6 +314,7 @@ def test_a_page_shows_what_the_token_reads(
     kind: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("personal_server.console.browse.FIGURES_SECONDS", 60.0)
+    monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 60.0)
     world = make_world(seed)
     with open_store(kind, tmp_path) as store:
         furnish(store, world)

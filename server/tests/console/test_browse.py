@@ -104,7 +104,7 @@ def test_a_chosen_month_stands_among_those_of_its_year(house: Household, browser
 def test_what_takes_too_long_is_counted_when_asked_for(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("personal_server.console.browse.FIGURES_SECONDS", 0.0)
+    monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 0.0)
     page = browser.get(f"{MESSAGES}?filter[is_reply]=true")
     assert len(marked(page, "many")) == 1
     assert marked(page, "uncounted")

@@ -28,6 +28,7 @@ from personal_server.console.search import SearchPages
 from personal_server.console.sign_in import SignInPages
 from personal_server.console.sign_in_throttle import SignInThrottle
 from personal_server.console.source_pages import RecordsPages
+from personal_server.console.stream_pages import StreamPages
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
 from personal_server.domain.keyed_values import ValueSpace
@@ -119,6 +120,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
+        *StreamPages(viewpoints, pages).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
         *AccountPages(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote, urlencode
+
+import msgspec
 
 from pdpp_kernel.declaration import Property, Stream
 from pdpp_kernel.record import key_text
@@ -321,3 +323,8 @@ def related_to(
 def title_of(source: ReadableSource, data: Data) -> Text:
     """What a record is called; empty where it has no title."""
     return brief(data.get(source.declared.title_field or ""), limit=SHORT_CHARS)
+
+
+def plain_records(records: object) -> list[dict[str, Any]]:
+    """Disclosed records as plain values."""
+    return msgspec.json.decode(msgspec.json.encode(records))

@@ -15,7 +15,8 @@ from pdpp_kernel.errors import NotFound
 from pdpp_kernel.record import key_segment
 from pdpp_kernel.texts import Text, message
 from personal_server.console.session import PageRequest
-from personal_server.console.words import HELD_STATUSES, cut
+from personal_server.console.words import HELD_STATUSES, cut, field_words
+from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.granting.decisions import Granting
 from personal_server.granting.holdings import show_held
 from personal_server.reading.identification import Identifier, OpenState
@@ -33,6 +34,7 @@ HELD = "/owner/access/{id}"
 ASKED = "/owner/requests/{handle}"
 ROOTS = (OWN, HELD, ASKED)
 NAME_CHARS = 80
+MASKED_SECONDS = 10.0
 
 
 def records_path(root: str, connection_id: str, stream: str, key: str | None = None) -> str:
@@ -76,6 +78,14 @@ class Viewpoints:
             return self._asked(visit.path["handle"])
         return Viewpoint(self.owner)
 
+    def masked(self, viewpoint: Viewpoint, source: ReadableSource) -> list[tuple[str, str]]:
+        """The fields that an app does not get, by name and in words."""
+        if not viewpoint.app:
+            return []
+        with self.owner.open(MASKED_SECONDS) as (_, owner):
+            whole = source_of(owner, *source.order)
+        return [(name, field_words(name)) for name in whole.fields if name not in source.fields]
+
     def _held(self, held_id: str) -> Viewpoint:
         with self.authorization.read() as reader:
             holding = show_held(reader, held_id, self.clock())
@@ -107,6 +117,20 @@ class Viewpoints:
             back=f"/consent/{_segment(request_id)}",
             is_asked=True,
         )
+
+
+def source_of(authority: ReadAuthority, connection_id: str, stream: str) -> ReadableSource:
+    """A stream that this authority reads.  Raises: NotFound."""
+    found = (each for each in authority.sources if each.order == (connection_id, stream))
+    source = next(found, None)
+    if source is None:
+        raise NotFound("This server has no such records.")
+    return source
+
+
+def account_name(source: ReadableSource) -> str:
+    """What the owner calls the account of a stream."""
+    return source.display_name or source.source_name or source.connection_id
 
 
 def _segment(text: str) -> str:

@@ -84,6 +84,7 @@ PAGES = (
     "/owner/records",
     "/owner/records/{mail}/messages",
     "/owner/records/{mail}/messages/m00000010",
+    "/owner/records/{mail}/messages?as=table",
     "/owner/records/{mail}/messages?as=text",
     "/owner/search?q=" + COMMON_TERM,
     "/owner/access/{held}/records",
@@ -95,7 +96,7 @@ PAGES = (
     "/consent/{change}",
     "/device",
 )
-_ROW = re.compile(r'<th scope="row"><a href="([^"]+)"')
+_ROW = re.compile(r'(?:<th scope="row">|<span class="what">)<a href="([^"]+)"')
 
 
 def accounts(stores: Stores, count: int) -> None:

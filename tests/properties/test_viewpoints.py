@@ -144,7 +144,7 @@ class Eyes:
         sort = "" if dated is None else f"&sort=-{dated.name}"
         target = f"/v1/streams/{source.stream}/records?connection_id={source.connection_id}"
         whole = self.read(f"{target}&limit=100&count=exact{sort}")
-        page, rest = self.page(place), whole.data
+        page, rest = self.page(f"{place}?as=table"), whole.data
         self.check_facets(page, source)
         while True:
             shown, rest = rest[:ROWS_SHOWN], rest[ROWS_SHOWN:]

@@ -68,14 +68,14 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day of the calendar, the same everywhere; or a month or a year of it."""
+    """A day of the calendar, with its weekday or without; or a month or a year of it."""
 
     day: date
     unit: str = "day"
 
     def __str__(self) -> str:
-        form = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y"}[self.unit]
-        return self.day.strftime(form).removeprefix("0")
+        forms = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y", "named_day": "%a %d %b %Y"}
+        return self.day.strftime(forms[self.unit]).removeprefix("0")
 
 
 @dataclass(frozen=True, slots=True)

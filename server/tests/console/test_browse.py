@@ -19,8 +19,8 @@ MESSAGES = f"/owner/records/{HOME}/messages"
 
 
 def rows(page: Page) -> list[str]:
-    """The links of the records of a table."""
-    return re.findall(r'<th scope="row"><a href="([^"]+)"', page.text)
+    """The links of the records of a list or a table."""
+    return re.findall(r'(?:<th scope="row">|<span class="what">)<a href="([^"]+)"', page.text)
 
 
 def links(page: Page, said: str) -> list[str]:
@@ -72,7 +72,7 @@ def test_a_view_is_sorted_both_ways(browser: Browser) -> None:
     newest = rows(browser.get(f"{MESSAGES}?sort=-sent_at"))
     assert oldest[0].endswith("/m039")
     assert newest[0].endswith("/m000")
-    assert 'aria-sort="ascending"' in browser.get(f"{MESSAGES}?sort=sent_at").text
+    assert 'aria-sort="ascending"' in browser.get(f"{MESSAGES}?sort=sent_at&as=table").text
 
 
 def test_months_are_counted_and_open_their_records(browser: Browser) -> None:
@@ -122,7 +122,7 @@ def test_values_are_counted_and_open_their_records(browser: Browser) -> None:
 
 def test_a_view_is_read_one_after_the_other(browser: Browser) -> None:
     table = browser.get(f"{MESSAGES}?filter[is_reply]=true")
-    (read,) = marked(table, "other-layout", "href")
+    (read,) = marked(table, "as-text", "href")
     page = browser.get(read)
     assert page.text.count("stays between us") == 10
     assert rows(page) == []
@@ -130,7 +130,8 @@ def test_a_view_is_read_one_after_the_other(browser: Browser) -> None:
     (further,) = marked(page, "next", "href")
     assert "as=text" in further
     assert browser.get(further).text.count("stays between us") == 10
-    assert marked(page, "other-layout", "href") == [f"{MESSAGES}?filter[is_reply]=true"]
+    assert marked(page, "as-list", "href") == [f"{MESSAGES}?filter[is_reply]=true"]
+    assert marked(page, "as-table", "href") == [f"{MESSAGES}?filter[is_reply]=true&as=table"]
     assert browser.get(f"{MESSAGES}?as=picture").error == "invalid_request"
 
 

@@ -78,6 +78,7 @@ def test_no_page_shows_a_name_outside_an_element_of_its_own(renamed: Household) 
         f"/owner/sources/{HOME}",
         "/owner/records",
         records,
+        f"{records}?as=table",
         f"{records}?as=text",
         f"{records}?filter[from_name]={NAME}",
         f"{records}/m900",

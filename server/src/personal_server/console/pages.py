@@ -10,12 +10,14 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from babel.numbers import format_decimal, get_currency_precision
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -44,6 +46,7 @@ from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.replies import NO_STORE
 from personal_server.web.responses import page_headers
 
+MOST_DECIMALS = 8
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
@@ -129,6 +132,7 @@ def _templates(language: Language, zone: str) -> Environment:
         "browser": words.browser_name,
         "bytes": Size,
         "piece": escape,
+        "money": partial(_money, language),
         **_isolations(reader),
     }
     found = environment()
@@ -147,6 +151,13 @@ def _joined(values: Iterable[Text], glue: str = "") -> Joined:
 
 def _bounded(value: int) -> Joined:
     return Joined((bounded(value),))
+
+
+def _money(language: Language, amount: Decimal, currency: str) -> str:
+    """An amount with the decimals of its currency, or with all it has if they are more."""
+    decimals = get_currency_precision(currency)
+    pattern = f"#,##0.{'0' * decimals}{'#' * (MOST_DECIMALS - decimals)}"
+    return format_decimal(amount, pattern, language.locale)
 
 
 def _isolations(reader: PageReader) -> dict[str, Callable[[object], object]]:
@@ -246,6 +257,11 @@ class Templates:
         self._server_name = server_name
         self._locale = locale
         self.offered = offered
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Where the owner lives."""
+        return ZoneInfo(self._locale().zone)
 
     def day_start(self, day: int) -> int:
         """When a day, counted from 1970, begins where the owner lives.  Units: nanoseconds."""

@@ -1,4 +1,4 @@
-"""What a record looks like to people: a mail, or a message of a chat.  Pure.
+"""What a record looks like to people: a mail, a message of a chat, a payment, an event.  Pure.
 
 Rule: the roles of its declaration decide, never its source, so that an outsider's stream looks the
 same.  Source: docs/contract/resource-server.md 17 ("What a stream looks like").
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pdpp_kernel.texts import Text, day_of_text, message
+from pdpp_kernel.values import NUMBERS
 from personal_server.console.record_values import RecordField, brief
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import cut, said
@@ -27,18 +28,50 @@ class Appearance(StrEnum):
 
     MAIL = "mail"
     CHAT = "chat"
+    PAYMENTS = "payments"
+    AGENDA = "agenda"
+    TITLES = "titles"
+    """Called by a title, on a day: pages that were visited, notes, files."""
 
 
 def look_of(source: ReadableSource) -> Appearance | None:
     """What the records of a stream are, as far as what may be read of them shows it."""
-    declared, dated = source.declared, time_field(source)
-    authors = [n for n in declared.fields_with_role(AUTHOR) if n in source.fields]
-    if dated is None or not authors or not text_fields(source):
+    declared = source.declared
+    if time_field(source) is None:
         return None
-    if declared.conversation_field in source.fields:
-        return Appearance.CHAT
-    addressed = any(n in source.fields for n in declared.fields_with_role(RECIPIENT))
-    return Appearance.MAIL if addressed and declared.title_field in source.fields else None
+    has_title = declared.title_field in source.fields
+    if any(n in source.fields for n in declared.fields_with_role(AUTHOR)) and text_fields(source):
+        if declared.conversation_field in source.fields:
+            return Appearance.CHAT
+        if has_title and any(n in source.fields for n in declared.fields_with_role(RECIPIENT)):
+            return Appearance.MAIL
+    if not has_title:
+        return None
+    if money_fields(source) is not None:
+        return Appearance.PAYMENTS
+    if any(name in source.fields for name in declared.measured):
+        return None  # a figure, not what it is called, is what a measurement says
+    lasting = (declared.event_end_field, declared.whole_days_field)
+    is_lasting = any(name in source.fields for name in lasting)
+    return Appearance.AGENDA if is_lasting else Appearance.TITLES
+
+
+def money_fields(source: ReadableSource) -> tuple[str, str] | None:
+    """The field of what a payment comes to, and that of its currency, where both may be read."""
+    declared = source.declared
+    for name, field in declared.properties.items():
+        unit = field.schema.get("x_pdpp_unit_field")
+        if (
+            field.kind in NUMBERS
+            and name in source.fields
+            and name in declared.aggregations.sum
+            and "x_pdpp_unit" not in field.schema
+            and isinstance(unit, str)
+            and unit in source.fields
+            and declared.properties[unit].type == "currency"
+        ):
+            return name, unit
+    return None
 
 
 def text_fields(source: ReadableSource) -> tuple[str, ...]:
@@ -70,7 +103,7 @@ def called(source: ReadableSource, data: Mapping[str, object]) -> Text | None:
     return message("%(author)s, %(day)s", author=author, day=day_of_text(at))
 
 
-def _written(source: ReadableSource, data: Mapping[str, object]) -> str | None:
+def written_field(source: ReadableSource, data: Mapping[str, object]) -> str | None:
     """The name of the field with what was written: the longest text, else the title."""
     texts = {n: text for n in text_fields(source) if isinstance(text := data.get(n), str) and text}
     title = source.declared.title_field or ""
@@ -105,7 +138,7 @@ def bubbles(
     dated = time_field(source)
     shown: list[Bubble] = []
     for found, data in records:
-        name = _written(source, data)
+        name = written_field(source, data)
         text = str(data.get(name)) if name else ""
         author = author_of(source, data)
         kind = None if dated is None else dated.kind
@@ -140,7 +173,7 @@ def letter_of(
     """A mail out of its fields as the page of a record shows them."""
     by_name = {field.name: field for field in fields}
     declared, dated = source.declared, time_field(source)
-    body, title = _written(source, data), declared.title_field
+    body, title = written_field(source, data), declared.title_field
     reads_text = any(name != title for name in text_fields(source))
 
     def texts(role: str) -> tuple[Text, ...]:

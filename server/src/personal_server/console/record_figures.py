@@ -42,7 +42,7 @@ FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
 VALUE_CHARS = 60
 NO_VALUE = message("none")
-_STRETCH = {Operator.GTE.value, Operator.LT.value}
+STRETCH = {Operator.GTE.value, Operator.LT.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ViewFigures:
         declared = self.source.declared
         if not declared.aggregations.count:
             return []
-        conditions = _with_times(self.view, self.source)
+        conditions = with_times(self.view, self.source)
         if conditions is None:
             return []
         joining = joining_fields(declared)
@@ -108,7 +108,7 @@ class ViewFigures:
 
     def _facet(self, name: str, conditions: tuple[FilterText, ...]) -> Facet:
         query = _counts(self.source, conditions, VALUES_SHOWN, group_by=name)
-        aggregation = self._aggregate(query)
+        aggregation = self.aggregate(query)
         if aggregation is None:
             return Facet(field_words(name), (), counted=False)
         kind = self.source.declared.properties[name].kind
@@ -133,7 +133,7 @@ class ViewFigures:
                 group_by_time=dated.name,
                 granularity=granularity,
             )
-            aggregation = self._aggregate(query)
+            aggregation = self.aggregate(query)
             if aggregation is None:
                 return Facet("month", (), counted=False)
             if not aggregation.other_count:
@@ -144,7 +144,7 @@ class ViewFigures:
         bars = tuple(_bar(self.view, group, granularity, most) for group in groups)
         return Facet(granularity, bars, (aggregation.other_count if aggregation else None) or 0)
 
-    def _aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
+    def aggregate(self, query: AggregateQuery) -> ShownAggregation | None:
         """The aggregate, where there is time for it; of a whole stream, which only the owner reads,
         once for each state.
         """
@@ -174,7 +174,7 @@ def _tells(facet: Facet) -> bool:
 
 def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple[FilterText, ...]:
     """The years that the days of a view lie in, as conditions; none where it names no days."""
-    if view.since is None or not {*source.declared.range_filters.get(dated, ())} >= _STRETCH:
+    if view.since is None or not {*source.declared.range_filters.get(dated, ())} >= STRETCH:
         return ()
     begin = FilterText(dated, Operator.GTE.value, f"{view.since[:4]}-01-01")
     if view.until is None or view.until <= view.since or view.until >= "9999":
@@ -183,7 +183,7 @@ def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple
     return (begin, FilterText(dated, Operator.LT.value, f"{last + 1:04}-01-01"))
 
 
-def _with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
+def with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
     """The conditions of a view, its days among them; `None` where those cannot be written so."""
     dated = time_field(source)
     bounds = ((Operator.GTE.value, view.since), (Operator.LT.value, view.until))

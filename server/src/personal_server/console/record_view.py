@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from urllib.parse import urlencode
 
 from pdpp_kernel.errors import InvalidRequest
@@ -19,8 +20,17 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import ALWAYS, Times
 
-READ = "text"
 MOST_LINK_BYTES = 600
+
+
+class RecordsLayout(StrEnum):
+    """How the records of a view stand on its page, as its link says it."""
+
+    LIST = ""
+    """As what they are; a table where nothing says what that is."""
+    TABLE = "table"
+    READ = "text"
+    """One after the other, each with its text."""
 
 
 def _rank(operator: Operator) -> int:
@@ -41,8 +51,7 @@ OPERATORS: Mapping[str, Text] = {
 class RecordsView:
     """What of a stream is looked at, as its link says it.
 
-    Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin; `is_read`
-        is whether its texts stand there, to be read, in the place of a table.
+    Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin.
     """
 
     connection_id: str
@@ -52,7 +61,7 @@ class RecordsView:
     until: str | None = None
     sort: str | None = None
     root: str = OWN
-    is_read: bool = False
+    layout: RecordsLayout = RecordsLayout.LIST
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -63,7 +72,7 @@ class RecordsView:
             for text in (item.text, *item.further)
         ]
         parameters = (("since", self.since), ("until", self.until), ("sort", self.sort))
-        parameters += (("as", READ),) if self.is_read else ()
+        parameters += (("as", self.layout.value),)
         return filters + [(name, text) for name, text in parameters if text]
 
     @property

@@ -8,17 +8,36 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.texts import Joined, Text, message
+from pdpp_kernel.texts import Joined, Text, message, moment_of
+from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
+from personal_server.console.presentations import Appearance, look_of
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
+from personal_server.console.record_lists import (
+    AgendaDay,
+    Conversation,
+    ListedRecord,
+    PaymentMonth,
+    Records,
+    agenda,
+    conversations,
+    inbox,
+    list_fields,
+    months_of,
+    payment_months,
+    payments,
+)
 from personal_server.console.record_values import (
+    Row,
+    ShownColumn,
     brief,
     columns_of,
     plain_records,
@@ -30,7 +49,7 @@ from personal_server.console.record_values import (
 )
 from personal_server.console.record_view import (
     OPERATORS,
-    READ,
+    RecordsLayout,
     RecordsView,
     check_view,
     sortable_fields,
@@ -132,14 +151,17 @@ class StreamPages:
         return self.pages.show(visit, "records.html", values)
 
     def show_stream(self, visit: PageRequest) -> Response:
-        """A stream as a table.  Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout."""
+        """The records of a stream.
+
+        Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout.
+        """
         place, asked = (visit.path["connection_id"], visit.path["stream"]), visit.query
         viewpoint = self.viewpoints.of(visit)
-        days, is_read = (asked.get("since"), asked.get("until")), asked.get("as") is not None
-        if asked.get("as") not in (None, READ):
+        days, layout = (asked.get("since"), asked.get("until")), asked.get("as", "")
+        if layout not in list(RecordsLayout) or asked.get("as") == RecordsLayout.LIST:
             raise InvalidRequest("There is no such page of these records.", param="as")
         sort, root = asked.get("sort"), viewpoint.root
-        view = RecordsView(*place, visit.filters, *days, sort, root, is_read)
+        view = RecordsView(*place, visit.filters, *days, sort, root, RecordsLayout(layout))
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             source = source_of(authority, *place)
             check_view(view, source)
@@ -147,31 +169,15 @@ class StreamPages:
                 wanted = _added(view, visit)
                 check_view(wanted, source)
                 return self.pages.go(visit, wanted.link)
-            dated, names = time_field(source), columns_of(source)
-            ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
-            texts = read_fields(source) if is_read else ()
-            query = RecordsQuery(
-                source.stream,
-                Selectors(source.connection_id),
-                limit=READ_SHOWN if is_read else ROWS_SHOWN,
-                size=PageSize(chars=PAGE_CHARS),
-                cursor=asked.get("cursor"),
-                sort=ordered.sort,
-                filters=view.filters,
-                times=view.times,
-                cut=FieldSelection(tuple(dict.fromkeys((*names, *texts)))),
-            )
-            answer = read_records(viewpoint.reads.ports, snapshot, authority, query)
+            look = look_of(source) if view.layout is RecordsLayout.LIST else None
+            read = _StreamReading(viewpoint, view, source, look, asked.get("cursor"))
+            today = self._from_today(read)
+            found, ordered, following = read.records(snapshot, authority, today)
             stored = _record_counts(snapshot)
-        found = plain_records(answer.data)
-        names = told_columns(ordered, names, [each["data"] for each in found])
-        begins = not asked.get("cursor")
-        more = (
-            None if answer.next_cursor is None else _with(view.link, "cursor", answer.next_cursor)
-        )
         counts_all = asked.get("figures") == "all"
         until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
         figures = ViewFigures(viewpoint.reads, view, source, until)
+        kept = view if ordered.since == view.since else ordered
         values = {
             "viewpoint": viewpoint,
             "masked": self.viewpoints.masked(viewpoint, source),
@@ -179,12 +185,11 @@ class StreamPages:
             "account": account_name(source),
             "view": view,
             "place": view.place,
-            "columns": table_columns(ordered, source, names),
-            "rows": [
-                (read_row if is_read else table_row)(root, source, each["id"], each["data"], names)
-                for each in found
-            ],
-            "otherwise": replace(view, is_read=not is_read).link,
+            "look": look,
+            "today": today if today is not None and ordered.since == today else None,
+            "is_any": bool(found),
+            "shown": self._shown(read, ordered, found, figures),
+            "otherwise": _otherwise(view, source),
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source),
             "fields": [
@@ -194,14 +199,129 @@ class StreamPages:
             ],
             "operators": OPERATORS,
             "sortable": sortable_fields(source),
-            "has_time": dated is not None,
+            "has_time": time_field(source) is not None,
             "months": figures.months(),
             "facets": figures.facets(),
             "counting": None if counts_all else _with(view.link, "figures", "all"),
-            "next": more,
-            "begins": begins,
+            "next": following and _with(kept.link, "cursor", following),
+            "begins": not asked.get("cursor"),
         }
         return self.pages.show(visit, "stream.html", values)
+
+    def _from_today(self, read: _StreamReading) -> str | None:
+        """The day from which an agenda is shown where nothing else was asked for.
+
+        It is a day in UTC, so for some owners the one before theirs.
+        """
+        view = read.view
+        is_asked = view.since or view.until or view.sort or read.cursor
+        if read.look is not Appearance.AGENDA or is_asked:
+            return None
+        now = moment_of(read.viewpoint.reads.ports.clock())
+        local = now.astimezone(self.pages.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return min(local.date(), local.astimezone(UTC).date()).isoformat()
+
+    def _shown(
+        self, read: _StreamReading, ordered: RecordsView, found: Records, figures: ViewFigures
+    ) -> _Shown:
+        """The records as what they are, else as the rows of a table."""
+        root, source, view = read.viewpoint.root, read.source, read.view
+        dated = time_field(source)
+        is_latest_first = dated is not None and ordered.sort == f"-{dated.name}"
+        match read.look:
+            case Appearance.MAIL | Appearance.TITLES:
+                return _Shown(records=inbox(root, source, found))
+            case Appearance.CHAT:
+                said = conversations(view, source, found[::-1] if is_latest_first else found)
+                return _Shown(conversations=said, chats=[] if read.cursor else chat_lines(figures))
+            case Appearance.AGENDA:
+                zone = self.pages.zone
+                days = agenda(root, source, found, zone, latest_first=is_latest_first)
+                return _Shown(days=days)
+            case Appearance.PAYMENTS:
+                is_timed = dated is not None and (ordered.sort or "").lstrip("-") == dated.name
+                months = months_of(source, found) if is_timed else [""] * len(found)
+                sums = month_sums(figures, months)
+                paid = payment_months(payments(root, source, found), months, sums or {})
+                return _Shown(months=paid, is_summed=sums is not None)
+            case None:
+                names = told_columns(ordered, columns_of(source), [data for _, data in found])
+                row = read_row if view.layout is RecordsLayout.READ else table_row
+                rows = [row(root, source, key, data, names) for key, data in found]
+                return _Shown(rows=rows, columns=table_columns(ordered, source, names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The records of a page as what they are, else as the rows of a table."""
+
+    records: Sequence[ListedRecord] = ()
+    chats: Sequence[ChatLine] | None = ()
+    conversations: Sequence[Conversation] = ()
+    days: Sequence[AgendaDay] = ()
+    months: Sequence[PaymentMonth] = ()
+    is_summed: bool = True
+    rows: Sequence[Row] = ()
+    columns: Sequence[ShownColumn] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamReading:
+    """What of a stream a page reads: a view, as what it is shown, and where a page goes on."""
+
+    viewpoint: Viewpoint
+    view: RecordsView
+    source: ReadableSource
+    look: Appearance | None
+    cursor: str | None
+
+    def records(
+        self, snapshot: ReadSnapshot, authority: ReadAuthority, today: str | None
+    ) -> tuple[Records, RecordsView, str | None]:
+        """The records, the view in whose order they are, and where the next page begins.
+
+        From `today` on, where there are such; else the newest first.
+        """
+        view, dated = self.view, time_field(self.source)
+        if dated is not None and today is not None:
+            upcoming = replace(view, since=today, sort=dated.name)
+            found, following = self._page(snapshot, authority, upcoming)
+            if found:
+                return found, upcoming, following
+        ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
+        found, following = self._page(snapshot, authority, ordered)
+        return found, ordered, following
+
+    def _page(
+        self, snapshot: ReadSnapshot, authority: ReadAuthority, view: RecordsView
+    ) -> tuple[Records, str | None]:
+        source, is_read = self.source, view.layout is RecordsLayout.READ
+        names = columns_of(source) if self.look is None else list_fields(source, self.look)
+        texts = read_fields(source) if is_read else ()
+        query = RecordsQuery(
+            source.stream,
+            Selectors(source.connection_id),
+            limit=READ_SHOWN if is_read else ROWS_SHOWN,
+            size=PageSize(chars=PAGE_CHARS),
+            cursor=self.cursor,
+            sort=view.sort,
+            filters=view.filters,
+            times=view.times,
+            cut=FieldSelection(tuple(dict.fromkeys((*names, *texts)))),
+        )
+        answer = read_records(self.viewpoint.reads.ports, snapshot, authority, query)
+        found = [(each["id"], each["data"]) for each in plain_records(answer.data)]
+        return found, answer.next_cursor
+
+
+def _otherwise(view: RecordsView, source: ReadableSource) -> list[tuple[str, str]]:
+    """How else these records can stand on the page: the name of the layout, and its link."""
+    can_look, can_read = look_of(source) is not None, bool(read_fields(source))
+    layouts = [(RecordsLayout.LIST, "list" if can_look else "table")]
+    layouts += [(RecordsLayout.TABLE, "table")] if can_look else []
+    layouts += [(RecordsLayout.READ, "text")] if can_read else []
+    here = view.layout if can_look or view.layout is RecordsLayout.READ else RecordsLayout.LIST
+    return [(name, replace(view, layout=each).link) for each, name in layouts if each is not here]
 
 
 def _line(

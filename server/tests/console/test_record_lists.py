@@ -1,0 +1,212 @@
+"""Lists that look like what they are, by the roles of a declaration."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pdpp_sources.apple_health.reader import DECLARATION as HEALTH
+from pdpp_sources.browser.reader import DECLARATION as BROWSER
+from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
+from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
+from personal_server.domain.declaration_document import parse_declaration
+from server.tests.console.browsing import Browser, marked
+from server.tests.console.household import CHECKING, HOME, Household
+from server.tests.console.test_presentations import (
+    CHAT,
+    NAMES,
+    OTHER_NAMES,
+    OUTSIDE,
+    chat,
+    outsiders,
+    put,
+    read,
+)
+
+MESSAGES = f"/owner/records/{HOME}/messages"
+PAYMENTS = f"/owner/records/{CHECKING}/transactions"
+
+
+def filled(
+    house: Household, raw: dict[str, Any], account: str, stream: str, rows: list[dict[str, Any]]
+) -> str:
+    """Records of an account; the path of their page."""
+    declared = parse_declaration(raw)
+    house.declare(raw)
+    house.connect(account, declared.connector_key, declared.source_id, account)
+    put(house, declared.streams[stream], account, rows)
+    return f"/owner/records/{account}/{stream}"
+
+
+def test_mails_stand_as_an_inbox_and_the_table_is_one_click_away(browser: Browser) -> None:
+    page = read(browser, MESSAGES)
+    assert page.all(".inbox .by")[0] == "Grace Hopper"
+    assert page.all(".inbox .what a")[0] == "Lunch on Thursday?"
+    assert page.all(".inbox .words")[0].startswith("Dear Ada, secret number 0")
+    assert len(page.all(".inbox > li")) == 25
+    (table,) = marked(browser.get(MESSAGES), "as-table", "href")
+    shown = read(browser, table)
+    assert shown.all(".inbox") == []
+    assert len(shown.all("table.cells tbody tr")) == 25
+    assert marked(browser.get(table), "as-list", "href") == [MESSAGES]
+    assert browser.get(f"{MESSAGES}?as=list").error == "invalid_request"
+
+
+def test_a_mail_without_a_subject_is_called_by_sender_and_day(
+    house: Household, browser: Browser
+) -> None:
+    row = {
+        "sent_at": "2026-11-18T09:30:00Z",
+        "subject": "",
+        "from_name": "דנה כהן",
+        "body": "Hello",
+    }
+    house.fill(HOME, "messages", [{"id": "m900", **row}])
+    page = read(browser, f"{MESSAGES}?filter[from_name]=דנה כהן")
+    assert page.all(".inbox .what a") == ["דנה כהן, 18 Nov 2026"]
+    assert page.all(".inbox .what a > bdi") == ["דנה כהן"]
+
+
+def paid(number: int, day: str, amount: float, currency: str) -> dict[str, Any]:
+    return {
+        "id": f"x{number}",
+        "posted_on": day,
+        "payee": f"Shop {number}",
+        "amount": amount,
+        "currency": currency,
+    }
+
+
+def test_payments_are_summed_by_month_and_never_across_currencies(
+    house: Household, browser: Browser
+) -> None:
+    house.records.erase_connection(CHECKING, house.clock.now_ns)
+    rows = [
+        paid(1, "2026-11-20", -10.1, "EUR"),
+        paid(2, "2026-11-02", -0.2, "EUR"),
+        paid(3, "2026-11-02", -500, "JPY"),
+        paid(4, "2026-10-31", 2650.0, "EUR"),
+        *(paid(10 + n, "2026-09-15", -1.5, "EUR") for n in range(30)),  # more than a page
+    ]
+    house.connect("cin_bank", "bank", "https://registry.pdpp.dev/connectors/bank", "Bank")
+    house.fill("cin_bank", "transactions", rows)
+    path = "/owner/records/cin_bank/transactions"
+    page = read(browser, path)
+    assert page.all(".month th") == ["Nov 2026", "Oct 2026", "Sept 2026"]
+    sums = [(each.split()[-1]) for each in page.all('[data-field="sum"]')]
+    assert sums == ["-10.30", "-500", "2,650.00", "-45.00"]
+    assert page.all(".month .currency") == ["EUR", "JPY", "EUR", "EUR"]
+    assert page.all('[data-field="amount"]')[:3] == ["-10.10", "-500", "-0.20"]
+    narrowed = read(browser, f"{path}?since=2026-11-01&until=2026-11-10")
+    assert [e.split()[-1] for e in narrowed.all('[data-field="sum"]')] == ["-0.20", "-500"]
+
+
+def test_sums_are_those_of_the_records(browser: Browser) -> None:
+    page = read(browser, f"{PAYMENTS}?sort=posted_on")
+    found = [Decimal(e.split()[-1].replace(",", "")) for e in page.all('[data-field="sum"]')]
+    rows = [Decimal(e.replace(",", "")) for e in page.all('[data-field="amount"]')]
+    assert len(rows) == 25
+    assert found[0] == sum(rows[: len(page.page.css("tbody")[0].css('[data-field="amount"]'))])
+
+
+def test_what_is_not_summed_in_time_is_said(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 0.0)
+    page = browser.get(PAYMENTS)
+    assert len(marked(page, "unsummed")) == 1
+    assert len(marked(page, "amount")) == 25
+
+
+def event(number: int, begins: str, ends: str | None, **members: Any) -> dict[str, Any]:
+    facts = {"id": f"e{number}", "title": f"Event {number}", "calendar": "Home", "all_day": False}
+    return {**facts, "starts_at": begins, "ends_at": ends, **members}
+
+
+def test_events_are_an_agenda_by_the_owners_days(house: Household, browser: Browser) -> None:
+    house.locale.keep("America/Los_Angeles", None)
+    now = datetime.fromtimestamp(house.clock.now_ns // 10**9, UTC)
+    assert f"{now:%Y-%m-%d}" == "2026-11-18"
+    rows = [
+        event(1, "2026-11-19T04:00:00Z", "2026-11-19T05:30:00Z"),  # the evening of the 18th there
+        event(2, "2026-11-19T00:00:00Z", "2026-11-20T00:00:00Z", all_day=True),
+        event(3, "2026-11-21T00:00:00Z", "2026-11-24T00:00:00Z", all_day=True),
+        event(4, "2026-11-01T18:00:00Z", "2026-11-01T19:00:00Z"),
+        event(5, "2026-11-22T18:00:00Z", "2026-11-23T18:00:00Z"),
+    ]
+    path = filled(house, CALENDAR, "cin_calendar", "events", rows)
+    page = read(browser, path)
+    days = ["Wed, 18 Nov 2026", "Thu, 19 Nov 2026", "Sat, 21 Nov 2026", "Sun, 22 Nov 2026"]
+    assert page.all(".day h3") == days
+    times = ["20:00 – 21:30", "all day", "21–23 Nov 2026", "10:00 – 23 Nov 2026, 10:00"]
+    assert page.all(".day .by") == times
+    assert len(page.all('[data-field="from-today"]')) == 1
+    earlier = read(browser, f"{path}?until=2026-11-18")
+    assert earlier.all(".day .what a") == ["Event 4"]
+    assert earlier.all('[data-field="from-today"]') == []
+
+
+def test_a_calendar_of_the_past_begins_with_the_newest(house: Household, browser: Browser) -> None:
+    rows = [event(n, f"2020-01-0{n}T18:00:00Z", f"2020-01-0{n}T19:00:00Z") for n in (1, 2)]
+    page = read(browser, filled(house, CALENDAR, "cin_calendar", "events", rows))
+    assert page.all(".day .what a") == ["Event 2", "Event 1"]
+
+
+def test_chats_are_conversations_with_their_messages_in_order(
+    house: Household, browser: Browser
+) -> None:
+    chat(house, WHATSAPP, CHAT, NAMES)
+    rows = [
+        {
+            "id": f"n{n}",
+            "chat_id": "c9",
+            "chat_name": "Family",
+            "author": "Ada",
+            "sent_at": f"2026-11-18T20:0{n}:00Z",
+            "text": f"hello {n}",
+        }
+        for n in range(3)
+    ]
+    put(house, parse_declaration(WHATSAPP).streams["messages"], CHAT, rows)
+    path = f"/owner/records/{CHAT}/messages"
+    page = read(browser, path)
+    (link, *_) = [a.attributes["href"] for a in page.page.css('[data-field="chats"] a')]
+    assert page.all('[data-field="chats"] a')[0] == "Family"
+    alone = read(browser, str(link))
+    assert alone.all(".bubbles .said") == ["hello 0", "hello 1", "hello 2"]
+    assert alone.all('[data-field="chats"]') == []
+    newest = read(browser, path).all(".bubbles .said")
+    assert newest[-1] == "hello 2"
+    assert len(newest) == 25
+    (earlier,) = marked(browser.get(path), "next", "href")
+    assert len(read(browser, earlier).all(".bubbles .said")) == 18
+
+
+def test_an_outsiders_chat_looks_like_one(house: Household, browser: Browser) -> None:
+    chat(house, outsiders(), OUTSIDE, OTHER_NAMES)
+    page = read(browser, f"/owner/records/{OUTSIDE}/posts")
+    assert len(page.all(".bubbles .said")) == 25
+    link = page.page.css('[data-field="conversation"] h4 a')[0].attributes["href"]
+    assert len(read(browser, str(link)).all(".bubbles .said")) == 20
+
+
+def test_pages_visited_stand_by_title_and_day(house: Household, browser: Browser) -> None:
+    row = {"visited_at": "2026-11-18T09:30:00Z", "host": "weather.example"}
+    rows = [
+        {"id": "v1", "title": "Weather", "url": "https://weather.example/1", **row},
+        {"id": "v2", "url": "https://weather.example/2", **row},
+    ]
+    page = read(browser, filled(house, BROWSER, "cin_web", "visits", rows))
+    assert sorted(page.all(".inbox .what a")) == ["Weather", "https://weather.example/2"]
+    assert page.all(".inbox .by") == ["weather.example"] * 2
+    assert page.all(".inbox .at") == ["18 Nov 2026"] * 2
+
+
+def test_what_was_measured_stays_a_table(house: Household, browser: Browser) -> None:
+    row = {"id": "h1", "started_at": "2026-11-18T09:30:00Z", "kind": "HeartRate", "value": 61.0}
+    page = browser.get(filled(house, HEALTH, "cin_health", "measurements", [row]))
+    assert marked(page, "as-table") == marked(page, "as-list") == []
+    assert 'class="cells"' in page.text

@@ -169,6 +169,8 @@ class Term:
 
     def alternatives_in(self, field: str) -> tuple[Term, ...]:
         """Those that may stand in a field."""
+        if not self.others and not self.fields:
+            return (self,)
         return tuple(each for each in self.alternatives if not each.fields or field in each.fields)
 
 

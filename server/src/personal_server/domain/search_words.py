@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from personal_server.domain.language_names import LANGUAGE_CODES
@@ -50,8 +51,7 @@ _ELIDED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSpan:
+class TokenSpan(NamedTuple):
     """A token and the stretch of source text [start, end) that it came from, in code points."""
 
     token: str
@@ -241,10 +241,11 @@ class TextWords:
             spellings, stemmed = forms(last).words, forms(last).stems_in(self._language)
             # most texts that are looked at hold not all of the terms
             is_spelled = any(spelling in words for spelling in spellings)
-            if not is_spelled and self._different_stems.isdisjoint(stemmed):
+            met = self._different_stems.intersection(stemmed)
+            if not is_spelled and not met:
                 return []
-            both = enumerate(zip(words, self._stems, strict=True))
-            return [i for i, (word, stem) in both if word in spellings or stem in stemmed]
+            found = {i for word in spellings for i in _indexes(words, word)}
+            return sorted(found.union(i for stem in met for i in _indexes(self._stems, stem)))
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
         else:
@@ -275,14 +276,16 @@ class TextWords:
         return count
 
     def _inflected(self, word: str) -> int:
-        inflected, language, counts = forms(word), self._language, self.counts
-        counted = [counts.get(word, 0) for word in inflected.words]
+        inflected, language, known = forms(word), self._language, self._stemmed
+        if known is None:  # few terms are looked for: quicker than to count all words
+            counted = [self.words.count(word) for word in inflected.words]
+        else:
+            counted = [self.counts.get(word, 0) for word in inflected.words]
         if language is None:
             return sum(counted)
-        known = self._stemmed
         for stem in inflected.stems_in(language):
             if known is not None:
-                counted += [counts.get(word, 0) for word in known.with_stem(stem, language)]
+                counted += [self.counts.get(word, 0) for word in known.with_stem(stem, language)]
             elif stem in self._different_stems:
                 counted.append(self._stems.count(stem))
         return sum(counted)
@@ -296,6 +299,32 @@ def text_words(text: str, vocabulary: Vocabulary | None = None) -> TextWords:
 def tokens(text: str) -> list[str]:
     """The tokens of a text, in order."""
     return spaced(text).split()
+
+
+def _indexes(words: Sequence[str], word: str) -> list[int]:
+    """Where a word stands among words."""
+    found: list[int] = []
+    for _ in range(words.count(word)):
+        found.append(words.index(word, found[-1] + 1 if found else 0))
+    return found
+
+
+def ranges_of(text: str, places: Sequence[int]) -> list[tuple[int, int]]:
+    """The stretches [start, end) of the tokens at some places, ascending."""
+    folded = FOLDED_LETTERS
+    if not text.isascii() and any(len(folded[code_point]) != 1 for code_point in {*map(ord, text)}):
+        found = spans(text)
+        return [(found[place].start, found[place].end) for place in places]
+    # each letter keeps its place, so that only these tokens are looked for
+    spread = f" {spaced(text)} "
+    words = spread.split()
+    starts: dict[int, int] = {}
+    for word in {words[place] for place in places}:
+        at = 0
+        for place in _indexes(words, word):
+            starts[place] = at = spread.index(f" {word} ", at)
+            at += 1
+    return [(starts[place], starts[place] + len(words[place])) for place in places]
 
 
 def spans(text: str) -> list[TokenSpan]:

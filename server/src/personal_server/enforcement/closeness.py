@@ -18,7 +18,13 @@ from personal_server.domain.search_words import TextWords
 from personal_server.domain.spaced_text import spaced
 from personal_server.domain.text_language import language_of
 from personal_server.enforcement.named_fields import words_in
-from personal_server.enforcement.ranking import SCORE_DECIMALS, Ranked, place_of, term_weight
+from personal_server.enforcement.ranking import (
+    SCORE_DECIMALS,
+    Ranked,
+    in_order,
+    place_of,
+    term_weight,
+)
 from personal_server.enforcement.search import searchable_fields
 
 # So many of the best hits are looked at, until their fields come to so much text.
@@ -120,12 +126,8 @@ def refined(
             bonus = sum(weight / gap for weight, gap in near if gap)
             each = each._replace(score=round(each.score - bonus, SCORE_DECIMALS))
         scored.append(each)
-    scored.sort(key=_rank)
+    scored.sort(key=in_order)
     return _folded(scored, seen)
-
-
-def _rank(found: Ranked) -> tuple[float, int, str, str, str]:
-    return (found.score, -found.candidate.event_time_ns, *place_of(found.candidate))
 
 
 def _folded(

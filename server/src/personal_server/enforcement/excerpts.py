@@ -20,8 +20,7 @@ from pdpp_kernel.criteria import Term
 from pdpp_kernel.wire_objects import Count, WireObject, Word
 from personal_server.domain.search_words import (
     TextWords,
-    spans,
-    tokens,
+    ranges_of,
 )
 from personal_server.domain.spaced_text import spaced
 from personal_server.domain.text_language import language_of
@@ -103,8 +102,8 @@ def _find_within(
     field: str, text: str, within: Range, language: str | None, terms: Sequence[Term]
 ) -> FieldMatches | None:
     blocks = _blocks(text, within)
-    words_of = [tokens(text[start:end]) for start, end in blocks]
-    words = TextWords(" ".join(word for block in words_of for word in block), language)
+    spread = [spaced(text[start:end]) for start, end in blocks]
+    words = TextWords(" ".join(spread), language)
     matched: set[int] = set()
     places: set[int] = set()
     begun: dict[int, int] = {}
@@ -122,7 +121,7 @@ def _find_within(
     if not matched:
         return None
     listed = sorted(places)
-    located = _located(text, blocks, words_of, listed)
+    located = _located(text, blocks, spread, listed)
     starts = dict(zip(listed, located, strict=False))
     found_at = tuple((starts[at][0], begun[at]) for at in sorted(begun) if at in starts)
     ranges = _apart(located)[:_MAX_LOCATED]
@@ -250,20 +249,20 @@ def _blocks(text: str, within: Range) -> list[Range]:
 
 
 def _located(
-    text: str, blocks: Sequence[Range], words_of: Sequence[Sequence[str]], places: Sequence[int]
+    text: str, blocks: Sequence[Range], spread: Sequence[str], places: Sequence[int]
 ) -> list[Range]:
     """The stretches of the tokens at these positions; only their blocks are looked at closely."""
     found: list[Range] = []
     first, at = 0, 0
-    for (start, end), words in zip(blocks, words_of, strict=True):
-        after = first + len(words)
+    for (start, end), words in zip(blocks, spread, strict=True):
+        after = first + len(words.split())
         inside: list[int] = []
         while at < len(places) and places[at] < after:
             inside.append(places[at] - first)
             at += 1
         if inside:
-            located = spans(text[start:end])
-            found += [(start + located[i].start, start + located[i].end) for i in inside]
+            located = ranges_of(text[start:end], inside)
+            found += [(start + begin, start + stop) for begin, stop in located]
         first = after
         if at == len(places) or len(found) >= _MAX_LOCATED:
             break

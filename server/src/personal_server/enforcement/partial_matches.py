@@ -19,7 +19,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pdpp_kernel.record import RecordPlace
-from personal_server.enforcement.ranking import K1, MEAN_LENGTH, SCORE_DECIMALS, Ranked, place_of
+from personal_server.enforcement.ranking import (
+    K1,
+    MEAN_LENGTH,
+    SCORE_DECIMALS,
+    Ranked,
+    in_order,
+    place_of,
+)
 from personal_server.enforcement.rows import Candidate
 
 # A word that so many records hold weighs next to nothing; rarer ones weigh far more than in a
@@ -49,7 +56,7 @@ def rank_partial(candidates: Sequence[Candidate], frequencies: Sequence[int]) ->
     ranked = [
         Ranked(each, -round(_own_score(each, weights), SCORE_DECIMALS)) for each in candidates
     ]
-    return sorted(ranked, key=_order)
+    return sorted(ranked, key=in_order)
 
 
 def rank_in_context(
@@ -64,7 +71,7 @@ def rank_in_context(
             gained = _gained(each.candidate, context, weights)
             each = each._replace(score=round(each.score - gained, SCORE_DECIMALS))
         moved.append(each)
-    return sorted(moved, key=_order)
+    return sorted(moved, key=in_order)
 
 
 def _own_score(candidate: Candidate, weights: Sequence[float]) -> float:
@@ -90,7 +97,3 @@ def _gained(candidate: Candidate, context: Context, weights: Sequence[float]) ->
 
 def _norm(length_tokens: int) -> float:
     return K1 * (1 - LENGTH_SHARE + LENGTH_SHARE * length_tokens / MEAN_LENGTH)
-
-
-def _order(found: Ranked) -> tuple[float, int, str, str, str]:
-    return (found.score, -found.candidate.event_time_ns, *place_of(found.candidate))

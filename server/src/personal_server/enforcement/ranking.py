@@ -58,6 +58,11 @@ def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ra
     return [Ranked(place[-1], place[0]) for place in found]
 
 
+def in_order(found: Ranked) -> tuple[float, int, str, str, str]:
+    """What sorts the best first."""
+    return (found.score, -found.candidate.event_time_ns, *place_of(found.candidate))
+
+
 def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
     """The ranking with the hits of a fair first page in front, each page in rank order.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -189,7 +190,7 @@ class Matches:
     records are not in the word index yet.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     document_frequencies: tuple[int, ...]
     truncated: frozenset[tuple[str, str]]
     lost: frozenset[tuple[str, str]] = frozenset()

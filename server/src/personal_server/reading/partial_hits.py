@@ -30,9 +30,10 @@ def partial_hits(
     known: set[RecordPlace],
 ) -> list[Ranked]:
     """The best of what holds some of the words, but for hits that are known."""
-    ranked = rank_partial(found.candidates, found.document_frequencies)
+    candidates = list(found.candidates)
+    ranked = rank_partial(candidates, found.document_frequencies)
     ranked = [each for each in ranked if place_of(each.candidate) not in known]
-    contexts = _contexts(snapshot, sources, ranked[:READ_IN_CONTEXT], found.candidates)
+    contexts = _contexts(snapshot, sources, ranked[:READ_IN_CONTEXT], candidates)
     if contexts:
         ranked = rank_in_context(ranked, contexts, found.document_frequencies)
     return ranked[:MOST_PARTIAL_HITS]

@@ -11,7 +11,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from pdpp_kernel.criteria import WordQuery
@@ -28,16 +28,15 @@ RECENT_NS = 60 * NANOSECONDS
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class RankedHit:
+class RankedHit(NamedTuple):
     """One place of a ranking: no text.  `question`: which of those asked it answers."""
 
     connection_id: str
     stream: str
     key: str
     passage: FoundPassage | None = None
-    question: int = field(default=0, compare=False)
-    duplicates: int = field(default=0, compare=False)
+    question: int = 0
+    duplicates: int = 0
 
 
 @dataclass(frozen=True, slots=True)

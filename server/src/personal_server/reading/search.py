@@ -47,6 +47,15 @@ from personal_server.enforcement.closeness import (
 )
 from personal_server.enforcement.local_times import clock_of
 from personal_server.enforcement.named_fields import words_in
+from personal_server.enforcement.orders import (
+    Order,
+    answering,
+    merged,
+    ordered,
+    places_of,
+    unpacked,
+    without,
+)
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import SearchPlan, TimelinePlan
 from personal_server.enforcement.queries import SearchMode, SearchQuery
@@ -256,34 +265,41 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     share = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
     plan, mode = replace(read.plan, seconds_each=share), _mode(read)
     first = snapshot.search(plan)
-    ranked = rank(first.candidates, first.document_frequencies)
-    matches, wider, count = [first], Relaxation(), len(ranked)
+    strict = ordered(first.candidates, first.document_frequencies)
+    matches, wider, count = [first], Relaxation(), len(strict)
+    answers: list[Order] = [strict]
     is_few = count < FEW_HITS and bool(plan.scopes) and not first.lost
     if is_few and not exact:
         wider = relaxation(snapshot, plan, count)
         if first.pending:  # an index that is being made does not know what no record holds
             wider = replace(wider, absent=())
         for words in wider.questions:
-            if len(ranked) >= FEW_HITS:
+            if sum(map(len, answers)) >= FEW_HITS:
                 break
             asked = replace(plan, words=words, seconds_each=step_seconds(plan))
             matches.append(snapshot.search(asked))
-            ranked += _further(snapshot, read, ranked, matches, words)
-    asked_too = len(matches) - 1
-    is_told = is_few and not exact and (len(ranked) > count or not count)
+            answers.append(_further(snapshot, read, answers, matches, words))
+    asked_too, total = len(matches) - 1, sum(map(len, answers))
+    is_told = is_few and not exact and (total > count or not count)
     told = wider.told(plan.words, count, asked_too) if is_told else None
-    total, questions = len(ranked), (plan.words, *wider.questions[:asked_too])
-    whole = sum(questions[each.question].least is None for each in ranked)
+    questions = (plan.words, *wider.questions[:asked_too])
+    whole = sum(
+        len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
+    )
     near = _nearest(snapshot, read, plan, whole)
     _require_any(read, first.lost | near.lost)
-    best = _refined(snapshot, read, ranked[:count], first.document_frequencies)
-    strict, ranked = ranked[:count], [*best, *ranked[count:]]
+    best, left_out = _refined(snapshot, read, strict, first.document_frequencies)
+    ranked = list(best)
+    for answer in answers[1:]:
+        ranked += (shown := unpacked(answer, KEPT_HITS))
+        left_out += len(answer) - len(shown)
     if mode is not SearchMode.WORDS:
-        folded = {_place(each) for each in strict} - {_place(each) for each in best}
         meant = _strictly(snapshot, read, by_meaning(near))
-        meant = [each for each in meant if _place(each) not in folded]
+        if meant:
+            folded = {_place(each) for each in strict} - {_place(each) for each in best}
+            meant = [each for each in meant if _place(each) not in folded]
         ranked = _both(ranked, questions, meant) if mode is SearchMode.HYBRID else meant
-        total = len(ranked)
+        total = len(ranked) + (left_out if mode is SearchMode.HYBRID else 0)
     coverage = _coverage(read, total, matches, near)
     return _Found(ranked, coverage, questions, told, wider.near)
 
@@ -300,18 +316,17 @@ def _both(
 def _further(
     snapshot: ReadSnapshot,
     read: AuthorizedSearch,
-    ranked: Sequence[Ranked],
+    answers: Sequence[Order],
     matches: Sequence[Matches],
     words: WordQuery,
-) -> list[Ranked]:
-    """What the last question found, and none before it."""
-    known, found, number = {_place(each) for each in ranked}, matches[-1], len(matches) - 1
+) -> Order:
+    """What the last question found, and none before it, of which there are few answers."""
+    known = {_place(each) for answer in answers for each in answer}
+    found, number = matches[-1], len(matches) - 1
     if words.least is None:
-        more = rank(found.candidates, found.document_frequencies)
-        more = [each for each in more if _place(each) not in known]
-    else:
-        more = partial_hits(snapshot, read.sources, found, known)
-    return [each._replace(question=number) for each in more]
+        more = ordered(found.candidates, found.document_frequencies)
+        return answering(without(more, places_of(more, known)), number)
+    return answering(partial_hits(snapshot, read.sources, found, known), number)
 
 
 def _place(found: Ranked) -> RecordPlace:
@@ -345,33 +360,34 @@ def _coverage(
 def _refined(
     snapshot: ReadSnapshot,
     read: AuthorizedSearch,
-    ranked: Sequence[Ranked],
+    ranked: Order,
     frequencies: Sequence[int],
-) -> list[Ranked]:
-    """The ranking after a look at its best hits, and at those that hold all words side by side.
+) -> tuple[list[Ranked], int]:
+    """The ranking after a look at its best hits, and at those that hold all words side by side; of
+    the others those that a page may show, and how many are left out.
 
     Where there are more matches than are looked at, these may be anywhere among them, so that the
     index is asked for them.
     """
-    found, plan = list(ranked), read.plan
+    plan = read.plan
     sources = {source.order: source for source in read.sources}
     if len(frequencies) == 1:
         sources = {order: source for order, source in sources.items() if is_foldable(source)}
-    if not sources:
-        return found
-    best = found[:LOOKED_AT_HITS]
+    looked_at = list(range(min(len(ranked), LOOKED_AT_HITS))) if sources else []
+    others: list[Ranked] = []
     phrase = plan.words.phrase
-    if phrase is not None and len(found) > LOOKED_AT_HITS:
+    if sources and phrase is not None and len(ranked) > LOOKED_AT_HITS:
         asked = replace(plan, words=WordQuery((phrase,)), window=LOOKED_AT_HITS, frequency_limit=0)
         asked = replace(asked, seconds_each=step_seconds(plan))
         said = {place_of(each): each for each in snapshot.search(asked).candidates}
-        for each in found:
-            if said.pop(place_of(each.candidate), None) and each not in best:
-                best.append(each)
+        known = places_of(ranked, said.keys())
+        for at in known:
+            said.pop(_place(ranked[at]))
+        looked_at += [at for at in known if at >= LOOKED_AT_HITS]
         # older than the newest matches: each word is at least where the phrase is
-        others = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in said.values()]
-        best += rank(others, frequencies)
-        found += best[-len(others) :] if others else []
+        older = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in said.values()]
+        others = rank(older, frequencies)
+    best = [*(ranked[at] for at in looked_at), *others]
     places = [place for place in map(_place, best) if place[:2] in sources]
     seen: dict[RecordPlace, LookedAt] = {}
     chars = 0
@@ -382,7 +398,10 @@ def _refined(
             source = sources[place[:2]]
             chars += text_chars(source, row)
             seen[place] = look_at(source, row, plan.words)
-    return refined(found, seen, frequencies)
+    rest = without(ranked, looked_at)
+    shown = unpacked(rest, KEPT_HITS)
+    moved = refined(best, seen, frequencies)
+    return merged(moved, shown), len(rest) - len(shown)
 
 
 def _mode(read: AuthorizedSearch) -> SearchMode:
@@ -466,8 +485,14 @@ def _shortened(found: _Found) -> _Found:
 
 def _turn(found: _Found, first_limit: int) -> _Turn:
     ordered = first_page_first(found.ranked, first_limit)[:KEPT_HITS]
-    hits = tuple(map(_kept, ordered))
-    return _Turn(hits, found.findings, first_limit, found.questions, found.relaxed, found.near)
+    return _Turn(
+        tuple(map(_kept, ordered)),
+        found.findings,
+        first_limit,
+        found.questions,
+        found.relaxed,
+        found.near,
+    )
 
 
 def _first_page(
@@ -477,7 +502,7 @@ def _first_page(
     turn = _turn(found, query.limit)
     while True:
         shown = _show(snapshot, read, turn, turn.first_limit, query)
-        if shown.end == len(turn.hits):
+        if shown.end == len(turn.hits) or len(shown.hits) == turn.first_limit:
             return turn, shown
         # A page that ends early has fewer places, which are shared out among the connections anew.
         fewer = _turn(found, len(shown.hits))
@@ -487,12 +512,11 @@ def _first_page(
 
 
 def _kept(found: Ranked) -> RankedHit:
-    candidate, near = found.candidate, found.near
+    (connection_id, stream, key, *_), _, near, question, duplicates = found
     passage = None
     if near is not None:
         passage = FoundPassage(near.field, near.start_chars, near.end_chars)
-    connection_id, stream, key, *_ = candidate
-    return RankedHit(connection_id, stream, key, passage, found.question, found.duplicates)
+    return RankedHit(connection_id, stream, key, passage, question, duplicates)
 
 
 _RETRIEVAL: dict[SearchMode, RetrievalMode] = {

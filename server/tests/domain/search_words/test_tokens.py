@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.search_words import (
+    ranges_of,
     spans,
     tokens,
 )
@@ -44,6 +45,13 @@ def test_spans_are_the_tokens_in_their_places(text: str) -> None:
     assert [span.token for span in found] == tokens(text)
     assert all(0 <= span.start < span.end <= len(text) for span in found)
     assert all(a.start <= b.start for a, b in itertools.pairwise(found))
+
+
+@given(st.text() | st.text(alphabet="aé b") | st.text(alphabet="ab \n"))
+def test_ranges_of_some_tokens_are_those_of_their_spans(text: str) -> None:
+    found = [(span.start, span.end) for span in spans(text)]
+    assert ranges_of(text, range(len(found))) == found
+    assert ranges_of(text, range(1, len(found), 2)) == found[1::2]
 
 
 @given(st.text())

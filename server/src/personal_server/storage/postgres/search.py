@@ -38,7 +38,7 @@ READ_BLOCKS = (FIRST_BLOCKS, 12, MORE_BLOCKS, MAX_ID - 1)
 class PostedPart(IndexedPart):
     """The index knows which records hold a word, and how often."""
 
-    def holding_all(self) -> tuple[list[Candidate], bool]:
+    def holding_all(self) -> tuple[Sequence[Candidate], bool]:
         """Of the newest; their words are read where what is posted does not tell the hits."""
         limit = self._plan.window + 1
         lines = self._newest_holding(limit) if self._is_by_id else self._holding(limit)

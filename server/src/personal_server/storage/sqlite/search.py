@@ -61,7 +61,7 @@ class FtsPart(IndexedPart):
         )
         return [int(line[0]) for line in lines]
 
-    def holding_all(self) -> tuple[list[Candidate], bool]:
+    def holding_all(self) -> tuple[Sequence[Candidate], bool]:
         """By the function that counts (`dialect`)."""
         plan, number = self._plan, self._number
         where = self._matching(self._words, self.place.matching(self._conditions))

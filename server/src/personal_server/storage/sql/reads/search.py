@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from pdpp_kernel.criteria import Term, WordQuery
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 # So much text, in code points, is kept word by word while a search goes on.
 KEPT_CHARS = 1 << 22
+# So many matches of a source are kept in columns.
+PACKED_FROM = 200
 
 
 def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matches:
@@ -55,7 +58,7 @@ def search(reader: Reader, plan: SearchPlan, indexed: type[IndexedPart]) -> Matc
             else:
                 frequencies = [n + more for n, more in zip(frequencies, counted, strict=True)]
     return Matches(
-        tuple(candidate for finds in by_part.values() for candidate in finds.candidates),
+        _joined([finds.candidates for finds in by_part.values()], len(frequencies)),
         tuple(frequencies),
         frozenset(part.place.name for part, finds in by_part.items() if finds.truncated),
         frozenset(part.place.name for part in parts if part not in by_part),
@@ -91,7 +94,7 @@ def walked_seconds(reader: Reader, scopes: Sequence[Scope]) -> float:
 class _Finds(NamedTuple):
     """What one source gives to a search; `pending` visible records are not indexed yet."""
 
-    candidates: list[Candidate]
+    candidates: Sequence[Candidate]
     truncated: bool
     pending: int = 0
 
@@ -148,7 +151,7 @@ class IndexedPart(_Part):
 
     def finds(self) -> _Finds:
         """The newest matches."""
-        candidates, truncated = self._candidates() if self._places else ([], False)
+        candidates, truncated = self._candidates() if self._places else ((), False)
         return _Finds(candidates, truncated, self._pending())
 
     def counts(self, totals: Sequence[int]) -> list[int]:
@@ -185,15 +188,15 @@ class IndexedPart(_Part):
         """What is read of an event: its number, or the text of an integer."""
         return event
 
-    def _candidates(self) -> tuple[list[Candidate], bool]:
+    def _candidates(self) -> tuple[Sequence[Candidate], bool]:
         """The newest matches, and whether there are more."""
         return self.holding_all() if self._plan.words.least is None else self._holding_most()
 
-    def holding_all(self) -> tuple[list[Candidate], bool]:
+    def holding_all(self) -> tuple[Sequence[Candidate], bool]:
         """The same where all terms are needed: with how often each is held."""
         raise NotImplementedError
 
-    def _holding_most(self) -> tuple[list[Candidate], bool]:
+    def _holding_most(self) -> tuple[Sequence[Candidate], bool]:
         """The same where not all terms are needed: which entries hold each term, put together.
 
         A record has two bits for each term: held in a weighty field, and in another one.
@@ -262,27 +265,33 @@ class IndexedPart(_Part):
         event = f"r.{self._event.name}"
         return f"{event} IS NOT NULL DESC, coalesce({event}, r.ce) DESC"
 
-    def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        scoped = self.place
-        (connection_id, stream), unit_ns = scoped.name, scoped.event_unit_ns
-        is_one = len(self._words.terms) == 1
-        lengths = word_counts([line[2] for line in lines], tuple(self._places.values()))
-        # there are thousands: nothing is called for each that needs not be
-        return [
-            Candidate(
-                connection_id,
-                stream,
-                key,
-                (int(hits),) if is_one else tuple(map(int, hits.split())),
-                length,
-                scoped.dated_ns(FieldChange(created, created_at), changes)
+    def _ranked(self, lines: list[Line]) -> Sequence[Candidate]:
+        """What ranking needs; nothing is made for each of thousands that needs not be."""
+        if not lines:
+            return ()
+        place, unit_ns = self.place.name, self.place.event_unit_ns
+        indexes = tuple(self._places.values())
+        keys, hits, counts, events, *_ = zip(*lines, strict=True)
+        if None in events:
+            events = [
+                self.place.dated_ns(FieldChange(created, created_at), changes)
                 if event is None
-                else int(event) * unit_ns,
-            )
-            for (key, hits, _, event, created, created_at, changes), length in zip(
-                lines, lengths, strict=True
-            )
-        ]
+                else int(event) * unit_ns
+                for _, _, _, event, created, created_at, changes in lines
+            ]
+        else:
+            events = [event * unit_ns for event in map(int, events)]
+        if len(lines) < PACKED_FROM:
+            held = [tuple(map(int, str(each).split())) for each in hits]
+            found = zip(keys, held, word_counts(counts, indexes), events, strict=True)
+            return [Candidate(*place, *each) for each in found]
+        from personal_server.enforcement.packed_matches import (  # noqa: PLC0415 (numpy takes long)
+            PackedCandidates,
+            word_totals,
+        )
+
+        lengths = word_totals(counts, indexes)
+        return PackedCandidates.of_source(place, keys, hits, lengths, events)
 
     def _frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""
@@ -312,6 +321,17 @@ class IndexedPart(_Part):
         lacks_lines = knows_fields and not compiler.is_indexed
         where = self.place.visible() & Where(("r.wc IS NULL",) if lacks_lines else ())
         return int(str(self._reader.value(compiler.select("count(*)", where))))
+
+
+def _joined(parts: Sequence[Sequence[Candidate]], terms: int) -> Sequence[Candidate]:
+    """Those of all sources; packed where those of one are."""
+    if all(isinstance(part, (list, tuple)) for part in parts):
+        return tuple(chain.from_iterable(parts))
+    from personal_server.enforcement.packed_matches import (  # noqa: PLC0415 (numpy takes long)
+        PackedCandidates,
+    )
+
+    return PackedCandidates.joined(parts, terms)
 
 
 class _ReadTexts:

@@ -10,6 +10,7 @@ import pytest
 from selenium import webdriver
 
 from tests.browser.chromium import chromium
+from tests.browser.page_facts import NARROWEST, OPEN_ALL, assert_page_fits
 from tests.browser.site import Owner, Site
 from tests.browser.visits import PAGES, STATES, prepare, show
 from tests.conformance.suite import INSTALLED, needs_suite
@@ -17,7 +18,6 @@ from tests.conformance.suite import INSTALLED, needs_suite
 pytestmark = [pytest.mark.browser, pytest.mark.conformance, needs_suite]
 
 AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
-OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
 RUN = """
 const done = arguments[arguments.length - 1];
 axe.run(document, {resultTypes: ['violations']}).then(
@@ -27,7 +27,8 @@ axe.run(document, {resultTypes: ['violations']}).then(
 SCRIPT_SECONDS = 240  # one, but on a machine that is busy with much else
 DESKTOP = (1280, 1, "light")
 TWICE_AS_LARGE = (640, 2, "light")  # the same at 200 %: half as many pixels of CSS
-PHONE = (320, 1, "dark")  # the narrowest there is
+PHONE = (NARROWEST, 1, "dark")
+LIGHT_PHONE = (NARROWEST, 1, "light")
 VIEWS = (
     pytest.param(DESKTOP, id="desktop", marks=pytest.mark.long),
     pytest.param(TWICE_AS_LARGE, id="twice-as-large", marks=pytest.mark.long),
@@ -36,7 +37,7 @@ VIEWS = (
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing_on_any_page_at_any_size(
+def test_axe_finds_nothing_on_any_page_at_any_size_and_each_fits_a_phone(
     running: Site, view: tuple[int, int, str]
 ) -> None:
     axe, width = AXE.read_text(encoding="utf-8"), view[0]
@@ -49,6 +50,9 @@ def test_axe_finds_nothing_on_any_page_at_any_size(
         for name in (*PAGES, *STATES):
             show(owner, name, addresses)
             driver.execute_script(OPEN_ALL)
+            if view == PHONE:
+                look_at(driver, *LIGHT_PHONE)
+                assert_page_fits(owner, name, running.origin)
             driver.execute_script(axe)
             look_at(driver, *view)
             violations: Any = driver.execute_async_script(RUN)

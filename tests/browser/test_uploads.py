@@ -209,7 +209,7 @@ def test_a_mailbox_of_some_megabytes_is_cut_off_and_goes_on(running: Site, tmp_p
 
 
 def test_the_same_file_from_two_tabs_is_one_upload(running: Site, tmp_path: Path) -> None:
-    path = large_mailbox(tmp_path)
+    path = large_mailbox(tmp_path, CHUNK_BYTES * 5 // 4)
     uploads = uploads_of(settings_of(running), running.server.stores)
     with chromium() as driver:
         owner = Owner(driver, running)

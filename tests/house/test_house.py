@@ -3,7 +3,7 @@
 import ast
 import re
 import subprocess
-from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,23 +17,29 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @cache
-def modules() -> tuple[tuple[Path, ast.Module], ...]:
-    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in parts.modules())
+def texts() -> Mapping[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in parts.modules()}
 
 
-@cache
-def callers() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for path, tree in modules():
+def naming(name: str) -> Iterator[tuple[Path, ast.Module]]:
+    """The modules whose text has this name in it: to parse all takes seconds."""
+    whole = re.compile(rf"\b{name}\b")
+    return ((path, ast.parse(text)) for path, text in texts().items() if whole.search(text))
+
+
+def callers(name: str) -> set[str]:
+    found = set[str]()
+    for path, tree in naming(name):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-                found[called].add(parts.short_name(path))
+                if called == name:
+                    found.add(parts.short_name(path))
     return found
 
 
 def test_only_authorize_makes_an_authorized_read() -> None:
-    assert callers()["AuthorizedRead"] == {"enforcement/authorize.py"}
+    assert callers("AuthorizedRead") == {"enforcement/authorize.py"}
 
 
 def test_plans_are_made_of_what_was_authorized() -> None:
@@ -42,30 +48,30 @@ def test_plans_are_made_of_what_was_authorized() -> None:
     assert len(asked) == 13
     for name in asked:
         makers = {"enforcement/authorize.py", "enforcement/authorized_reads.py"}
-        assert callers()[name] <= makers, name
+        assert callers(name) <= makers, name
 
 
 def test_scopes_are_made_of_readable_sources() -> None:
-    assert callers()["Scope"] == {"enforcement/scopes.py"}
-    assert callers()["TimedScope"] == {"enforcement/authorize.py"}
+    assert callers("Scope") == {"enforcement/scopes.py"}
+    assert callers("TimedScope") == {"enforcement/authorize.py"}
 
 
 def test_only_the_settings_module_reads_the_environment() -> None:
     readers = {
         parts.short_name(path)
-        for path, tree in modules()
+        for name in ("environ", "getenv")
+        for path, tree in naming(name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
+        if isinstance(node, ast.Attribute) and node.attr == name
     }
     assert readers <= {"settings.py", "pdpp_mcp_server/settings.py"}
 
 
 def test_no_class_name_is_defined_twice() -> None:
     homes: dict[str, set[Path]] = {}
-    for path, tree in modules():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name, set()).add(path)
+    for path, text in texts().items():
+        for name in re.findall(r"(?m)^class (\w+)", text):
+            homes.setdefault(name, set()).add(path)
     twice = {name: sorted(p.stem for p in paths) for name, paths in homes.items() if len(paths) > 1}
     assert twice == {}
 

@@ -12,13 +12,14 @@ from pdpp_kernel.errors import InvalidRequest, InvalidState
 from personal_server.app import account_sign_ups
 from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
 from personal_server.app.feed_secrets import FILE
-from personal_server.app.feeding import ImportCommand, feed_engine, feed_store
+from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import CALENDARS, FOLLOW
 from personal_server.feeds.wanted_accounts import WantedAccount, chosen_folders
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
+from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed
 from server.tests.app.test_mailbox_runs import put, signed_in
 from tests.dovecot import PASSWORD, USER, mail_server, needs_dovecot
@@ -75,7 +76,7 @@ def test_an_account_is_signed_in_to_once_its_folders_are_chosen_and_its_mails_co
         sign_ups.choose(feed, ["INBOX"], FOLLOW)
         (feed,) = rows(stores)
         assert (feed.state, feed.chosen, feed.deletions) == ("waiting", ("INBOX",), FOLLOW)
-        engine = feed_engine(settings, stores, ImportCommand.of(settings))
+        engine = feed_engine(settings, stores, ImportHere.over(stores, settings))
         fed = Fed(stores, engine, feed.feed_id)
         fed.run()
         assert fed.held() == {"messages": 4}

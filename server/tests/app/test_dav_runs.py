@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pdpp_sources.common.errors import ExportUnreadable
 from pdpp_sources.dav.dav_messages import (
     CollectionEnd,
     CollectionSeen,
@@ -21,7 +22,9 @@ from pdpp_sources.dav.dav_messages import (
     KnownCollection,
     SeenInAccount,
 )
+from pdpp_sources.reader_process import PathContents, ReaderProcess, Wanted
 from personal_server.app import dav_runs
+from personal_server.app.dav_records import ItemRecords, read_items
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import open_stores
@@ -330,6 +333,52 @@ def test_what_an_item_held_is_not_deleted_while_another_holds_it(
         (0, {"contacts": 3}),
         (1, {"contacts": 3}),
     ]
+
+
+class Failing(ReaderProcess):
+    """A reader that reads no folder, nor the files that `alone` names."""
+
+    alone = ("b.vcf",)
+
+    def look(self, path: Path, instructions: Wanted) -> PathContents:
+        if path.is_dir() or path.name in self.alone:
+            raise ExportUnreadable("It cannot be read.", "Try again.")
+        return super().look(path, instructions)
+
+
+def test_items_whose_second_reading_fails_are_read_alone(tmp_path: Path) -> None:
+    contents = [a_card(0), a_card(1), "nothing", a_card(2)]
+    for name, content in zip("abcd", contents, strict=True):
+        aged(tmp_path / f"{name}.vcf", content.encode())
+    starts = [(0, "/a"), (len(contents[0]), "/b"), (1_000, "/c"), (2_000, "/d")]
+    read = {item: each.keys for item, each in read_items(tmp_path, starts, Failing).items()}
+    assert {item: len(keys) for item, keys in read.items()} == {"/a": 1, "/c": 0, "/d": 1}
+    assert read["/a"] != read["/d"]
+
+
+def test_an_item_that_is_not_read_again_is_named_and_fetched_again_with_its_records(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [a_look(card_at("a", 0, "1"), card_at("b", 1, "1")), a_look(card_at("b", 1, "1"))]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    read = dav_runs.read_items
+
+    def without_b(folder: Path, starts: Sequence[tuple[int, str]]) -> dict[str, ItemRecords]:
+        return {item: keys for item, keys in read(folder, starts).items() if "/b" not in item}
+
+    monkeypatch.setattr(dav_runs, "read_items", without_b)
+    first = by_itself(fed)
+    assert (first.code, first.rejected, fed.held()) == (None, 1, {"contacts": 2})
+    line = {e.item: e for e in feed_store(fed.stores).feed_items(fed.feed_id)}
+    assert line["/ada/people/b.vcf"].code == "item_unread"
+    assert line["/ada/people/b.vcf"].mark == ""  # so that no list finds it as it was
+    monkeypatch.setattr(dav_runs, "read_items", read)
+    again(fed)
+    assert by_itself(fed).rejected == 0
+    line = {e.item: e for e in feed_store(fed.stores).feed_items(fed.feed_id)}
+    assert len(line["/ada/people/b.vcf"].record_keys) == 1
+    assert line["/ada/people/b.vcf"].code is None
 
 
 def test_an_item_that_comes_back_or_is_refused_keeps_its_records(

@@ -8,29 +8,34 @@ import random
 import signal
 import sqlite3
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
+from personal_server.app import feeding
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
 from personal_server.feeds import feed_engine as engine_module
 from personal_server.feeds import feed_ledger
 from personal_server.feeds.feed_engine import FeedEngine
-from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.feed_runs import FolderRuns, RunResult
+from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
+from personal_server.feeds.import_reports import TOO_SLOW
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
+from server.tests.app.http_server.served import until
 from server.tests.app.importing_here import ImportHere
 from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
@@ -348,6 +353,67 @@ def test_a_stop_ends_an_import_and_gives_the_feed_back(
         time.sleep(0.01)
     stop_feeding(engine, importer)
     assert (fed.feed.state, fed.feed.holder) == ("waiting", None)
+
+
+HANGS = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path(sys.argv[-1]).with_name("child").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def test_an_import_that_hangs_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeding, "GRACE_SECONDS", 0.2)
+    program = (sys.executable, "-c", HANGS)
+    slow = ImportCommand(tmp_path / "feeds", {}, program=program, least_seconds=2.0)
+    path = tmp_path / "mail.mbox"
+    assert slow("fee_1", [path], tmp_path, None) == {"error": {"code": TOO_SLOW}}
+    child = int((tmp_path / "child").read_text())
+    until(lambda: not is_alive(child))
+    with pytest.raises(FetchTrouble):  # nothing that was fetched counts as stored
+        FetchedBatches(slow, tmp_path).take(a_feed(), "mail", path, RunResult())
+    assert slow("fee_1", [path], tmp_path, None)["error"]["code"] == TOO_SLOW  # its lock is free
+
+
+def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path: Path) -> None:
+    folder, asked = tmp_path / "Downloads", list[list[str]]()
+    for name in ("a", "slow", "z"):
+        aged(folder / f"{name}.mbox", an_mbox(range(1)))
+        os.utime(folder / f"{name}.mbox", (1, 1))
+
+    def importer(
+        feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+    ) -> Mapping[str, Any]:
+        del feed_id, within, account
+        asked.append([each.stem for each in paths])
+        if "slow" in asked[-1]:
+            return {"error": {"code": TOO_SLOW}}
+        return {"imports": []}
+
+    fed = watch(folder)
+    store = feed_store(fed.stores)
+    clock = iter(range(fed.stores.clock(), fed.stores.clock() + 10**15, 10**14))
+    runs = FolderRuns(store, importer, tmp_path / "staging", "1", lambda: next(clock))
+    runs.run(fed.feed, retries=False)  # they settle
+    first = runs.run(fed.feed, retries=False)
+    assert (first.code, first.needs_owner, first.rejected) == (TOO_SLOW, False, 0)
+    second = runs.run(replace(fed.feed, code=first.code), retries=False)
+    assert (second.code, second.rejected) == (None, 1)
+    assert asked == [["a", "slow", "z"], ["a"], ["slow"], ["z"]]
+    states = {line.item: (line.state, line.code) for line in store.feed_items(fed.feed_id)}
+    assert states["slow.mbox"] == ("rejected", TOO_SLOW)
+    assert {states[f"{name}.mbox"] for name in "az"} == {("stored", None)}
 
 
 def test_the_owner_s_log_says_when_a_feed_is_stale_and_when_it_is_well(

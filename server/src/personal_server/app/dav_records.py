@@ -17,7 +17,7 @@ from pathlib import Path
 from pdpp_kernel.record import StoredRecord, canonical_key
 from pdpp_kernel.source_item import Skipped, SourceRecord
 from pdpp_kernel.values import NANOSECONDS
-from pdpp_sources.common.errors import BadRecord, ExportError
+from pdpp_sources.common.errors import BadRecord, ExportError, ExportNotRecognized
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from personal_server.app.fed_records import FedRecords
 
@@ -59,22 +59,45 @@ class ItemRecords:
                 self.repeating.add(key)
 
 
-def read_items(folder: Path, starts: Sequence[tuple[int, str]]) -> dict[str, ItemRecords]:
-    """What the confined reader makes of a folder of items.
+def read_items(
+    folder: Path,
+    starts: Sequence[tuple[int, str]],
+    open_reader: Callable[[CostlyPlaces], ReaderProcess] = ReaderProcess,
+) -> dict[str, ItemRecords]:
+    """What the confined reader makes of a folder of items, each in a file of its own.
 
     Shapes: `starts` says where each item begins if all files are laid end to end, ascending; the
-        answer is by item, and empty where the folder could not be read whole.
+        answer is by item. Where the folder could not be read whole each file is read alone, and of
+        what could not be read so either nothing is answered.
     """
-    found = {item: ItemRecords() for _, item in starts}
     offsets = [offset for offset, _ in starts]
-    try:
-        with ReaderProcess(CostlyPlaces()) as reader:
-            for reading in reader.look(folder, Wanted(within=folder)).readings:
-                for each in reading.items():
-                    at = bisect_right(offsets, each.position) - 1
-                    found[starts[max(at, 0)][1]].note(each)
-    except (ExportError, BadRecord):
-        return {}
+    items = [item for _, item in starts]
+    with open_reader(CostlyPlaces()) as reader:
+        try:
+            return _read(reader, folder, folder, offsets, items)
+        except (ExportError, BadRecord):
+            pass
+    found: dict[str, ItemRecords] = {}
+    with open_reader(CostlyPlaces()) as reader:
+        for path, item in zip(sorted(folder.iterdir()), items, strict=True):
+            try:
+                found |= _read(reader, path, folder, [0], [item])
+            except ExportNotRecognized:  # it holds no record
+                found[item] = ItemRecords()
+            except (ExportError, BadRecord):
+                continue
+    return found
+
+
+def _read(
+    reader: ReaderProcess, path: Path, folder: Path, offsets: Sequence[int], items: Sequence[str]
+) -> dict[str, ItemRecords]:
+    """Raises: ExportError, BadRecord."""
+    found = {item: ItemRecords() for item in items}
+    for reading in reader.look(path, Wanted(within=folder)).readings:
+        for each in reading.items():
+            at = bisect_right(offsets, each.position) - 1
+            found[items[max(at, 0)]].note(each)
     return found
 
 

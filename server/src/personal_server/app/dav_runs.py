@@ -59,7 +59,7 @@ HOMES = "homes"
 SOURCES = {CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 """Whose readers read what was fetched."""
 FEW_GONE = 20
-EMPTIED = "account_emptied"
+EMPTIED, UNREAD = "account_emptied", "item_unread"
 _SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
 
 
@@ -269,8 +269,16 @@ class DavRuns:
             is_new = path not in known.items or known.items[path].state == ItemState.GONE
             result.new += is_new
             result.changed += not is_new
-            keys = tuple(read[path].keys) if path in read else known.keys_of(path)
-            lines[path] = self._line(feed, path, mark, ItemState.STORED, keys=keys)
+            if read is None:  # all are as they were
+                lines[path] = self._line(
+                    feed, path, mark, ItemState.STORED, keys=known.keys_of(path)
+                )
+            elif path in read:
+                keys = tuple(read[path].keys)
+                lines[path] = self._line(feed, path, mark, ItemState.STORED, keys=keys)
+            else:
+                result.rejected += 1
+                lines[path] = self._unread(feed, path, known)
         for refused in batch.refused:
             result.rejected += 1
             lines[refused.path] = self._refused(feed, refused, known)
@@ -289,8 +297,9 @@ class DavRuns:
 
     def _read_again(
         self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
-    ) -> Mapping[str, ItemRecords]:
-        """Which records the items of a batch are; what one that changed holds no more is left.
+    ) -> Mapping[str, ItemRecords] | None:
+        """Which records the items of a batch are, without those that could not be read, or None
+        where all are as they were; what one that changed holds no more is left.
 
         In: `a.vcf` held card 1 and holds card 2 now, and the new `b.vcf` holds card 1.
         Out: the keys of both; nothing is deleted, since an item holds card 1.
@@ -299,7 +308,7 @@ class DavRuns:
         changed = {path: line for path, line in there.items() if line.mark != batch.items[path]}
         are_read = all(path in there and there[path].record_keys for path in batch.items)
         if are_read and not changed:
-            return {}
+            return None
         read = read_items(batch.path, batch.starts)
         others = (line.record_keys for line in known.alive() if line.item not in changed)
         before = {path: line.record_keys for path, line in changed.items()}
@@ -344,6 +353,13 @@ class DavRuns:
         line = self._line(feed, path, refused.mark, ItemState.REJECTED, refused.code, keys)
         before = known.collections.get(path)
         return line if before is None else replace(line, mark=before.mark, since_ns=before.since_ns)
+
+    def _unread(self, feed: FeedRow, path: str, known: KnownAccount) -> FeedItemRow:
+        """The line of what was imported and could not be read again to know its records: without a
+        mark, so that the next list of the collection has it fetched again.
+        """
+        keys = known.keys_of(path)
+        return self._line(feed, path, "", ItemState.REJECTED, UNREAD, keys)
 
     def _end(self, feed: FeedRow, end: CollectionEnd, known: KnownAccount) -> FeedItemRow:
         """The line of a collection: `at_ns` is its last list, `since_ns` its last whole reading."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +38,7 @@ from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.feeds.fetched_batches import DAV_KINDS
+from personal_server.feeds.import_reports import TOO_SLOW
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -50,6 +52,9 @@ FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
 PDPP = (sys.executable, "-m", "personal_server.cli")
+IMPORT_SECONDS, BYTES_A_SECOND = 1_800.0, 128 * 1024
+"""How long an import may take, and how many bytes give it a second more."""
+GRACE_SECONDS = 10.0
 
 
 def feed_store(stores: Stores) -> FeedStore:
@@ -151,10 +156,14 @@ class ImportCommand:
     """`pdpp import --json`, in a process of its own, one at a time for each feed.
 
     It holds a lock in the folder while it lives, also where the server is killed meanwhile.
+    Shapes: `program` is what begins the command, `least_seconds` how long the smallest import may
+        take.
     """
 
     folder: Path
     environment: Mapping[str, str]
+    program: Sequence[str] = field(default=PDPP, kw_only=True)
+    least_seconds: float = field(default=IMPORT_SECONDS, kw_only=True)
     _children: set[subprocess.Popen[bytes]] = field(
         default_factory=set[subprocess.Popen[bytes]], init=False
     )
@@ -169,17 +178,22 @@ class ImportCommand:
     def __call__(
         self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
     ) -> Mapping[str, Any]:
-        """What it printed; nothing where it was ended.  Raises: PutOff."""
-        command = [*PDPP, *self.words(paths, within, account)]
+        """What it printed; nothing where it was ended, and why where it took too long.
+
+        Raises: PutOff.
+        """
+        command = [*self.program, *self.words(paths, within, account)]
         with self._claimed(feed_id) as claim:
             child = self._started(command, claim)
             try:
-                printed, _ = child.communicate()
+                printed = self._printed(child, paths)
             finally:
                 with self._lock:
                     self._children.discard(child)
         if self._is_stopping:
             raise PutOff
+        if printed is None:
+            return {"error": {"code": TOO_SLOW}}
         try:
             return orjson.loads(printed)
         except orjson.JSONDecodeError:
@@ -198,6 +212,21 @@ class ImportCommand:
             self._is_stopping = True
             for each in self._children:
                 each.terminate()
+
+    def _printed(self, child: subprocess.Popen[bytes], paths: Sequence[Path]) -> bytes | None:
+        """What it said; None where it took too long, and was ended with all that it started."""
+        with suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=self.least_seconds)[0]
+        size_bytes = sum(map(_size_of, paths))
+        with suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=size_bytes / BYTES_A_SECOND)[0]
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=GRACE_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return None
 
     def _started(self, command: Sequence[str], claim: IO[bytes]) -> subprocess.Popen[bytes]:
         """Raises: PutOff."""
@@ -228,3 +257,12 @@ class ImportCommand:
             except BlockingIOError:
                 raise PutOff from None
             yield lock
+
+
+def _size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder; of what is gone, none."""
+    found = 0
+    for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        with suppress(OSError):
+            found += each.lstat().st_size
+    return found

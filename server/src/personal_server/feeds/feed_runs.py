@@ -18,7 +18,7 @@ from personal_server.feeds.feed_ledger import (
     decide,
     line_after,
 )
-from personal_server.feeds.import_reports import imported_items
+from personal_server.feeds.import_reports import TOO_SLOW, imported_items
 from personal_server.feeds.watched_folders import (
     WHOLE,
     FolderLayout,
@@ -107,8 +107,9 @@ class FolderRuns:
         decision = decide(look.items, known, terms)
         _tell(result, look, decision)
         self.store.keep_feed_items(feed.feed_id, decision.lines, decision.forgotten)
-        for begin in range(0, len(decision.taken), MOST_AT_ONCE):
-            taken = decision.taken[begin : begin + MOST_AT_ONCE]
+        at_once = 1 if feed.code == TOO_SLOW else MOST_AT_ONCE
+        for begin in range(0, len(decision.taken), at_once):
+            taken = decision.taken[begin : begin + at_once]
             self._import(feed, taken, look, replace(terms, now_ns=self.clock()), result)
             if result.code is not None:
                 break
@@ -156,8 +157,10 @@ class FolderRuns:
         result.connection_ids |= found.connection_ids
         result.records_new += found.records_new
         result.records_updated += found.records_updated
-        if found.trouble is not None:
-            result.code = found.trouble
+        is_too_slow = TOO_SLOW in (found.trouble, *found.codes.values())
+        is_again = feed.code == TOO_SLOW and terms.layout is FolderLayout.EXPORTS
+        if found.trouble is not None or (is_too_slow and not is_again):
+            result.code = found.trouble or TOO_SLOW
             return
         lines = [line_after(each, found.codes.get(each.name), terms) for each in taken]
         self.store.keep_feed_items(feed.feed_id, lines)

@@ -67,6 +67,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
         ),
         "too_large": message("It is larger than what is fetched; the others come."),
         "item_not_given": message("The server lists it and does not give it."),
+        "item_unread": message(
+            "It was imported, and could not be read once more to know its records. The server"
+            " fetches it again within a day."
+        ),
         "foreign_item": message("It lies outside of the collection that lists it."),
         "mailbox_emptied": message(
             "More than half of the mails are gone from the account. Nothing was deleted here. If"
@@ -77,6 +81,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             " right, run the feed with `pdpp feed run`."
         ),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
+        "import_too_slow": message(
+            "The import took too long and was ended; what it stored by then is kept. The server"
+            " tries again by itself, after longer and longer pauses."
+        ),
         "export_not_recognized": message("No source reads this file."),
     }
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResult
-from personal_server.feeds.import_reports import imported_items
+from personal_server.feeds.import_reports import TOO_SLOW, imported_items
 from personal_server.storage.feed_rows import FeedRow
 
 BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
@@ -69,6 +69,6 @@ class FetchedBatches:
         result.records_new += found.records_new
         result.records_updated += found.records_updated
         code = found.codes.get(name)
-        if found.trouble is not None or code in OWNER_DECIDES:
+        if found.trouble is not None or code in OWNER_DECIDES or code == TOO_SLOW:
             result.needs_owner = code in OWNER_DECIDES
             raise FetchTrouble(found.trouble or str(code))

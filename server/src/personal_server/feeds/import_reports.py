@@ -12,7 +12,7 @@ from typing import Any
 
 from personal_server.feeds.feed_ledger import UNFINISHED
 
-INTERRUPTED = "import_interrupted"
+INTERRUPTED, TOO_SLOW = "import_interrupted", "import_too_slow"
 
 
 @dataclass(slots=True)

@@ -26,10 +26,12 @@ from pdpp_kernel import errors, failures, oauth_errors
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import counted_texts
 from pdpp_sources.common import errors as export_errors
+from pdpp_sources.registry import SOURCES
 from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.application import NO_SUCH_PAGE
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
 from personal_server.console.pages import environment
+from personal_server.console.words import field_words
 from personal_server.domain.hosts import FIRST_OF_ALL, FIRST_QUESTIONS, host_connections
 
 TEMPLATES = SERVER / "console" / "templates"
@@ -160,9 +162,22 @@ def of_other_rooms() -> Iterator[Found]:
     yield from ((sentence,) for sentence in SENTENCES.values())
     yield from ((operator.label,) for operator in Operator)
     yield from ((question,) for question in (FIRST_OF_ALL, *FIRST_QUESTIONS.values()))
+    yield from ((name,) for name in declared_names())
     for origin in ("http://localhost", "https://example.org"):
         for host in host_connections(origin):
             yield from ((text,) for text in (host.instruction, host.then) if text)
+
+
+def declared_names() -> Iterator[str]:
+    """What the sources that come with the program call themselves, their kinds and fields."""
+    for declared in (source.declaration for source in SOURCES):
+        yield declared["display"]["name"]
+        for stream in declared["streams"]:
+            named = (*stream.get("views", ()), stream["display"])
+            yield from (str(each["label"]).replace("%", "%%") for each in named)
+            relations = (each["name"] for each in stream.get("relationships", ()))
+            for name in (*stream["schema"]["properties"], *relations):
+                yield str(field_words(name))
 
 
 @cache

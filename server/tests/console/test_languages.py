@@ -44,7 +44,7 @@ from personal_server.console.languages import (
     negotiated,
     translations,
 )
-from personal_server.console.words import field_words
+from personal_server.console.words import declared_name, field_words
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.domain.hosts import host_connections
 from personal_server.owner_locale import OwnerLocale
@@ -349,6 +349,29 @@ def test_a_refusal_with_values_is_said_in_both_ways_alike() -> None:
     assert BERLIN.text(BERLIN.known(refused.text)) == "Höchstens 32 Bedingungen."
     unheld = InvalidFilter("100 % of this is in no catalogue.")
     assert BERLIN.text(BERLIN.known(unheld.text)) == unheld.message
+
+
+def test_names_of_a_declaration_are_said_in_the_language_that_knows_them() -> None:
+    assert BERLIN.html(declared_name("Your payments")) == "<bdi>Ihre Zahlungen</bdi>"
+    assert BERLIN.text(field_words("sent_at")) == "Gesendet am"
+    assert BERLIN.html(declared_name("My 100% <own>")) == "<bdi>My 100% &lt;own&gt;</bdi>"
+    assert LONDON.text(field_words("sent_at")) == "sent at"
+    names = {"source": declared_name("E-mail"), "account": "E-mail"}
+    said = BERLIN.text(message("%(source)s of %(account)s", **names))
+    assert said == "E-Mail of E-mail"
+
+
+def test_pages_name_kinds_and_fields_in_the_owners_language() -> None:
+    house = Household()
+    house.locale.keep("Europe/Berlin", "de")
+    browser = house.signed_in()
+    assert "Ihre Zahlungen" in words(browser.get("/owner/records"))
+    table = words(browser.get(f"/owner/records/{HOME}/messages?as=table"))
+    assert "Gesendet am" in table
+    assert "sent at" not in table
+    asked = words(browser.get(house.ask(mail_request())))
+    assert "Ihre E-Mails" in asked
+    assert "Absenderadresse" in asked
 
 
 def test_a_value_in_a_refusal_stays_as_it_is_and_is_escaped() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pdpp_kernel.texts import Day, Joined, Text, message
 from personal_server.console.content_limits import limits_said
 from personal_server.console.disclosure_lines import alarm_words
-from personal_server.console.words import HELD_STATUSES, field_words, trust_mark
+from personal_server.console.words import HELD_STATUSES, declared_name, field_words, trust_mark
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant
 from personal_server.granting.holdings import HeldGrant, Holding
@@ -194,7 +194,7 @@ def _source(held_grant: HeldGrant, catalog: Catalog) -> GivenSource:
     if grant is None:
         return GivenSource(held_grant, held_grant.connector_key, None, ())
     declaration = catalog.declarations.get(grant.source.id)
-    name = declaration.display_name if declaration else held_grant.connector_key
+    name = declared_name(declaration.display_name if declaration else held_grant.connector_key)
     return GivenSource(held_grant, name, grant.purpose_description, _streams(grant, catalog))
 
 
@@ -212,7 +212,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
         streams.append(
             GivenStream(
                 name=stream.name,
-                label=declared.label if declared else stream.name,
+                label=declared_name(declared.label) if declared else stream.name,
                 accounts=tuple(
                     accounts.get(c, message("a deleted account")) for c in stream.instance_ids
                 ),

@@ -57,7 +57,7 @@ from personal_server.console.viewpoints import (
     records_path,
     source_of,
 )
-from personal_server.console.words import cut, field_words, said
+from personal_server.console.words import cut, declared_name, field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.asked_times import moment_of
 from personal_server.enforcement.authorize import authorize_blob
@@ -152,7 +152,7 @@ class BrowsePages:
             "title": title_of(source, data) or called(source, data) or cut(key, SHORT_CHARS),
             "letter": letter_of(source, data, fields) if is_letter else None,
             "around": self._around(viewpoint, source, key, data) if look is Appearance.CHAT else [],
-            "label": source.declared.label,
+            "label": declared_name(source.declared.label),
             "account": account_name(source),
             "account_id": source.connection_id,
             "place": records_path(root, *place),
@@ -164,7 +164,7 @@ class BrowsePages:
             "next": following if following < len(data) else None,
             "related": self._related(viewpoint, siblings, related),
             "key": cut(key, VALUE_CHARS),
-            "source_name": source.source_name or source.connector_key,
+            "source_name": declared_name(source.source_name or source.connector_key),
             "version": source.declaration_version,
             "written_ns": instant_ns(record["emitted_at"]),
             "collected_ns": None if collected is None else collected.last_succeeded_at_ns,

@@ -40,6 +40,7 @@ from personal_server.console.consent_changes import additions
 from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.content_limits import LimitView, limit_views, limits_said
 from personal_server.console.words import (
+    declared_name,
     field_words,
     purpose_label,
     redirect_place,
@@ -606,14 +607,18 @@ def _stream(
     return StreamView(
         name=stream.name,
         prefix=prefix,
-        label=declared.label,
+        label=declared_name(declared.label),
         detail=declared.detail,
         required=stream.required,
         wanted=stream.required or choice.wanted,
         given=terms is not None,
         fields=_fields(stream, choice, terms),
         choose_fields=declared.selectable_fields,
-        views=tuple((view.id, view.label) for view in declared.views if declared.selectable_fields),
+        views=tuple(
+            (view.id, declared_name(view.label))
+            for view in declared.views
+            if declared.selectable_fields
+        ),
         window=consent_words.window(terms.time_constraint if terms else None, stream),
         asked_window=consent_words.asked_window(stream.time_range),
         time_field=declared.consent_time_field,

@@ -21,7 +21,7 @@ from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, day_number, instant_n
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import SINGLE_USE, TimeRange
 from personal_server.consent.terms import Missing
-from personal_server.console.words import field_words, shown
+from personal_server.console.words import declared_name, field_words, shown
 from personal_server.domain.authority import TimeConstraint
 from personal_server.reading.preview import Evidence
 
@@ -77,7 +77,7 @@ def ungrantable(refusal: InvalidAuthorizationDetails) -> Text:
 def source_name(offer: EntryOffer | Ungrantable) -> str:
     """The name of a source: its publisher's, or what the client called it."""
     if isinstance(offer, EntryOffer):
-        return offer.declaration.display_name
+        return declared_name(offer.declaration.display_name)
     return offer.selection.source_id
 
 
@@ -175,7 +175,7 @@ def duration_words(duration: str) -> Text:
 
 def missing(entry: Missing, offer: EntryOffer | None) -> Text:
     """What must still be chosen."""
-    source = "" if offer is None else offer.declaration.display_name
+    source = "" if offer is None else declared_name(offer.declaration.display_name)
     match entry.what:
         case "entry":
             return message("Choose at least one source.")

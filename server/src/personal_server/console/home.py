@@ -16,6 +16,7 @@ from personal_server.console.access_views import alarm_view
 from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.words import declared_name
 from personal_server.domain.hosts import first_question, host_connections
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -136,5 +137,5 @@ def _wants(row: RequestRow, catalog: Catalog) -> Text:
         return message("This app lets you choose what to share")
     asked = [selection.source_id for selection in parse_stored(row.details)]
     known = catalog.declarations
-    names = tuple(known[one].display_name if one in known else one for one in asked)
+    names = tuple(declared_name(known[one].display_name) if one in known else one for one in asked)
     return message("The app wants to read: %(sources)s", sources=Joined(names))

@@ -39,6 +39,7 @@ from pdpp_kernel.texts import (
     scaled,
 )
 from personal_server.console.isolation import isolated, named
+from personal_server.console.words import DeclaredName
 
 SOURCE = "en"
 CATALOGUES = files("personal_server.console") / "catalogues"
@@ -168,6 +169,8 @@ class PageReader:
     def html(self, value: Text) -> Markup:
         """A value as it stands on a page: moments tell UTC where one points at them."""
         match value:
+            case DeclaredName():
+                return isolated(self.text(value))
             case CatalogueText():
                 values = {name: self.apart(member) for name, member in value.values.items()}
                 return escape(self._said(value)) % values

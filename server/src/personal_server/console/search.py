@@ -22,7 +22,7 @@ from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
-from personal_server.console.words import cut, said
+from personal_server.console.words import cut, declared_name, said
 from personal_server.domain.authority import ReadAuthority
 from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.reading.search import search
@@ -121,7 +121,7 @@ class SearchPages:
 
 def _streams(authority: ReadAuthority, stream_names: set[str]) -> list[tuple[str, str]]:
     labels = {
-        source.stream: source.declared.label
+        source.stream: declared_name(source.declared.label)
         for source in authority.sources
         if source.stream in stream_names
     }

@@ -10,6 +10,7 @@ from pdpp_kernel.source_declaration import (
     SourceDeclaration,
 )
 from pdpp_kernel.texts import Text, message
+from personal_server.console.words import declared_name
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import Collection, CollectionRun, StoredStream
 from personal_server.granting.holdings import Holding
@@ -90,7 +91,7 @@ def source_views(
             )
             views.append(
                 SourceCountView(
-                    name=declaration.display_name,
+                    name=declared_name(declaration.display_name),
                     detail=declaration.display_detail,
                     accounts=account_views,
                     adapted=declaration.adapted,
@@ -124,7 +125,9 @@ def _account(
     streams = [s for s in stored if s.connection_id == connection.connection_id]
     return AccountView(
         connection=connection,
-        source=connection.connector_key if declaration is None else declaration.display_name,
+        source=declared_name(
+            connection.connector_key if declaration is None else declaration.display_name
+        ),
         status_kind=kind,
         status=status,
         streams=tuple(
@@ -145,7 +148,7 @@ def _account(
 
 def _label(declaration: SourceDeclaration | None, name: str) -> str:
     stream = None if declaration is None else declaration.streams.get(name)
-    return name if stream is None else stream.label
+    return name if stream is None else declared_name(stream.label)
 
 
 def _reads(holding: Holding, connection_id: str) -> bool:

@@ -63,7 +63,7 @@ from personal_server.console.viewpoints import (
     records_path,
     source_of,
 )
-from personal_server.console.words import cut, field_words
+from personal_server.console.words import cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
@@ -181,7 +181,7 @@ class StreamPages:
         values = {
             "viewpoint": viewpoint,
             "masked": self.viewpoints.masked(viewpoint, source),
-            "label": source.declared.label,
+            "label": declared_name(source.declared.label),
             "account": account_name(source),
             "view": view,
             "place": view.place,
@@ -328,7 +328,7 @@ def _line(
     viewpoint: Viewpoint, source: ReadableSource, count: int | None, oldest: Text, newest: Text
 ) -> StreamLine:
     link = records_path(viewpoint.root, *source.order)
-    label, account = source.declared.label, account_name(source)
+    label, account = declared_name(source.declared.label), account_name(source)
     return StreamLine(link, label, source.stream, account, count, oldest, newest)
 
 

@@ -18,6 +18,7 @@ from personal_server.collecting.import_folders import FolderListing, ImportFolde
 from personal_server.collecting.uploads import Upload, Uploads, UploadState
 from personal_server.console.pages import UPLOADS, Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.words import declared_name
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.forms import take_files
@@ -225,7 +226,10 @@ class UploadPages:
         """What became of it.  Raises: NotFound."""
         view = _view(self.uploads.one(visit.path["upload_id"]))
         catalog = self.catalogs()
-        names = {source_id: d.display_name for source_id, d in catalog.declarations.items()}
+        names = {
+            source_id: declared_name(d.display_name)
+            for source_id, d in catalog.declarations.items()
+        }
         accounts = [
             (c.connection_id, c.display_name or c.connection_id, names.get(c.source_id, ""))
             for c in catalog.connections

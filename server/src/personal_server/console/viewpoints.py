@@ -15,7 +15,7 @@ from pdpp_kernel.errors import NotFound
 from pdpp_kernel.record import key_segment
 from pdpp_kernel.texts import Text, message
 from personal_server.console.session import PageRequest
-from personal_server.console.words import HELD_STATUSES, cut, field_words
+from personal_server.console.words import HELD_STATUSES, cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.granting.decisions import Granting
 from personal_server.granting.holdings import show_held
@@ -130,7 +130,7 @@ def source_of(authority: ReadAuthority, connection_id: str, stream: str) -> Read
 
 def account_name(source: ReadableSource) -> str:
     """What the owner calls the account of a stream."""
-    return source.display_name or source.source_name or source.connection_id
+    return source.display_name or declared_name(source.source_name or "") or source.connection_id
 
 
 def _segment(text: str) -> str:

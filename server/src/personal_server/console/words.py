@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from pdpp_kernel.texts import Text, day_of_text, message
+from pdpp_kernel.texts import CatalogueText, Text, day_of_text, message
 from personal_server.domain.hidden_characters import is_hidden, shown
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -70,9 +70,24 @@ def monogram(name: str) -> str:
     return "".join(letters[:2]).upper() or "?"
 
 
+class DeclaredName(CatalogueText):
+    """What a declaration calls a source, a kind of records, a view or a field.
+
+    A page says it in its language where the catalogue holds it, as it does those of the sources
+    that come with the program, and as it stands otherwise.
+    """
+
+    __slots__ = ()
+
+
+def declared_name(text: str) -> str:
+    """A name out of a declaration; an empty one as it is."""
+    return DeclaredName(text.replace("%", "%%")) if text else text
+
+
 def field_words(name: str) -> str:
     """A property name as words: `received_at` → `received at`."""
-    return shown(name.replace("_", " ").replace(".", " "), 80)
+    return declared_name(shown(name.replace("_", " ").replace(".", " "), 80))
 
 
 _BROWSERS = (

@@ -23,6 +23,7 @@ BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
 SUSPECT = re.compile(f"[{INVISIBLE}{SELECTORS}]")
 SELECTOR = re.compile(f"[{SELECTORS}]")
 WHITE_SPACE = re.compile(r"\s")
+_ASCII_STEERING = dict.fromkeys(code for code in range(128) if STEERING.match(chr(code)))
 JOINERS = "\u200c\u200d"
 JOINED_KINDS = ("L", "M", "S")
 
@@ -51,8 +52,8 @@ def has_white_space(text: str) -> bool:
 
 def clean(text: str) -> str:
     """The text without steering characters; joiners and selectors stay where they have a base."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isascii():
+        return text if text.isprintable() else text.translate(_ASCII_STEERING)
     return SUSPECT.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
 
 
@@ -102,7 +103,8 @@ def quoted(value: object) -> str:
 
 def clean_json(value: object) -> str:
     """Compact JSON on one line, steering characters removed."""
-    return BREAKS.sub(_escape, clean(compact(value)))
+    text = clean(compact(value))
+    return text if text.isascii() else BREAKS.sub(_escape, text)  # JSON spells out the others
 
 
 # `![text](address)`, `[text](address)` and a tag (`<img src=address>`, `<svg><image …>` and
@@ -117,12 +119,20 @@ def unlinked(text: str) -> str:
 
     Backslashes that stand before a tag are doubled, or they would take away what ours says.
     """
-    return _TAG.sub(r"\1\1\\<", _LINK.sub(r"\\", text))
+    text = _LINK.sub(r"\\", text) if _may_link(text) else text
+    return _TAG.sub(r"\1\1\\<", text) if "<" in text else text
 
 
 def preview_json(value: object) -> str:
     """Compact JSON of a preview on one line, cleaned and unlinked; `<` of a tag is spelled out."""
-    return _TAG.sub(r"\1\\\\\\u003c", _LINK.sub(r"\\\\", clean_json(value)))
+    text = clean_json(value)
+    text = _LINK.sub(r"\\\\", text) if _may_link(text) else text
+    return _TAG.sub(r"\1\\\\\\u003c", text) if "<" in text else text
+
+
+def _may_link(text: str) -> bool:
+    """Whether `_LINK` is worth asking, which looks at every character."""
+    return "](" in text or "![" in text
 
 
 def escaped_json(value: object) -> str:

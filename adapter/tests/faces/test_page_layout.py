@@ -38,6 +38,10 @@ class Text:
     def members(self) -> int:
         return 1
 
+    def least_chars(self, measure: Measure) -> int:
+        del measure
+        return 0
+
     def reach(self) -> int:
         return len(self.row["body"])
 

@@ -88,6 +88,10 @@ class Item(Protocol):
         """The preview length from which on nothing of it is cut."""
         ...
 
+    def least_chars(self, measure: Measure) -> int:
+        """What both faces of it come to at least, told without rendering them."""
+        ...
+
     def at(self, measure: Measure) -> Block:
         """Both faces of it."""
         ...
@@ -115,6 +119,12 @@ class PageHead:
         if fitting == total or self.has_cursor:
             return fitting
         return self._count(blocks(), PRESUMED_CURSOR_CHARS)
+
+    def may_hold(self, least_chars: int) -> bool:
+        """Whether there may be room for blocks that come to so much in each face, or to more."""
+        structured = self.structured_chars + STRUCTURED_SLACK + least_chars
+        text = self.text_chars + TEXT_SLACK + least_chars
+        return structured <= self.budget.structured_aim and text <= self.budget.text_aim
 
     def _count(self, blocks: Iterable[Block], cursor_chars: int) -> int:
         # A cursor stands four times in the structured face (envelope, `next` and its arguments) and
@@ -187,6 +197,13 @@ class Fitting:
         """How many rows fit at one measure."""
         return self.frame.room_for(lambda: self.at(measure), len(self.rows))
 
+    def may_fit(self, measure: Measure) -> bool:
+        """Whether all rows may fit at one measure: where their texts alone do not, none is
+        rendered to find out.
+        """
+        items = (self._rendering(index).item for index in range(len(self.rows)))
+        return self.frame.may_hold(sum(item.least_chars(measure) for item in items))
+
     def _rendering(self, index: int) -> Rendering:
         if index < len(self.renderings):
             return self.renderings[index]
@@ -216,6 +233,8 @@ def fit_page(fitting: Fitting, *, whole: bool = False) -> list[Block] | int:
     is_likely = whole or total <= contract.REFIT_ROWS
     kept = total if is_likely else fitting.room(REFIT)
     for measure in LONG if kept == total else ():
+        if measure is not REFIT and not fitting.may_fit(measure):
+            continue
         kept = fitting.room(measure)
         if kept == total:
             return list(fitting.at(measure))

@@ -150,7 +150,10 @@ def cell(value: object) -> str:
 
 def _text_cell(value: str) -> str:
     text = unlinked(clean(value).replace("\\", "\\\\"))
-    text = BREAKS.sub(lambda found: "\\r" if found[0] == "\r" else "\\n", text)
+    if text.isascii():
+        text = text.replace("\r", "\\r").replace("\n", "\\n")
+    else:
+        text = BREAKS.sub(lambda found: "\\r" if found[0] == "\r" else "\\n", text)
     if text.startswith(("[", "{")):
         text = f"\\{text}"  # or it would read like a list or an object
     bare = BARE_CELL.fullmatch(text) and (DATE.fullmatch(text) or not READ_AS_VALUE.fullmatch(text))

@@ -78,6 +78,12 @@ class RowItem:
         """The preview length from which on nothing of it is cut."""
         return max((reach_of(self.payload), *(relation.reach() for relation in self.relations)))
 
+    def least_chars(self, measure: Measure) -> int:
+        """What its texts come to in either face, at least, whatever is beside them."""
+        if self.row.get("deleted") is True or measure.members is not None:
+            return 0
+        return sum(member.least_chars(measure.preview) for member in self.payload)
+
     def at(self, measure: Measure) -> Block:
         """The record with its sub-records."""
         shown, cuts = cut_members(self.payload, measure)

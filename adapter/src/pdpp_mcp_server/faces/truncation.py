@@ -9,6 +9,7 @@ import unicodedata
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal
@@ -25,7 +26,10 @@ from pdpp_mcp_server.rs_client.json_values import (
     is_list,
     is_object,
 )
+from pdpp_mcp_server.safe_text import clean
 
+CUT_BACK_CHARS = 32
+"""A cut is moved forward by so many characters at most, so that it splits no sign."""
 LEAST_CHARS = 256
 LEAST_DISTINCT = 8
 LEAST_PASSAGE_CHARS = 64
@@ -93,7 +97,7 @@ class Measure:
         return cls(preview, max(preview, contract.COMPOUND_FLOOR))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PayloadMember:
     """One member of a payload, looked at once: what it holds does not depend on any measure.
 
@@ -105,6 +109,16 @@ class PayloadMember:
     value: Any
     size: int = 0
     note: Truncation | None = None
+
+    @cached_property
+    def seen_chars(self) -> int:
+        """Of a text that may be cut, the characters that both faces show."""
+        return len(clean(self.value)) if self.size and isinstance(self.value, str) else 0
+
+    def least_chars(self, preview: int) -> int:
+        """What a preview of the text comes to in either face, at least."""
+        kept = self.size if self.size <= preview else preview - CUT_BACK_CHARS
+        return max(0, kept - (self.size - self.seen_chars)) if self.seen_chars else 0
 
     def at(self, measure: Measure) -> tuple[Any, list[Truncation]]:
         """The value as it is shown, and the notes of what is missing."""
@@ -219,7 +233,7 @@ def _cut_compound(member: PayloadMember, limit_chars: int) -> tuple[Any, Truncat
 def cut_position(text: str, limit_chars: int) -> int:
     """Where to cut so that no combining sequence is split; at most limit_chars."""
     at = limit_chars
-    while at > 0 and limit_chars - at < 32 and at < len(text) and _continues(text, at):
+    while at > 0 and limit_chars - at < CUT_BACK_CHARS and at < len(text) and _continues(text, at):
         at -= 1
     return at or limit_chars
 

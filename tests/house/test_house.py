@@ -67,6 +67,19 @@ def test_only_the_settings_module_reads_the_environment() -> None:
     assert readers <= {"settings.py", "pdpp_mcp_server/settings.py"}
 
 
+def test_only_one_room_knows_what_other_systems_have_not() -> None:
+    """Another kind of system is a room beside `pdpp_kernel/system`, and no change elsewhere."""
+    asked = re.compile(
+        r"^\s*(?:import|from) (ctypes|fcntl|grp|pwd|resource|termios)\b|\"/proc/", re.MULTILINE
+    )
+    found = {
+        parts.short_name(path)
+        for path in parts.modules()
+        if asked.search(path.read_text(encoding="utf-8"))
+    }
+    assert {name.rpartition("/")[0] for name in found} == {"pdpp_kernel/system"}
+
+
 def test_no_class_name_is_defined_twice() -> None:
     homes: dict[str, set[Path]] = {}
     for path, text in texts().items():

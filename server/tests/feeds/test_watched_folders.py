@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from personal_server.feeds import watched_folders
 from personal_server.feeds.watched_folders import (
     FolderLayout,
     FolderTrouble,
-    is_being_written,
     layout_of,
     look_at,
 )
@@ -108,16 +106,3 @@ def test_a_folder_tells_its_layout(
         target = tmp_path / name
         target.mkdir() if name.endswith("/") else target.touch()
     assert layout_of(tmp_path) is layout
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who writes")
-def test_a_file_that_somebody_writes_is_known(tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    with path.open("wb") as writing:
-        writing.write(b"x")
-        writing.flush()
-        assert is_being_written(path)
-    assert not is_being_written(path)
-    with path.open("rb"):
-        assert not is_being_written(path)
-    assert not is_being_written(tmp_path / "gone")

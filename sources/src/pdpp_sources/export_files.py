@@ -6,16 +6,14 @@ folder, and which files these are.  No reader is imported here: the server asks 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from pdpp_kernel.source_item import Data
+from pdpp_kernel.system.open_files import real_place
 
 BUFFER_BYTES = 256 * 1024
 # How databases begin, and what SQLite keeps beside a database while a program has it open.
@@ -23,7 +21,6 @@ SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-shm", "-wal")
 # Endings of names of archives that are read in place.
 ARCHIVES = (".zip", ".tgz", ".tar.gz")
-_LONGEST_PATH_BYTES = 1024  # MAXPATHLEN of macOS
 
 
 def open_file(path: Path, within: Path | None = None) -> BinaryIO:
@@ -33,18 +30,10 @@ def open_file(path: Path, within: Path | None = None) -> BinaryIO:
     Raises: OSError; PermissionError for what lies elsewhere.
     """
     stream = path.open("rb", buffering=BUFFER_BYTES // 4)
-    if within is not None and not _real_place(stream).is_relative_to(within):
+    if within is not None and not real_place(stream).is_relative_to(within):
         stream.close()
         raise PermissionError
     return stream
-
-
-def _real_place(stream: BinaryIO) -> Path:
-    """Where an opened file lies.  Raises: OSError, where the system does not tell."""
-    if sys.platform == "darwin":
-        path = fcntl.fcntl(stream, fcntl.F_GETPATH, bytes(_LONGEST_PATH_BYTES))
-        return Path(os.fsdecode(path.rstrip(b"\0")))
-    return Path(f"/proc/self/fd/{stream.fileno()}").readlink()
 
 
 def file_facts(parts: Sequence[Path], files: int, total_bytes: int) -> Data:

@@ -7,22 +7,9 @@ freed it, the next request can have it.
 
 from __future__ import annotations
 
-import ctypes
 import gc
-from contextlib import suppress
 
 OBJECTS_BETWEEN_ROUNDS = 50_000
-# of malloc.h of the GNU C library
-M_ARENA_MAX = -8
-
-
-def share_one_heap() -> None:
-    """Let all threads to come have one heap, where the C library would give each its own.
-
-    Each would keep the most that a read of its thread ever took.
-    """
-    with suppress(AttributeError, OSError):  # other C libraries have one heap, or their own way
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def put_off() -> None:

@@ -7,7 +7,6 @@ Source: docs/contract/authorization-server.md 14.2.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pdpp_kernel.system.accounts import is_own
+from pdpp_kernel.system.file_locks import try_lock
 from pdpp_mcp_server.rs_client.credentials import (
     Credential,
     CredentialInsecure,
@@ -312,9 +313,7 @@ def _replace(directory: int, name: str, document: Document) -> None:
 def _keep_private(descriptor: int, name: str, warn: Callable[[str], None]) -> None:
     """Own user only; group and world bits are removed with a warning."""
     status = os.fstat(descriptor)
-    if status.st_uid != os.geteuid() or not (
-        stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-    ):
+    if not is_own(status) or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise CredentialInsecure(
             f"{name} in the folder of saved credentials is not yours or not a plain file.",
             "Remove the file, or set --cache-root to a directory of your own.",
@@ -343,17 +342,12 @@ def _refusing_links() -> Generator[None]:
 
 def _acquire(lock: int, wait_seconds: float) -> None:
     deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise ProviderUnavailable(
-                    "Another process is using this credential.", "Try again in a moment."
-                ) from None
-            time.sleep(_LOCK_PAUSE_SECONDS)
-        else:
-            return
+    while not try_lock(lock):
+        if time.monotonic() >= deadline:
+            raise ProviderUnavailable(
+                "Another process is using this credential.", "Try again in a moment."
+            )
+        time.sleep(_LOCK_PAUSE_SECONDS)
 
 
 def _not_connected(provider_url: str) -> NotConnected:

@@ -6,7 +6,6 @@ Source: docs/backup.md.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import shutil
@@ -21,6 +20,7 @@ from typing import IO
 
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.file_locks import try_lock
 from pdpp_kernel.values import DAY_NANOSECONDS, instant_ns, render_instant
 from personal_server.app.backup_ledger import keep_ledger
 from personal_server.app.stores import Stores
@@ -266,7 +266,7 @@ def _claimed(path: Path) -> Generator[None, None, None]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks: nothing is removed from it
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -278,7 +278,8 @@ def remove_left(folder: Path) -> None:
         with suppress(OSError):
             descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not try_lock(descriptor):
+                    continue
                 if left.is_dir():
                     shutil.rmtree(left, ignore_errors=True)
                 else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from pdpp_kernel.system.process_resources import UNLIMITED
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.web.health import Fault
 
@@ -33,19 +33,9 @@ TOLD_NS = 60 * NANOSECONDS
 _log = logging.getLogger(__name__)
 
 
-def raise_descriptor_limit() -> int:
-    """Take as many descriptors as the system allows; how many that are."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (ValueError, OSError):  # macOS says "unlimited" and means less
-        return soft
-    return hard
-
-
 def connections_within(most: int, descriptors: int) -> int:
     """How many connections there may be with so many descriptors."""
-    if descriptors == resource.RLIM_INFINITY:
+    if descriptors == UNLIMITED:
         return most
     return max(FEWEST_CONNECTIONS, min(most, descriptors - RESERVED_DESCRIPTORS))
 

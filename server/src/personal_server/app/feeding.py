@@ -7,7 +7,6 @@ Source: docs/contract/feeds.md 4 and 5.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -23,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from pdpp_kernel.system.file_locks import try_lock
 from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_secrets import FeedSecrets
@@ -252,10 +252,8 @@ class ImportCommand:
         path = self.folder / f"{feed_id}.lock"
         path.touch(mode=0o600)
         with path.open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise PutOff from None
+            if not try_lock(lock):
+                raise PutOff
             yield lock
 
 

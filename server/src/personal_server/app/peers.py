@@ -7,15 +7,12 @@ hangs, and every other one says so.
 
 from __future__ import annotations
 
-import os
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 
+from pdpp_kernel.system.process_resources import memory_bytes
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.app.shared_memory import SharedMemory, SharedValues
 from personal_server.web.health import Fault, Health, PeerHealth
@@ -98,13 +95,3 @@ class Peers:
             since_ns = self._clock() - age_ns
             faults.append(Fault(f"worker.{number}", WORKER_SILENT, since_ns, step))
         return PeerHealth(tuple(faults), report.progress, report.memory_bytes, age_seconds)
-
-
-def memory_bytes() -> int:
-    """What this process holds in memory; where the system does not say, the most it held."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return pages * os.sysconf("SC_PAGE_SIZE")

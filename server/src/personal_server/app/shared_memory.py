@@ -10,11 +10,9 @@ Source: docs/running.md (Several processes).
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import struct
-import tempfile
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -24,6 +22,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from pdpp_kernel.system.file_locks import lock_byte, unlock_byte
+from pdpp_kernel.system.open_files import unnamed_file
 from personal_server.domain.keyed_values import KeyedCounts, KeyedValues
 
 # The layout, for two areas of which the second has 16-byte values and 1,000 sets:
@@ -104,8 +104,7 @@ class SharedLock:
         self._threads.acquire()
         if not self._depth:
             try:
-                # the system gives it back when the process that holds it ends
-                fcntl.lockf(self._descriptor, fcntl.LOCK_EX, 1, self._number)
+                lock_byte(self._descriptor, self._number)
             except BaseException:
                 self._threads.release()
                 raise
@@ -120,7 +119,7 @@ class SharedLock:
         self._depth -= 1
         try:
             if not self._depth:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, self._number)
+                unlock_byte(self._descriptor, self._number)
         finally:
             self._threads.release()
 
@@ -275,7 +274,7 @@ class SharedMemory:
     @classmethod
     def make(cls, of: int) -> SharedMemory:
         """New memory, empty, for so many processes; the one that makes it has no seat."""
-        descriptor = _unnamed_file()
+        descriptor = unnamed_file()
         os.ftruncate(descriptor, SIZE_BYTES)
         return cls(descriptor, Seat(-1, of))
 
@@ -337,11 +336,3 @@ def _of_seat(number: int) -> str:
 def _digest(key: Hashable) -> bytes:
     text = repr(key).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=KEY_BYTES).digest()
-
-
-def _unnamed_file() -> int:
-    """A file without a name: in memory, where the system has such files."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("pdpp", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from os import getuid
 from pathlib import Path
 from typing import Annotated, Protocol
 
 import cyclopts
 from cyclopts import Parameter
 
+from pdpp_kernel.system.accounts import own_number
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, words
@@ -296,7 +296,7 @@ def _must(run: Run, commands: Sequence[Sequence[str]]) -> None:
 def this_manager() -> ServiceManager:
     """The one of this machine.  Raises: CommandError."""
     if sys.platform == "darwin":
-        return LaunchAgent(Path.home(), getuid())
+        return LaunchAgent(Path.home(), own_number())
     if sys.platform == "linux":
         return SystemdUser(Path.home())
     raise CommandError(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
+from pdpp_kernel.system.accounts import own_name
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
@@ -29,13 +28,8 @@ def make_store() -> AbstractContextManager[OwnerStore]:
 
 
 def local_acting() -> Acting:
-    """Who runs this command, for the audit: in a container the user may have a number alone."""
-    number = os.geteuid()
-    try:
-        name = pwd.getpwuid(number).pw_name
-    except KeyError:
-        name = str(number)
-    return Acting("local_cli", user=name)
+    """Who runs this command, for the audit."""
+    return Acting("local_cli", user=own_name())
 
 
 @contextmanager

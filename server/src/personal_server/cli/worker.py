@@ -21,6 +21,7 @@ from rich.markup import escape
 from starlette.types import ASGIApp
 
 from pdpp_kernel.system.memory_images import forbid_core_dumps
+from pdpp_kernel.system.process_resources import raise_descriptor_limit, share_one_heap
 from pdpp_mcp_server.commands import long_life
 from pdpp_mcp_server.commands.exits import INTERRUPTED
 from pdpp_mcp_server.commands.failures_shown import (
@@ -32,7 +33,6 @@ from pdpp_mcp_server.settings import has_desktop, own_command
 from personal_server.app.connections import (
     Connections,
     connections_within,
-    raise_descriptor_limit,
 )
 from personal_server.app.http_server import HttpServer, SecondListener
 from personal_server.app.server import Server, Share, open_server
@@ -114,7 +114,7 @@ def _serve(
     line: socket.socket | None = None,
 ) -> None:
     """Serve by this process until a signal, or until nobody is at the other end of the line."""
-    long_life.share_one_heap()
+    share_one_heap()
     with open_server(settings, share=share) as server:
         require_password(server.sign_in, settings)
         for listener in listeners.callers:

@@ -10,7 +10,6 @@ Source: docs/contract/authorization-server.md 13.7.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ import orjson
 
 from pdpp_kernel.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.refused_writes import data_moved
+from pdpp_kernel.system.file_locks import is_locked, try_lock
 
 ABOUT, CONTENT, LOCK, REPORT = "about.json", "content", "lock", "report.json"
 WAITING = "waiting.json"
@@ -337,22 +337,15 @@ def _state(folder: Path, report: dict[str, Any], *, is_read: bool) -> UploadStat
 def _take_lock(lock: IO[bytes]) -> bool:
     """Whether it could be had; whoever only looks whether it is held lets go at once."""
     for _ in range(LOOKS):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            threading.Event().wait(LOOK_SECONDS)
-        else:
+        if try_lock(lock):
             return True
+        threading.Event().wait(LOOK_SECONDS)
     return False
 
 
 def _is_locked(path: Path) -> bool:
     with path.open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return is_locked(lock)
 
 
 def _report(path: Path) -> dict[str, Any]:

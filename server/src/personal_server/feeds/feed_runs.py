@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from pdpp_kernel.system.open_files import is_being_written
 from personal_server.feeds.feed_ledger import (
     Decision,
     ItemState,
@@ -25,7 +26,6 @@ from personal_server.feeds.watched_folders import (
     FolderLook,
     FolderTrouble,
     SeenItem,
-    is_being_written,
     look_at,
 )
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow

@@ -5,12 +5,9 @@ Source: docs/contract/feeds.md 5.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import signal
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -192,28 +189,3 @@ def _files(folder: Path, beneath: str) -> Iterator[tuple[str, os.stat_result]]:
     except OSError:
         if not beneath:
             _listed(folder)
-
-
-def is_being_written(path: Path) -> bool:
-    """Whether a program has a file open for writing; `False` where the system does not tell.
-
-    Linux gives a read lease only where nobody writes.  It is let go at once; whoever would break it
-    meanwhile sends a signal that is ignored unless somebody asked for it.
-    """
-    if sys.platform != "linux":
-        return False
-    try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except BlockingIOError:
-        return True
-    except OSError:  # another's file, or a file system without leases
-        return False
-    finally:
-        os.close(opened)
-    return False

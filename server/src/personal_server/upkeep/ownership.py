@@ -19,6 +19,7 @@ from typing import Protocol
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.accounts import is_own
 
 
 class DataNotOwned(StorageUnavailable):
@@ -44,7 +45,7 @@ def require_own_files(data_dir: Path) -> None:
 
 
 def _require_own(found: os.stat_result, what: str, *, may_be_link: bool = False) -> None:
-    if found.st_uid != os.geteuid():
+    if not is_own(found):
         raise DataNotOwned(
             f"{what} belongs to another user.",
             next_step=(

@@ -7,7 +7,6 @@ health says so until a line can be written again.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from pdpp_kernel.system.file_locks import lock, unlock
 from pdpp_kernel.values import render_instant
 from personal_server.web.health import Fault
 from personal_server.web.logs import OneLine
@@ -97,7 +97,7 @@ class LogFile(logging.Handler):
         if self._descriptor is None:
             self._descriptor = _opened(self.path)
         descriptor = self._descriptor
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         try:
             found = os.fstat(descriptor)
             if not _is_at(self.path, found):
@@ -109,7 +109,7 @@ class LogFile(logging.Handler):
                 raise OSError("the disk took a part of a line")
             return self._descriptor == descriptor
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            unlock(descriptor)
             if self._descriptor != descriptor:
                 os.close(descriptor)
 

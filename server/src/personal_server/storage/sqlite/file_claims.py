@@ -5,7 +5,6 @@ Raises: DatabaseInUse, StorageReadOnly, StorageUnavailable.
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import time
@@ -17,6 +16,7 @@ import apsw
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.file_locks import try_lock, unlock
 
 BUSY_MS = 5_000
 BUSY_LOOK_SECONDS = 0.001
@@ -41,18 +41,14 @@ class Turns:
             self._descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
         descriptor = self._descriptor
         for waited in itertools.count():
-            try:
-                # the system gives it back when the process that has it ends
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if not _waits_again(waited):
-                    raise apsw.BusyError("the turn of another") from None
-            else:
+            if try_lock(descriptor):
                 break
+            if not _waits_again(waited):
+                raise apsw.BusyError("the turn of another")
         try:
             yield
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            unlock(descriptor)
 
     def close(self) -> None:
         """Nobody writes any more."""
@@ -95,15 +91,13 @@ def claim_file(path: Path) -> int:
         descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise refusal_of(error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise DatabaseInUse(
-            "Another server is already running on this data directory.",
-            next_step=(
-                "Stop that server with Ctrl-C in its terminal, or with `pdpp service "
-                "remove`; or set PDPP_DATA_DIR to another directory."
-            ),
-        ) from error
-    return descriptor
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    raise DatabaseInUse(
+        "Another server is already running on this data directory.",
+        next_step=(
+            "Stop that server with Ctrl-C in its terminal, or with `pdpp service "
+            "remove`; or set PDPP_DATA_DIR to another directory."
+        ),
+    )

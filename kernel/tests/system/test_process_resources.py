@@ -1,4 +1,4 @@
-"""The memory of a process that goes on for long."""
+"""What a process holds of the machine, and may hold."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+from pdpp_kernel.system.process_resources import memory_bytes, raise_descriptor_limit
+
 HEAPS = """
 import ctypes, threading
-from pdpp_mcp_server.commands import long_life
-long_life.share_one_heap()
+from pdpp_kernel.system.process_resources import share_one_heap
+share_one_heap()
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
 barrier = threading.Barrier(4)
@@ -34,3 +36,13 @@ library.fflush(None)
 def test_threads_share_one_heap() -> None:
     told = subprocess.run([sys.executable, "-c", HEAPS], capture_output=True, check=True)
     assert told.stdout.count(b"<heap nr=") == 1
+
+
+def test_it_knows_what_it_holds() -> None:
+    before = memory_bytes()
+    held = b"x" * (64 * 1024 * 1024)
+    assert memory_bytes() - before > len(held) / 2
+
+
+def test_it_takes_the_descriptors_that_it_may() -> None:
+    assert raise_descriptor_limit() == raise_descriptor_limit()

@@ -473,7 +473,7 @@ def test_twice_the_size_is_what_a_proof_needs(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"folder": "nowhere"}, {"folder": "data"}, {"recipient": "nobody"}]
+    "changes", [{"folder": "nowhere/deeper"}, {"folder": "data"}, {"recipient": "nobody"}]
 )
 def test_a_schedule_that_could_not_be_kept_to_is_refused(
     site: Site, changes: dict[str, str]

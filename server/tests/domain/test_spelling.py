@@ -58,6 +58,12 @@ def test_another_letter_makes_another_word_of_a_short_one() -> None:
     assert "aba" in near_spellings("abba")
 
 
+def test_a_slip_whose_stem_is_another_word_is_none() -> None:
+    assert "einhet" in near_spellings("einheit")
+    assert "einhet" not in slips("einheit")
+    assert "remailer" in slips("remialer")
+
+
 def test_what_occurs_more_often_is_likelier_among_equal_mistakes() -> None:
     found = likeliest("winter", {"winder": 8, "winner": 2, "wister": 0})
     assert found.words == ("winder", "winner")

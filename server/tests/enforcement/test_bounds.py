@@ -61,6 +61,15 @@ def test_limits_by_records_and_values_name_granted_fields_alone(door: Door) -> N
     assert "pinned" not in str(said)
 
 
+def test_where_other_sources_are_not_limited_those_that_are_have_names(door: Door) -> None:
+    both = package(
+        one_grant(stream_grant(since=SINCE), stream_grant("attachments")),
+        one_grant(stream_grant(instance_ids=(BANK,)), grant_id="grt_2", key="banking"),
+    )
+    (said,) = limits(door, "/v1/search?q=rain", both)
+    assert said == {**TIME, "streams": ["entries"]}
+
+
 def test_sources_that_are_limited_differently_are_named_by_stream(door: Door) -> None:
     both = package(
         one_grant(stream_grant(since=SINCE)),

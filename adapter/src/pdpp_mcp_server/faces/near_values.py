@@ -59,7 +59,7 @@ def _near_line(number: int, row: Json, value: str) -> str:
     if row.get("searched") is True:
         return f"near {number}: searched instead: {asked} → {value} ({row['count']})"
     twin = "; also written so" if row.get("twin") is True else ""
-    listed = "; not near, one of all that there are" if row.get("listed") is True else ""
+    listed = "; not near, listed because there are few" if row.get("listed") is True else ""
     return f"near {number}: {asked} {value} ({row['count']}){twin}{listed}"
 
 

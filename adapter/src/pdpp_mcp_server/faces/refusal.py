@@ -4,6 +4,8 @@ Source: docs/contract/mcp-adapter.md 5.1, 5.3. At most 4,000 characters of text 
 structure: labels go first, then entries, then members that no rule names; JSON is never cut.
 """
 
+import re
+
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import Outcome
 from pdpp_mcp_server.errors import ToolError
@@ -26,6 +28,8 @@ KEPT_MEMBERS = (
     "next_call",
 )
 CANDIDATE_LIMIT = 12
+IN_BRACKETS = re.compile(r"^(filter|expand_limit)\[([^\[\]]+)\](?:\[\w+\])?$")
+CONDITION = re.compile(r"\bfilter\[([^\[\]]+)\](?:\[(\w+)\])?=([^\s&]+)")
 
 
 def render_refusal(error: ToolError) -> Outcome:
@@ -43,7 +47,9 @@ def render_refusal(error: ToolError) -> Outcome:
 
 def _bounded(error: Json) -> Json:
     body = dict(error)
-    body["message"] = one_line(str(body.get("message", "")), MESSAGE_CHARS)
+    body["message"] = one_line(_as_arguments(str(body.get("message", ""))), MESSAGE_CHARS)
+    if isinstance(body.get("param"), str):
+        body["param"] = IN_BRACKETS.sub(r"\1.\2", body["param"])
     for name in ("code", "type", "param", "request_id", "guidance", "next_step"):
         if isinstance(body.get(name), str):
             body[name] = one_line(body[name], 200)
@@ -51,6 +57,16 @@ def _bounded(error: Json) -> Json:
         if name in body:
             body[name] = [_entry(row) for row in objects_in(body[name])[:CANDIDATE_LIMIT]]
     return _smaller(body)
+
+
+def _as_arguments(message: str) -> str:
+    """What a server says in the words of its queries, in those of the tools."""
+    return CONDITION.sub(_condition, message)
+
+
+def _condition(found: re.Match[str]) -> str:
+    field, operator, value = found.groups()
+    return f"filter {compact({field: {operator: value} if operator else value})}"
 
 
 def _smaller(body: Json) -> Json:

@@ -33,11 +33,17 @@ def relaxed_facts(body: Json) -> list[str]:
     return [fact("with_all_words", str(exact)), fact("others", others)]
 
 
-def relaxed_notes(body: Json) -> list[str]:
-    """Lines that name the words which nothing holds, and those that were taken for others."""
+def relaxed_notes(body: Json, *, is_narrowed: bool = False) -> list[str]:
+    """Lines that name the words which nothing holds, and those that were taken for others.
+
+    `is_narrowed`: some streams or connections alone were searched.
+    """
     relaxed = as_object(meta_of(body).get("relaxed"))
     absent, spelled = _words(relaxed.get("absent")), _words(relaxed.get("spelled"))
-    lines = [f"absent: {absent} (in no record that you may see)"] if absent else []
+    where = (
+        "in no record of the streams searched" if is_narrowed else "in no record that you may see"
+    )
+    lines = [f"absent: {absent} ({where})"] if absent else []
     return (
         [*lines, f"respelled: {spelled} (near words say what was searched instead)"]
         if spelled
@@ -45,9 +51,9 @@ def relaxed_notes(body: Json) -> list[str]:
     )
 
 
-def relaxed_sentence(body: Json) -> str:
+def relaxed_sentence(body: Json, *, is_narrowed: bool = False) -> str:
     """The same as one text, for a face that is JSON."""
-    return "; ".join([*relaxed_facts(body), *relaxed_notes(body)])
+    return "; ".join([*relaxed_facts(body), *relaxed_notes(body, is_narrowed=is_narrowed)])
 
 
 def held_as_written(lines: Iterable[str], body: Json) -> list[str]:

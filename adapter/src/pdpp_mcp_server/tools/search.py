@@ -149,10 +149,11 @@ def _render(
         **({"page": page.table.page} if page.table.page else {}),
         "data": _envelope(shown),
     }
+    is_narrowed = bool({"streams", "connection_id"} & arguments.keys())
     if call.openai:
-        face = _json_face(shown, following, near)
+        face = _json_face(shown, following, near, is_narrowed=is_narrowed)
     else:
-        face = _text_face(call, shown, following, mix, near)
+        face = _text_face(call, shown, following, mix, near, is_narrowed=is_narrowed)
     return Outcome(
         structured=structured,
         text=face,
@@ -181,13 +182,15 @@ def _text_face(
     following: list[NextCall],
     mix: list[Json],
     near: list[Json],
+    *,
+    is_narrowed: bool,
 ) -> str:
     page = shown.page
     facts = [f"hits={len(shown.blocks)}", *relaxed_facts(page.body), *page.facts]
     return text.joined(
         [text.head_line("search", None, facts, shown.first_id)],
         text.source_mix_lines(mix),
-        [*page.notes, *relaxed_notes(page.body)],
+        [*page.notes, *relaxed_notes(page.body, is_narrowed=is_narrowed)],
         text.fenced([*held_as_written(shown.lines, page.body), *near_lines(near)], call.nonce),
         _use_lines(shown),
         text.next_lines(following),
@@ -203,7 +206,9 @@ def _use_lines(shown: ShownPage) -> list[str]:
     return [*lines, READ_ON] if lines and is_said_once else lines
 
 
-def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) -> str:
+def _json_face(
+    shown: ShownPage, following: list[NextCall], near: list[Json], *, is_narrowed: bool
+) -> str:
     """The form that clients built on the search-and-fetch contract parse; it names no sources."""
     page = shown.page
     results = [as_object(block.result) for block in shown.blocks]
@@ -223,7 +228,7 @@ def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) ->
     empty = as_object(meta_of(page.body).get("empty"))
     if empty:
         body["empty"] = empty
-    relaxed = relaxed_sentence(page.body)
+    relaxed = relaxed_sentence(page.body, is_narrowed=is_narrowed)
     if relaxed:
         body["relaxed"] = relaxed
     if near:

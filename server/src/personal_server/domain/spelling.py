@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from personal_server.domain.language_names import OTHER_FAMILY
 from personal_server.domain.search_words import tokens
+from personal_server.domain.word_forms import forms
 
 FEWEST_LETTERS, MOST_LETTERS = 4, 24
 MOST_SUGGESTED = 3
@@ -92,13 +94,23 @@ def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
 
 
 def slips(word: str) -> tuple[str, ...]:
-    """Of the near words those that differ by a slip, so that no other letter is in them."""
+    """Of the near words those that differ by a slip, so that no other letter is in them.
+
+    They are looked for in all their forms; one whose stem is half of it or less has those of
+    another word, too (`einhet` those of `ein`).
+    """
     near = near_spellings(word)
     return tuple(
         spelling
         for spelling in near
-        if _mistake(word, spelling) >= _DOUBLED or len(spelling) < len(word)
+        if (_mistake(word, spelling) >= _DOUBLED or len(spelling) < len(word))
+        and 2 * _shortest_stem(spelling) > len(spelling)
     )
+
+
+def _shortest_stem(word: str) -> int:
+    by_family = forms(word).stems.items()
+    return min(len(stem) for family, stems in by_family if family != OTHER_FAMILY for stem in stems)
 
 
 def _is_slip(word: str, near: str) -> bool:

@@ -265,6 +265,13 @@ def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Groupi
     return Grouping(name, kind, granularity, query.time_zone or "UTC", days=days)
 
 
+_NO_GROUPS = {
+    "group_by": "cannot be grouped by this field",
+    "then_by": "cannot be grouped by this field",
+    "group_by_time": "has no groups by this time",
+}
+
+
 def _undeclared(
     param: str,
     sources: Sources,
@@ -273,7 +280,7 @@ def _undeclared(
 ) -> InvalidRequest:
     values = [str(value) for value in allowed]
     return InvalidRequest(
-        f"'{sources[0].stream}' does not declare this aggregation.",
+        f"'{sources[0].stream}' {_NO_GROUPS.get(param, 'has no such figure of this field')}.",
         param=param,
         allowed_values=values or None,
         recovery=recovery,

@@ -300,8 +300,9 @@ def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead
 
 
 def _limits_met(parts: Iterable[Part]) -> tuple[Warning, ...]:
-    met = [(s, asked) for s, asked in parts if s.time_constraint or s.resources or s.only]
-    return bound_warnings(met) if met else ()
+    every = list(parts)
+    is_met = any(s.time_constraint or s.resources or s.only for s, _ in every)
+    return bound_warnings(every) if is_met else ()
 
 
 def _related(expansions: Iterable[AllowedExpansion]) -> list[Part]:

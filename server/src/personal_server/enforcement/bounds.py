@@ -35,13 +35,19 @@ def _limited(parts: Sequence[Part]) -> tuple[Warning, ...]:
     streams = list(dict.fromkeys(source.stream for source, _ in limits))
     if any(found != constraints for _, found in others):
         detail: dict[str, object] = {"streams": streams[:MOST_STREAMS]}
-        return (Warning("limited_access", "This access is limited, see 'schema'.", detail=detail),)
+        what = f"This access is limited in {', '.join(streams[:MOST_STREAMS])}; 'schema' says how."
+        return (Warning("limited_access", what, detail=detail),)
+    connections = {source.connection_id for source, _ in limits}
+    named: dict[str, object] = (
+        {"streams": streams[:MOST_STREAMS]} if len(limits) < len(parts) else {}
+    )
+    where = f" in {', '.join(streams[:MOST_STREAMS])}" if named else ""
     return (
         Warning(
             "limited_access",
-            f"This access is limited to {_sentence(constraints)}.",
-            connection_id=first.connection_id if len(limits) == 1 else None,
-            detail=msgspec.to_builtins(constraints),
+            f"This access is limited to {_sentence(constraints)}{where}.",
+            connection_id=first.connection_id if len(connections) == 1 else None,
+            detail={**msgspec.to_builtins(constraints), **named},
         ),
     )
 

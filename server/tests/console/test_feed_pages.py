@@ -29,6 +29,7 @@ class FakeSignUps:
     feeds: list[FeedRow]
     asked: list[WantedAccount] = field(default_factory=list[WantedAccount])
     told: list[object] = field(default_factory=list[object])
+    has_keyring: bool = False
 
     def add(self, wanted: WantedAccount) -> list[FeedRow]:
         self.asked.append(wanted)

@@ -262,6 +262,11 @@ class StoredSignUps:
 
     stores: Stores
 
+    @property
+    def has_keyring(self) -> bool:
+        """Whether this machine has a keyring."""
+        return FeedSecrets.of(self.stores).keyring is not None
+
     def add(self, wanted: WantedAccount) -> list[FeedRow]:
         """Keep a feed of each kind.  Raises: InvalidRequest, InvalidState."""
         address = wanted.address.strip()

@@ -1,7 +1,8 @@
-"""Passwords of feeds: in a file of the owner's (0600), sealed with a key of the database.
+"""Passwords of feeds: in the keyring of this machine, or in a file of the owner's (0600), sealed
+with a key of the database.
 
-Rule: neither alone gives a password: a backup has the database and not the file. No password is in
-a log, an argument, the environment, a receipt, an export or a page.
+Rule: neither file nor database alone gives a password: a backup has the database and not the file.
+No password is in a log, an argument, the environment, a receipt, an export or a page.
 Source: docs/contract/feeds.md 10.
 """
 
@@ -11,6 +12,7 @@ import base64
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import orjson
@@ -20,12 +22,20 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from pdpp_kernel.refused_writes import refusal_of
+from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import Stores
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.storage.ports.upkeep_stores import ServerStore
 
 FILE = "feed-secrets.json"
 _VERSION = b"feed secrets 1"
+
+
+class PasswordPlace(StrEnum):
+    """Where a password lies."""
+
+    FILE = "file"
+    KEYRING = "keyring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +46,31 @@ class FeedSecrets:
     store: ServerStore
     random_bytes: Callable[[int], bytes]
     clock: Callable[[], int]
+    keyring: MachineKeyring | None = None
 
     @classmethod
     def of(cls, stores: Stores) -> FeedSecrets:
         """Those of a data directory."""
-        return cls(stores.data_dir / FILE, stores.records, stores.random_bytes, stores.clock)
+        return cls(
+            stores.data_dir / FILE,
+            stores.records,
+            stores.random_bytes,
+            stores.clock,
+            machine_keyring(),
+        )
+
+    def place_of(self, feed_id: str) -> PasswordPlace | None:
+        """Where the password of a feed lies; None where there is none."""
+        if feed_id in self._all():
+            return PasswordPlace.FILE
+        is_there = self.keyring is not None and self.keyring.password(feed_id) is not None
+        return PasswordPlace.KEYRING if is_there else None
 
     def password(self, feed_id: str) -> str | None:
         """The password, or None where there is none that this database can open."""
         sealed = self._all().get(feed_id)
         if sealed is None:
-            return None
+            return None if self.keyring is None else self.keyring.password(feed_id)
         for key in self.store.sealing_keys():
             try:
                 opened = _cipher(key.secret).decrypt(base64.b64decode(sealed), _bound(feed_id))
@@ -56,7 +80,10 @@ class FeedSecrets:
         return None
 
     def keep(self, feed_id: str, password: str) -> None:
-        """Seal and write one."""
+        """Keep one: in the keyring if that takes it, else sealed in the file; in one of them."""
+        if self.keyring is not None and self.keyring.keep(feed_id, password):
+            self._unwrite(feed_id)
+            return
         store_sealer(self.store, self.random_bytes, self.clock())  # the first start makes a key
         key = self.store.sealing_keys()[0]
         sealed = _cipher(key.secret).encrypt(password.encode(), _bound(feed_id))
@@ -64,6 +91,11 @@ class FeedSecrets:
 
     def forget(self, feed_id: str) -> None:
         """Remove one, if it is there."""
+        if self.keyring is not None:
+            self.keyring.forget(feed_id)
+        self._unwrite(feed_id)
+
+    def _unwrite(self, feed_id: str) -> None:
         kept = self._all()
         if kept.pop(feed_id, None) is not None:
             self._write(kept)

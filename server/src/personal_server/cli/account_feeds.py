@@ -25,6 +25,7 @@ from personal_server.app.account_sign_ups import (
     new_password,
 )
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
+from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_lines import (
     Flag,
@@ -32,6 +33,7 @@ from personal_server.cli.feed_lines import (
     feed_json,
     feed_named,
     folders_of,
+    password_place,
     seconds_of,
     spelled,
 )
@@ -170,8 +172,10 @@ def password(feed: str, /) -> None:
         The name or id of the feed.
     """
     with open_kept_stores() as stores:
-        new_password(stores, feed_named(stores, feed), _typed_password())
-    words().print("The password was saved, sealed, on this machine.")
+        row = feed_named(stores, feed)
+        new_password(stores, row, _typed_password())
+        kept = FeedSecrets.of(stores).place_of(row.feed_id)
+    words().print(f"The password was saved: {password_place(kept)}.")
 
 
 def _add_dav(

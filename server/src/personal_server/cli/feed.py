@@ -19,6 +19,7 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
 from personal_server.app.account_sign_ups import NewFeed, forget_feed
+from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
 from personal_server.app.feeding import (
     KIND,
     ImportCommand,
@@ -35,6 +36,7 @@ from personal_server.cli.feed_lines import (
     feed_json,
     feed_named,
     folders_of,
+    password_place,
     seconds_of,
     spelled,
 )
@@ -145,14 +147,21 @@ def list_(*, json: Flag = False) -> None:
         rows = feed_store(stores).feeds()
         last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
         refused = {row.feed_id: _rejected(stores, row) for row in rows}
+        secrets = FeedSecrets.of(stores)
+        kept = {row.feed_id: secrets.place_of(row.feed_id) for row in rows if row.kind != KIND}
     if json:
-        print_json([feed_json(row, last[row.feed_id]) for row in rows])
+        shown = [
+            feed_json(row, last[row.feed_id]) | {"password_in": kept.get(row.feed_id)}
+            for row in rows
+        ]
+        print_json(shown)
         return
     if not rows:
         console().print("No feeds. Watch a folder: pdpp feed add FOLDER")
     for row in rows:
         console().print(plain(row.name), style="bold", soft_wrap=True)
-        print_facts(_facts(row, last[row.feed_id], refused[row.feed_id]), console(), "  ")
+        facts = _facts(row, last[row.feed_id], refused[row.feed_id], kept.get(row.feed_id))
+        print_facts(facts, console(), "  ")
 
 
 @feed.command
@@ -300,13 +309,17 @@ def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
 
 
 def _facts(
-    row: FeedRow, last: Sequence[FeedRunRow], refused: Sequence[tuple[str, str]]
+    row: FeedRow,
+    last: Sequence[FeedRunRow],
+    refused: Sequence[tuple[str, str]],
+    kept: PasswordPlace | None,
 ) -> Iterator[tuple[str, object]]:
     yield "place", f"{row.place} ({row.layout})"
     if row.kind == MAILBOX:
         yield "folders", folders_of(row)
     if row.kind != KIND:
         yield "deleted there", deleted_there(row)
+        yield "password", password_place(kept)
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""

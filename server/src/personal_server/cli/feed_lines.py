@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.app.account_sign_ups import NewFeed
+from personal_server.app.feed_secrets import FILE, PasswordPlace
 from personal_server.app.feeding import feed_store
 from personal_server.app.stores import Stores
 from personal_server.feeds.feed_schedule import (
@@ -63,6 +64,17 @@ def folders_of(mailbox: NewFeed | FeedRow) -> str:
 def deleted_there(feed: NewFeed | FeedRow) -> str:
     """What becomes of records of what is deleted in its account, in words."""
     return "deleted here too" if feed.deletions == FOLLOW else "kept here"
+
+
+def password_place(kept: PasswordPlace | None) -> str:
+    """Where the password of a feed lies, in words."""
+    match kept:
+        case PasswordPlace.KEYRING:
+            return "in the keyring of this machine"
+        case PasswordPlace.FILE:
+            return f"sealed in {FILE} of the data directory"
+        case None:
+            return "none: give it with pdpp feed password"
 
 
 def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object]:

@@ -215,6 +215,7 @@ class FeedPages:
             "kinds": self.kinds,
             "providers": mail_providers(),
             "passwords": PASSWORDS,
+            "has_keyring": self.sign_ups().has_keyring,
             "problem": problem,
             "step": step,
             "csrf": visit.owner().csrf,

@@ -47,6 +47,11 @@ class SeenFolder:
 class AccountSignUps(Protocol):
     """Signs in to accounts and keeps feeds of them."""
 
+    @property
+    def has_keyring(self) -> bool:
+        """Whether passwords go into the keyring of this machine, else into a sealed file."""
+        ...
+
     def add(self, wanted: WantedAccount) -> list[FeedRow]:
         """Try the password once, and keep a feed of each kind; that of a mailbox waits for its
         folders to be chosen.

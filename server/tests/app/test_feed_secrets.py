@@ -1,0 +1,91 @@
+"""Where passwords of feeds lie: in one place, and in the sealed file wherever a keyring fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
+from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
+from personal_server.app.stores import open_stores
+from personal_server.settings import Settings
+
+SECRET = "open sesame 42"
+
+
+@dataclass
+class FakeBackend:
+    """A keyring in memory, which may be locked."""
+
+    kept: dict[str, str] = field(default_factory=dict[str, str])
+    is_locked: bool = False
+    priority: float = 5
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self._open().get(service + username)
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self._open()[service + username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self._open()[service + username]
+
+    def _open(self) -> dict[str, str]:
+        if self.is_locked:
+            raise PermissionError
+        return self.kept
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def secrets(tmp_path: Path, backend: FakeBackend) -> Iterator[FeedSecrets]:
+    with open_stores(Settings(data_dir=tmp_path), serving=False) as stores:
+        yield replace(FeedSecrets.of(stores), keyring=MachineKeyring(backend))
+
+
+def test_a_password_lies_in_the_keyring_alone(secrets: FeedSecrets, backend: FakeBackend) -> None:
+    replace(secrets, keyring=None).keep("fee_1", "older")
+    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.FILE, "older")
+    secrets.keep("fee_1", SECRET)
+    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.KEYRING, SECRET)
+    assert replace(secrets, keyring=None).password("fee_1") is None
+    assert list(backend.kept.values()) == [SECRET]
+    secrets.forget("fee_1")
+    assert (secrets.place_of("fee_1"), backend.kept) == (None, {})
+
+
+def test_a_keyring_that_is_locked_leaves_the_sealed_file(
+    secrets: FeedSecrets, backend: FakeBackend
+) -> None:
+    backend.is_locked = True
+    secrets.keep("fee_1", SECRET)
+    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.FILE, SECRET)
+    assert SECRET.encode() not in secrets.path.read_bytes()
+    assert secrets.password("fee_2") is None
+    secrets.forget("fee_1")
+    assert secrets.place_of("fee_1") is None
+
+
+@pytest.mark.parametrize(("priority", "is_one"), [(5, True), (0.5, False)])
+def test_only_a_keyring_that_is_one_is_used(
+    monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, priority: float, is_one: bool
+) -> None:
+    backend.priority = priority
+    package = ModuleType("keyring")
+    package.get_keyring = lambda: backend  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "keyring", package)
+    assert (machine_keyring.__wrapped__() is not None) is is_one
+
+
+def test_a_machine_without_the_package_has_no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert machine_keyring.__wrapped__() is None

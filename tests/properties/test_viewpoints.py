@@ -203,7 +203,9 @@ class Eyes:
             records_path(self.root, hit["connection_id"], hit["stream"], hit["record_key"])
             for hit in hits
         ]
-        excerpts = re.findall(r'<p class="excerpt" dir="auto">(.*?)</p>', page.text, re.DOTALL)
+        excerpts = re.findall(
+            r'<span class="excerpt" dir="auto">(.*?)</span>', page.text, re.DOTALL
+        )
         texts = [hit["evidence_excerpts"][0]["preview_text"] for hit in hits]
         assert [unescape(re.sub("<[^>]+>", "", each)) for each in excerpts] == [
             said(text, len(text)) for text in texts

@@ -359,6 +359,34 @@ def test_a_search_goes_over_everything_and_leads_to_records(browser: Browser) ->
     assert f"/owner/records/{CHECKING}/" in browser.get("/owner/search?q=bakery").text
 
 
+def test_a_search_counts_its_hits_and_narrows_by_account_kind_and_days(
+    house: Household, browser: Browser
+) -> None:
+    page = browser.get("/owner/search?q=lunch")
+    assert numbers(page, "count") == [len(re.findall("<h3><a", page.text))] == [13]
+    chips = marked(page, "chip", "href")
+    (work,) = [link for link in chips if WORK in link]
+    alone = browser.get(work)
+    assert numbers(alone, "count") == [3]
+    assert WORK in str(re.findall(r'<h3><a href="([^"]+)"', alone.text))
+    assert HOME not in str(re.findall(r'<h3><a href="([^"]+)"', alone.text))
+    (back,) = [link for link in marked(alone, "chip", "href") if "account" not in link][:1]
+    assert numbers(browser.get(back), "count") == [13]
+    (month,) = [link for link in chips if "since=2026-10-19" in link]
+    assert 0 < numbers(browser.get(month), "count")[0] < 13
+    assert browser.get("/owner/search?q=lunch&account=nothing").error == "not_found"
+
+
+def test_a_hit_says_its_words_once(browser: Browser) -> None:
+    page = browser.get("/owner/search?q=lunch")
+    (first, *_) = re.findall(r"<li class=.card.*?</li>", page.text, re.DOTALL)
+    assert len(re.findall("Thursday", first)) == 1  # the subject, in which it was found
+    assert "messages</" not in first  # the kind by its name
+    told = browser.get("/owner/search?q=secret")
+    (first, *_) = re.findall(r"<li class=.card.*?</li>", told.text, re.DOTALL)
+    assert first.index("<strong>") < first.index("<h3>") < first.index("<mark>")
+
+
 def test_a_search_without_hits_says_what_to_do(browser: Browser) -> None:
     assert marked(browser.get("/owner/search?q=zeppelinfahrt"), "no-results")
     assert marked(browser.get("/owner/search?q=lunch&until=1990-01-01"), "narrowed")

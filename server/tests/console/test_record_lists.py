@@ -189,7 +189,7 @@ def test_an_outsiders_chat_looks_like_one(house: Household, browser: Browser) ->
     chat(house, outsiders(), OUTSIDE, OTHER_NAMES)
     page = read(browser, f"/owner/records/{OUTSIDE}/posts")
     assert len(page.all(".bubbles .said")) == 25
-    link = page.page.css('[data-field="conversation"] h4 a')[0].attributes["href"]
+    link = page.page.css('[data-field="conversation"] h3 a')[0].attributes["href"]
     assert len(read(browser, str(link)).all(".bubbles .said")) == 20
 
 

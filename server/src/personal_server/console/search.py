@@ -5,8 +5,10 @@ Source: docs/contract/authorization-server.md 13.5; docs/contract/resource-serve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -14,20 +16,28 @@ import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.criteria import HitOrder
-from pdpp_kernel.errors import InvalidRequest, QueryTimeout
-from pdpp_kernel.texts import Text, message
+from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
+from pdpp_kernel.texts import Text, message, moment_of
 from pdpp_kernel.values import ValueKind
 from personal_server.console.pages import Templates
 from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.viewpoints import ROOTS, Viewpoints, records_path
+from personal_server.console.viewpoints import (
+    ROOTS,
+    Viewpoint,
+    Viewpoints,
+    account_name,
+    records_path,
+)
 from personal_server.console.words import cut, declared_name, said
-from personal_server.domain.authority import ReadAuthority
-from personal_server.enforcement.queries import PageSize, SearchQuery
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.enforcement.queries import PageSize, SearchQuery, Selectors
 from personal_server.reading.search import search
 
-HITS_SHOWN = 20
+HITS_SHOWN, CHIPS_SHOWN = 20, 6
+KEPT = ("q", "account", "stream", "since", "until", "sort")
+SPANS = ((message("last 7 days"), 7), (message("last 30 days"), 30), (message("last year"), 365))
 PAGE_CHARS = 200_000
 PAGE_SECONDS = 10.0
 WORDS_SHOWN = 5
@@ -35,15 +45,28 @@ WORDS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found; `excerpt` is its text in pieces, each with whether it matches."""
+    """A record that was found; `excerpt` is its text in pieces, each with whether it matches.
+
+    Shapes: `title` is empty where the excerpt says the same; `where` is account and kind.
+    """
 
     link: str
     title: str
-    where: str
+    where: tuple[Text, Text]
     at: Text
     author: str
     excerpt: tuple[tuple[str, bool], ...]
     alike: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """Something to narrow a search to, or `chosen`; `link` does it, or takes it back."""
+
+    words: Text
+    link: str
+    chosen: bool
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +78,13 @@ class SearchPages:
 
     def routes(self) -> tuple[PageRoute, ...]:
         """The route of this page: path, methods, and who may open it."""
-        parameters = frozenset({"q", "stream", "since", "until", "sort", "cursor"})
+        parameters = frozenset({*KEPT, "cursor"})
         return tuple(PageRoute("GET", f"{root}/search", self.show, parameters) for root in ROOTS)
 
     def show(self, visit: PageRequest) -> Response:
         """The form, and what was found.  Raises: InvalidRequest, InvalidCursor, CursorExpired."""
         asked = visit.query
-        query_kept = {
-            name: asked[name]
-            for name in ("q", "stream", "since", "until", "sort")
-            if asked.get(name)
-        }
+        query_kept = {name: asked[name] for name in KEPT if asked.get(name)}
         if len(urlencode(query_kept)) > 2 * MOST_LINK_BYTES:
             raise InvalidRequest("This search is too long. Use fewer words.", param="q")
         viewpoint = self.viewpoints.of(visit)
@@ -77,6 +96,10 @@ class SearchPages:
             streams = _streams(authority, stream_names)
             if asked.get("stream") and asked["stream"] not in dict(streams):
                 raise InvalidRequest("There are no such records on this server.", param="stream")
+            names = {source.order: source for source in authority.sources}
+            accounts = {source.connection_id: account_name(source) for source in authority.sources}
+            if asked.get("account") and asked["account"] not in accounts:
+                raise NotFound("There is no such account.")
             result: Mapping[str, Any] = {}
             if asked.get("q"):
                 query = _query(asked)
@@ -93,8 +116,20 @@ class SearchPages:
                     result = {"problem": error.text}
                 else:
                     more = answer.next_cursor
+                    hits: list[dict[str, Any]] = msgspec.json.decode(
+                        msgspec.json.encode(answer.data)
+                    )
+                    count = answer.count
+                    found_in = [hit["connection_id"] for hit in hits]
+                    kinds = [hit["stream"] for hit in hits]
                     result = {
-                        "hits": _hits(viewpoint.root, answer.data),
+                        "hits": [_hit(viewpoint.root, hit, names) for hit in hits],
+                        "count": None if count is None else count.value,
+                        "chips": [
+                            *_chips(path, query_kept, "account", accounts, found_in),
+                            *_chips(path, query_kept, "stream", dict(streams), kinds),
+                            *_days(path, query_kept, self._today(viewpoint)),
+                        ],
                         "next": f"{path}?{urlencode({**query_kept, 'cursor': more})}"
                         if more
                         else None,
@@ -112,11 +147,56 @@ class SearchPages:
             "holds_records": bool(streams),
             "problem": None,
             "hits": None,
+            "count": None,
+            "chips": [],
+            "account": asked.get("account", ""),
             "next": None,
             "told": {},
             **result,
         }
         return self.pages.show(visit, "search.html", values)
+
+    def _today(self, viewpoint: Viewpoint) -> date:
+        now = moment_of(viewpoint.reads.ports.clock())
+        return now.astimezone(self.pages.zone).date()
+
+
+def _link(path: str, kept: Mapping[str, str], **changed: str | None) -> str:
+    """The same search with something changed; what is `None` is left out."""
+    asked = {name: value for name, value in {**kept, **changed}.items() if value}
+    return f"{path}?{urlencode(asked)}"
+
+
+def _chips(
+    path: str,
+    kept: Mapping[str, str],
+    name: str,
+    words: Mapping[str, Text],
+    found: Sequence[str],
+) -> list[Chip]:
+    """What the hits of a page differ in, the most frequent first; what is chosen alone."""
+    chosen = kept.get(name)
+    if chosen is not None:
+        return [Chip(words.get(chosen, chosen), _link(path, kept, **{name: None}), True)]
+    counts = Counter(found).most_common(CHIPS_SHOWN)
+    if len(counts) < 2:
+        return []
+    return [
+        Chip(words.get(each, each), _link(path, kept, **{name: each}), False, count)
+        for each, count in counts
+    ]
+
+
+def _days(path: str, kept: Mapping[str, str], today: date) -> list[Chip]:
+    """The last days, weeks and months."""
+    if "until" in kept:
+        return []
+    chips: list[Chip] = []
+    for words, days in SPANS:
+        since = (today - timedelta(days=days)).isoformat()
+        is_chosen = kept.get("since") == since
+        chips.append(Chip(words, _link(path, kept, since=None if is_chosen else since), is_chosen))
+    return chips
 
 
 def _streams(authority: ReadAuthority, stream_names: set[str]) -> list[tuple[str, str]]:
@@ -135,6 +215,7 @@ def _query(parameters: Mapping[str, str]) -> SearchQuery:
         raise InvalidRequest("Search results cannot be sorted in that order.", param="sort")
     return SearchQuery(
         parameters["q"],
+        Selectors(parameters.get("account") or None),
         streams=(parameters["stream"],) if parameters.get("stream") else (),
         times=times,
         limit=HITS_SHOWN,
@@ -144,25 +225,25 @@ def _query(parameters: Mapping[str, str]) -> SearchQuery:
     )
 
 
-def _hits(root: str, disclosed: object) -> list[Hit]:
-    hits: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(disclosed))
-    return [_hit(root, hit) for hit in hits]
-
-
-def _hit(root: str, hit: Mapping[str, Any]) -> Hit:
+def _hit(
+    root: str, hit: Mapping[str, Any], sources: Mapping[tuple[str, str], ReadableSource]
+) -> Hit:
     excerpt = hit["evidence_excerpts"][0]
     at = hit.get("authored_at")
     kind = ValueKind.DATE if at and len(at) == len("2026-01-31") else ValueKind.INSTANT
     key = hit["record_id"]
     stream_key = (hit["connection_id"], hit["stream"])
-    account = hit.get("display_name") or hit["connector_key"]
+    source = sources[stream_key]
+    title, text = cut(hit.get("title") or "", SHORT_CHARS), excerpt["preview_text"]
+    is_title = excerpt["field_path"] == source.declared.title_field
+    says_the_same = is_title or not title or title == cut(text, SHORT_CHARS)
     return Hit(
         link=records_path(root, *stream_key, key),
-        title=cut(hit.get("title") or "", SHORT_CHARS) or cut(key, CELL_CHARS),
-        where=f"{cut(account, CELL_CHARS)} · {cut(hit['stream'], CELL_CHARS)}",
+        title="" if says_the_same else title,
+        where=(account_name(source), declared_name(source.declared.label)),
         at=brief(at, kind) if at else "",
         author=cut(hit.get("author") or "", CELL_CHARS),
-        excerpt=pieces(excerpt["preview_text"], excerpt["start_chars"], excerpt["match_ranges"]),
+        excerpt=pieces(text, excerpt["start_chars"], excerpt["match_ranges"]),
         alike=hit.get("duplicates") or 0,
     )
 

@@ -32,6 +32,7 @@ from personal_server.storage.authorization_rows import (
     ReadingAlarmRow,
     RequestRow,
 )
+from personal_server.storage.notice_rows import NoticeChannelRow, NoticeSettingsRow
 from server.tests.console.household import DAY, HOME, WORK, bank_request, mail_request
 from tests.browser.site import Owner, Site
 
@@ -63,6 +64,7 @@ PAGES = (
     "stream",
     "record",
     "search",
+    "notices",
     "canaries",
     "disclosures",
     "disclosure",
@@ -201,6 +203,7 @@ def prepare(site: Site) -> dict[str, str]:
     if not known:
         site.server.stores.disclosures.append_disclosures(_reads(site, held_id, now_ns))
         _read_what_was_planted(site, held_id, now_ns)
+        _tell_somewhere(site, now_ns)
     asked = _ask_all(site, now_ns, first)
     pages = {
         "home": "/owner/",
@@ -223,6 +226,7 @@ def prepare(site: Site) -> dict[str, str]:
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
         "record": f"/owner/records/{HOME}/messages/m004",
         "search": "/owner/search?q=secret+minutes",
+        "notices": "/owner/notices",
         "canaries": "/owner/canaries",
         "disclosures": "/owner/disclosures",
         "disclosure": "/owner/disclosures/35",
@@ -252,6 +256,31 @@ def _upload(site: Site) -> str:
     report = uploads.folder / held.upload_id / "report.json"
     report.write_text(json.dumps({"error": error}))
     return held.upload_id
+
+
+def _tell_somewhere(site: Site, now_ns: int) -> None:
+    told = NoticeChannelRow(
+        channel_id="noc_desktop",
+        kind="desktop",
+        name="desktop",
+        created_at_ns=now_ns - DAY,
+        tried_at_ns=now_ns - 3_600 * 10**9,
+        outcome="delivered",
+        due_at_ns=now_ns + DAY,
+    )
+    failing = replace(
+        told,
+        channel_id="noc_hook",
+        kind="webhook",
+        address="https://home.example/hooks/personal-server",
+        outcome="unreachable",
+        failures=4,
+        failing_since_ns=now_ns - DAY // 2,
+    )
+    with site.server.stores.authorization.write() as writer:
+        writer.insert(told)
+        writer.insert(failing)
+        writer.insert(NoticeSettingsRow(quiet_from=22 * 60, quiet_until=7 * 60))
 
 
 def _read_what_was_planted(site: Site, held_id: str, now_ns: int) -> None:

@@ -216,11 +216,6 @@ def command_environment(
     return {**environ, **{name: value for name, value in told.items() if value is not None}}
 
 
-def foreign_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251
-    """What a program that is not ours inherits: nothing that sets up the server."""
-    return {name: value for name, value in environ.items() if not name.startswith("PDPP_")}
-
-
 def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251
     """The variables of the server that are set: what another process needs to be the same."""
     asked = _Asked(environ)

@@ -92,6 +92,8 @@ class Household:
     feeds: list[FeedRow] = field(default_factory=list[FeedRow])
     asked: list[str] = field(default_factory=list[str])
     sign_ups: Callable[[], AccountSignUps] | None = None
+    has_desktop: bool = False
+    called: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.records = MemoryStore("own_test")
@@ -145,6 +147,8 @@ class Household:
                 feeds=lambda: self.feeds,
                 run_feed=self.asked.append,
                 sign_ups=self.sign_ups,
+                desktop=lambda: self.has_desktop,
+                check_url=self.called.append,
             )
         )
 

@@ -4,6 +4,7 @@ silent at night, tried again, and over with their cause.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Generator, Sequence
@@ -27,6 +28,7 @@ from personal_server.delivery.notice_channels import (
     desktop,
     notice_settings,
     parse_hours,
+    push,
     remove_channel,
     render_hours,
     standing_notices,
@@ -34,9 +36,10 @@ from personal_server.delivery.notice_channels import (
     with_hours,
     with_kinds_off,
 )
-from personal_server.delivery.notice_senders import DesktopSender, WebhookSender
+from personal_server.delivery.notice_senders import DesktopSender, PushSender, WebhookSender
 from personal_server.delivery.notice_turns import GONE_WAITS_SECONDS, WAITS_SECONDS, Notices
 from personal_server.delivery.signatures import SecretBox
+from personal_server.delivery.web_push import new_key
 from personal_server.domain.notices import (
     HOUR_NS,
     MINUTE_NS,
@@ -49,11 +52,13 @@ from personal_server.granting.audit import SERVER
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.notice_rows import NoticeChannelRow
 from personal_server.storage.ports.authorization_store import AuthorizationReader
+from server.tests.delivery.browser_keys import browser, decrypted, vapid_claims
 from server.tests.delivery.post_office import PUBLIC, Chance, PostOffice, Received, post_office
 
 NOON = 20_000 * DAY + 12 * HOUR_NS
 URL = "https://me.example/hook"
 ORIGIN = "http://127.0.0.1:7662"
+PUSH_KEY = new_key(b"p" * 32)
 
 
 def request(number: int = 1, name: str = "Notes app") -> NamedFact:
@@ -93,6 +98,9 @@ class Town:
             {
                 "desktop": DesktopSender(self.program, {"PATH": os.defpath}),
                 "webhook": WebhookSender(callbacks, self.secrets, ORIGIN),
+                "push": PushSender(
+                    callbacks, self.secrets, lambda: PUSH_KEY, "https://me.example", self.chance
+                ),
             },
             lambda: self.now_ns,
             self.chance,
@@ -301,6 +309,33 @@ async def test_an_address_that_leads_inside_is_not_called(small_town: Town) -> N
     town.facts = OwnerFacts(alarms=[request()])
     assert await town.pass_time() == []
     assert [row.outcome for row in town.rows()] == ["unsafe_address"]
+
+
+async def test_a_browser_alone_reads_what_is_pushed_to_it(small_town: Town) -> None:
+    town = small_town
+    private, keys = browser()
+    made = push("https://push.example/send/1?x=2", "Firefox on Linux", keys)
+    with town.store.write() as writer:
+        row = add_channel(writer, made, town.secrets, town.chance, SERVER, town.now_ns)
+    assert keys.auth not in (row.secret or b"")
+    town.facts = OwnerFacts(alarms=[request(1), request(2, "Other app")])
+    (told,) = await town.pass_time()
+    text = json.loads(decrypted(told.body, private, keys.auth))
+    assert set(text) == {"kind", "title", "text", "page"}
+    assert (text["kind"], text["page"]) == ("unusual_reading", "/owner/")
+    assert "Other app" in text["text"]
+    assert b"Other app" not in told.body
+    headers = told.headers
+    assert (headers["content-encoding"], headers["topic"]) == ("aes128gcm", "unusual_reading")
+    assert int(headers["ttl"]) > 0
+    claims = vapid_claims(headers["authorization"], PUSH_KEY.public_key())
+    assert claims["aud"] == "https://push.example"
+    assert claims["sub"] == "https://me.example"
+    assert 0 < claims["exp"] - town.now_ns // NANOSECONDS <= 24 * 3_600
+    town.facts = OwnerFacts(feeds=[NamedFact("fee_1", "Mail", NOON)])
+    (other,) = await town.pass_time(MINUTE_NS)
+    assert len(other.body) == len(told.body)
+    assert other.body[:86] != told.body[:86]
 
 
 async def test_of_two_processes_one_tells(small_town: Town) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from pdpp_kernel.texts import Text, start_of_day
 from pdpp_kernel.values import day_number, instant_ns
@@ -19,9 +20,9 @@ from personal_server.app.feeding import feed_store
 from personal_server.app.stores import Stores, command_origin
 from personal_server.console.languages import SOURCE, PageReader, languages
 from personal_server.delivery.callbacks import Callbacks
-from personal_server.delivery.notice_channels import ChannelKind, channels, failing
-from personal_server.delivery.notice_senders import DesktopSender, WebhookSender
-from personal_server.delivery.notice_turns import Notices
+from personal_server.delivery.notice_channels import ChannelKind, channels, failing, push_key
+from personal_server.delivery.notice_senders import DesktopSender, PushSender, WebhookSender
+from personal_server.delivery.notice_turns import Notices, NoticeSender
 from personal_server.delivery.signatures import SecretBox
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.connection import CLIENT_READABLE
@@ -43,13 +44,15 @@ from personal_server.granting.reading_alarms import open_alarms
 from personal_server.granting.waiting_requests import waiting_requests
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.records import read_records
-from personal_server.settings import Settings, foreign_environment
+from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import ClientRow, GrantRow, PackageMemberRow
 from personal_server.storage.ports.authorization_store import AuthorizationReader
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
 
 NOTICES_SECONDS = 5.0
 MOST_REQUESTS = 50
+# A server without a public address has none that a push service could write to.
+LOCAL_CONTACT = "mailto:owner@localhost"
 # The newest record of every account is looked up so often.
 ACCOUNTS_NS = 6 * HOUR_NS
 
@@ -57,17 +60,40 @@ ACCOUNTS_NS = 6 * HOUR_NS
 def notices_of(settings: Settings, stores: Stores, callbacks: Callbacks) -> Notices:
     """What tells the owner of this data directory."""
     secrets, origin = SecretBox(stores.records.sealing_keys), command_origin(settings)
-    desktop = DesktopSender(settings.notice_command, foreign_environment())
+    desktop = DesktopSender(settings.notice_command, foreign_environment(settings))
     webhook = WebhookSender(callbacks, secrets, origin)
+    push = PushSender(
+        callbacks,
+        secrets,
+        partial(_push_key, stores, secrets),
+        origin if origin.startswith("https:") else LOCAL_CONTACT,
+        stores.random_bytes,
+    )
+    senders: dict[str, NoticeSender] = {
+        ChannelKind.DESKTOP: desktop,
+        ChannelKind.WEBHOOK: webhook,
+        ChannelKind.PUSH: push,
+    }
     return Notices(
         stores.authorization,
         NoticeFacts(settings, stores),
-        {ChannelKind.DESKTOP: desktop, ChannelKind.WEBHOOK: webhook},
+        senders,
         stores.clock,
         stores.random_bytes,
         lambda: ZoneInfo(stores.locale.zone()),
         partial(owner_text, stores),
     )
+
+
+def foreign_environment(settings: Settings) -> dict[str, str]:
+    """What a program that is not ours inherits: nothing that sets up the server."""
+    known = command_environment(settings)
+    return {name: value for name, value in known.items() if not name.startswith("PDPP_")}
+
+
+def _push_key(stores: Stores, secrets: SecretBox) -> EllipticCurvePrivateKey | None:
+    with stores.authorization.read() as reader:
+        return push_key(reader, secrets)
 
 
 def owner_text(stores: Stores, text: Text) -> str:

@@ -63,6 +63,7 @@ from personal_server.console.owner_session import error_page, owner_session
 from personal_server.console.uploads import UploadParts
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.deliveries import Deliveries
+from personal_server.delivery.notice_senders import desktop_program
 from personal_server.domain.keyed_values import ValueSpace
 from personal_server.domain.own_values import OwnSpace
 from personal_server.feeds.feed_requests import ask_for_run
@@ -199,7 +200,9 @@ def compose(
     v1 = v1_app(settings, stores, events, recorder, callbacks, space)
     traffic = Traffic()
     hosted = hosted_adapter(settings, stores, resolver, origins, traffic.measured(IN_PROCESS, v1))
-    console = console_app(_console_parts(settings, stores, sign_in, events.identify, space))
+    console = console_app(
+        _console_parts(settings, stores, sign_in, events.identify, space, callbacks)
+    )
     authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch, space)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     scheduled = ScheduledBackups(stores, settings, is_trusted=watch.is_trusted)
@@ -307,6 +310,7 @@ def _console_parts(
     sign_in: OwnerSignIn,
     identify: Identifier,
     space: ValueSpace,
+    callbacks: Callbacks,
 ) -> ConsoleParts:
     return ConsoleParts(
         settings.server_name,
@@ -330,6 +334,8 @@ def _console_parts(
         stores.locale,
         sample_declarations=sample_declarations,
         feeds=feed_store(stores).feeds,
+        check_url=callbacks.check,
+        desktop=lambda: desktop_program(settings.notice_command) is not None,
         run_feed=lambda feed_id: ask_for_run(feed_store(stores), feed_id, stores.clock()),
         sign_ups=partial(_sign_ups, stores),
     )

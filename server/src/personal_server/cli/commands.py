@@ -122,7 +122,7 @@ COMMANDS: Commands = {
     "notices": (
         KEEP_SAFE,
         "personal_server.cli.owner_notices:notices",
-        "What needs you: let the server tell you on your desktop or by a URL.",
+        "Show what needs you, and let the server tell you on your desktop or by a URL.",
     ),
     "backup": (
         KEEP_SAFE,

@@ -56,13 +56,11 @@ def notices_app(
     notice_command: Callable[[], Path | None],
 ) -> cyclopts.App:
     """The command group `pdpp notices`."""
-    app = cyclopts.App(
-        name="notices", help="What needs you: let the server tell you on your desktop or by a URL."
-    )
+    app = cyclopts.App(name="notices", help="What needs you, and where the server tells you.")
 
     @app.default
     def show(*, json: Flag = False) -> None:
-        """Show what needs you now, where the server tells you, and the last result there.
+        """Show what needs you, and let the server tell you on your desktop or by a URL.
 
         Parameters
         ----------
@@ -70,7 +68,9 @@ def notices_app(
             Print JSON.
         """
         with open_store() as store, store.authorization.read() as reader:
-            found = _Shown(standing_notices(reader), channels(reader), notice_settings(reader))
+            found = _NoticesShown(
+                standing_notices(reader), channels(reader), notice_settings(reader)
+            )
         if json:
             print_json(found.as_json())
         else:
@@ -144,7 +144,7 @@ def notices_app(
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _NoticesShown:
     """What `pdpp notices` shows."""
 
     standing: list[StandingNotice]

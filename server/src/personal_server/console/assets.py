@@ -9,7 +9,15 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from personal_server.console.pages import ICON, SCRIPTS, STYLESHEET, STYLESHEET_PATH, Script
+from personal_server.console.pages import (
+    ICON,
+    MANIFEST,
+    NOTICES_WORKER,
+    SCRIPTS,
+    STYLESHEET,
+    STYLESHEET_PATH,
+    Script,
+)
 from personal_server.console.session import PageRequest, PageRoute
 
 _ICON_HEADERS = {
@@ -46,7 +54,30 @@ def _answering(script: Script) -> Callable[[PageRequest], Response]:
     return answer
 
 
+WORKER_PATH, MANIFEST_PATH = "/assets/notices-worker.js", "/assets/manifest.webmanifest"
+# Names that stay: a browser keeps the worker by its address, and asks whether it changed.
+_KEPT_HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
+
+
+def worker(visit: PageRequest) -> Response:
+    """What shows the notices that a browser gets; it asks nothing of anybody."""
+    del visit
+    return Response(NOTICES_WORKER, 200, _KEPT_HEADERS, "text/javascript")
+
+
+def manifest(visit: PageRequest) -> Response:
+    """By which the pages can be installed; it tells nothing of whose they are."""
+    del visit
+    return Response(MANIFEST, 200, _KEPT_HEADERS, "application/manifest+json")
+
+
 ASSET_ROUTES = (
+    PageRoute("GET", WORKER_PATH, worker, open_to_all=True),
+    PageRoute("GET", MANIFEST_PATH, manifest, open_to_all=True),
     PageRoute("GET", "/icon.svg", icon, open_to_all=True),
     PageRoute("GET", STYLESHEET_PATH, stylesheet, open_to_all=True),
     *(PageRoute("GET", each.path, _answering(each), open_to_all=True) for each in SCRIPTS),

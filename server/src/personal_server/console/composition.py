@@ -22,6 +22,7 @@ from personal_server.console.feed_views import FeedList, FeedRunner
 from personal_server.console.home import BackupStandings, HomePage, SampleDeclarations
 from personal_server.console.languages import Language, languages
 from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLocale
+from personal_server.console.notice_pages import DesktopFinder, NoticePages, UrlCheck, no_url
 from personal_server.console.pages import Templates
 from personal_server.console.passkeys import PasskeyPages
 from personal_server.console.search import SearchPages
@@ -71,6 +72,8 @@ class ConsoleParts:
     feeds: FeedList = tuple
     run_feed: FeedRunner = str
     sign_ups: Callable[[], AccountSignUps] | None = None
+    desktop: DesktopFinder = lambda: False
+    check_url: UrlCheck = no_url
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -119,6 +122,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *LocalePages(parts.locale, pages).routes(),
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
+        *NoticePages(store, reads, pages, clock, parts.desktop, parts.check_url).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *StreamPages(viewpoints, pages).routes(),
         *BrowsePages(store, log, viewpoints, pages).routes(),

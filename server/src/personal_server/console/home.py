@@ -14,9 +14,11 @@ from personal_server.collecting.sample import bring_sample
 from personal_server.consent.selections import parse_stored
 from personal_server.console.access_views import alarm_view
 from personal_server.console.feed_views import FeedList, feeds_in_trouble
+from personal_server.console.notice_lines import BESIDE, lasting, notice_lines
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.words import declared_name
+from personal_server.delivery.notice_channels import channels, standing_notices
 from personal_server.domain.hosts import first_question, host_connections
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -98,6 +100,7 @@ class HomePage:
             raised = open_alarms(reader)
             names = client_names(reader, (row.client_id for row in raised))
             alarms = [alarm_view(row, names) for row in raised]
+            noticed, told = standing_notices(reader), len(channels(reader))
         return self.pages.show(
             visit,
             "home.html",
@@ -114,6 +117,8 @@ class HomePage:
                 "backups": self.backups(),
                 "uploads": self.has_uploads,
                 "feeds": list(feeds_in_trouble(self.feeds())),
+                "notices": notice_lines(lasting(noticed, now_ns), BESIDE),
+                "told": told,
                 "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,

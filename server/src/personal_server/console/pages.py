@@ -56,24 +56,29 @@ ICON = (_STATIC / "icon.svg").read_bytes()
 class Script:
     """A script of ours under a name that changes with its content.
 
-    Shapes: `asks` says that it asks this server by itself.
+    Shapes: `asks` says that it asks this server by itself, `installs` that it has a worker, on a
+        page that can be installed.
     """
 
     content: bytes
     path: str
     asks: bool = False
+    installs: bool = False
 
 
-def _script(*names: str, asks: bool = False) -> Script:
+def _script(*names: str, asks: bool = False, installs: bool = False) -> Script:
     content = b"".join((_STATIC / f"{name}.js").read_bytes() for name in names)
     digest = hashlib.sha256(content).hexdigest()[:12]
-    return Script(content, f"/assets/{names[0]}-{digest}.js", asks)
+    return Script(content, f"/assets/{names[0]}-{digest}.js", asks, installs)
 
 
 PASSKEYS, ZONE = _script("passkeys"), _script("zone")
 LIVE, UPLOADS = _script("live", asks=True), _script("uploads", asks=True)
 DECIDING = _script("consent", "passkeys", asks=True)
-SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING)
+NOTICES = _script("notices", installs=True)
+SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING, NOTICES)
+NOTICES_WORKER = (_STATIC / "notices-worker.js").read_bytes()
+MANIFEST = (_STATIC / "manifest.webmanifest").read_bytes()
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 # Values are escaped, so that only templates can write this.
@@ -204,6 +209,9 @@ NEXT_STEPS: Mapping[str, Text] = {
 """What a person can do about errors whose own words are for the app's developer."""
 
 
+_INSTALLING = {"worker_src": "'self'", "manifest_src": "'self'"}
+
+
 def console_headers(
     origin: str,
     form_target: str | None = None,
@@ -219,6 +227,7 @@ def console_headers(
         **page_headers(
             **({} if script is None else {"script_src": "'self'"}),
             **({"connect_src": "'self'"} if script is not None and script.asks else {}),
+            **(_INSTALLING if script is not None and script.installs else {}),
             style_src="'self'",
             img_src="'self' data:",
             font_src="'self'",

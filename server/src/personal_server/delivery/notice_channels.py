@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.texts import message
 from personal_server.consent.credentials import RandomBytes, new_id
 from personal_server.delivery.signatures import SECRET_BYTES, SecretBox
+from personal_server.delivery.web_push import KEY_BYTES, BrowserKeys, new_key
 from personal_server.domain.notices import (
     Cause,
     NoticeKind,
@@ -31,6 +34,8 @@ from personal_server.storage.ports.authorization_store import (
 )
 
 CHANNEL = "noc_"
+PUSH_KEY = "push_key"
+"""What the key of web push is sealed for."""
 MOST_CHANNELS = 20
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*[-–]\s*([01]?\d|2[0-3]):([0-5]\d)")
 
@@ -62,6 +67,30 @@ def webhook(url: str, random_bytes: RandomBytes) -> NewChannel:
     """A URL, which `Callbacks.check` has passed, with a fresh secret."""
     host = urlsplit(url).hostname or ""
     return NewChannel(ChannelKind.WEBHOOK, host, url, random_bytes(SECRET_BYTES))
+
+
+def push(endpoint: str, name: str, keys: BrowserKeys) -> NewChannel:
+    """A browser, whose push service `Callbacks.check` has passed."""
+    return NewChannel(ChannelKind.PUSH, name, endpoint, keys.packed())
+
+
+def push_key(reader: AuthorizationReader, secrets: SecretBox) -> EllipticCurvePrivateKey | None:
+    """The key that browsers know this server by, if one was made.  Raises: StorageUnavailable."""
+    sealed = notice_settings(reader).push_key
+    return None if sealed is None else new_key(secrets.open(sealed, PUSH_KEY))
+
+
+def make_push_key(
+    writer: AuthorizationWriter, secrets: SecretBox, random_bytes: RandomBytes
+) -> EllipticCurvePrivateKey:
+    """The same, made where there is none yet."""
+    row = notice_settings(writer)
+    if row.push_key is None:
+        sealed = secrets.seal(random_bytes(KEY_BYTES), PUSH_KEY)
+        change_settings(writer, replace(row, push_key=sealed))
+    key = push_key(writer, secrets)
+    assert key is not None  # noqa: S101  # it was made
+    return key
 
 
 def channels(reader: AuthorizationReader) -> list[NoticeChannelRow]:

@@ -1,4 +1,4 @@
-"""How a notice leaves: by a program of the desktop, and as a signed call of the owner's URL.
+"""How a notice leaves: by a program of the desktop, a signed call of a URL, web push to a browser.
 
 Rule: a program gets its texts as arguments, no shell reads them, and it sees none of the server's
 variables; a URL is called by `Callbacks`, so with all that guards events of apps.
@@ -9,23 +9,36 @@ from __future__ import annotations
 
 import html
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import httpx2
 import orjson
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from pdpp_kernel.values import NANOSECONDS, render_instant
+from personal_server.consent.credentials import RandomBytes
 from personal_server.delivery.callbacks import Callbacks, UnsafeAddress
 from personal_server.delivery.deliveries import DeliveryOutcome
 from personal_server.delivery.notice_turns import TEST, NoticeMessage
 from personal_server.delivery.signatures import SecretBox, signed_headers
+from personal_server.delivery.web_push import (
+    KEY_BYTES,
+    SALT_BYTES,
+    authorization,
+    encrypt,
+    new_key,
+    padded,
+    unpacked_keys,
+)
 from personal_server.storage.notice_rows import NoticeChannelRow
 
 PROGRAM = "notify-send"
 PROGRAM_SECONDS = 10.0
+PUSH_TTL_SECONDS = 86_400
 SOURCE = "/owner/notices"
 NOTICE_EVENT, TEST_EVENT = "pdpp.owner.notice", "pdpp.owner.test"
 _GONE = frozenset({404, 410})
@@ -104,6 +117,42 @@ class WebhookSender:
                 "data": data,
             }
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PushSender:
+    """Sends to the push service of a browser what only that browser can read.
+
+    Shapes: `push_key` is the key that browsers know this server by; `contact` an address of the
+        server's, for whoever runs the push service.
+    """
+
+    callbacks: Callbacks
+    secrets: SecretBox
+    push_key: Callable[[], ec.EllipticCurvePrivateKey | None]
+    contact: str
+    random_bytes: RandomBytes
+
+    async def send(self, channel: NoticeChannelRow, message: NoticeMessage) -> DeliveryOutcome:
+        """One call.  A newer notice of a kind takes the place of one that still waits there."""
+        key = await anyio.to_thread.run_sync(self.push_key)
+        if key is None:
+            return DeliveryOutcome.NOT_MADE
+        text = {name: getattr(message, name) for name in ("kind", "title", "text", "page")}
+        browser = unpacked_keys(self.secrets.open(channel.secret or b"", channel.channel_id))
+        once = new_key(self.random_bytes(KEY_BYTES))
+        salt = self.random_bytes(SALT_BYTES)
+        body = encrypt(padded(orjson.dumps(text)), browser, once, salt)
+        now_s = message.at_ns // NANOSECONDS
+        headers = {
+            "Authorization": authorization(channel.address, self.contact, key, now_s),
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "TTL": str(PUSH_TTL_SECONDS),
+            "Topic": message.kind,
+            "Urgency": "normal",
+        }
+        return await called(self.callbacks, channel.address, headers, body)
 
 
 async def called(

@@ -1,23 +1,30 @@
 import json
 import re
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
+from pdpp_sources.reader_process import ReaderProcess
 from pdpp_sources.registry import SOURCES
 from personal_server.cli import sources as command
-from server.tests.cli.import_machine import Machine
+from server.tests.cli.import_machine import Machine, shared_reader
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/recipes.md"
+
+
+def a_shared_one(*_: object, **__: object) -> AbstractContextManager[ReaderProcess]:
+    return shared_reader()
 
 
 def test_one_source_is_shown_with_every_field(
     machine: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    # each command asks a process of its own what there is; what it says is the same for all
+    # each command starts a process to ask it what there is, which is the same for all
+    monkeypatch.setattr(command, "ReaderProcess", a_shared_one)
     monkeypatch.setattr(command, "known_sources", cache(command.known_sources))
     for source in SOURCES:
         assert run_app(machine.app, ["sources", source.connector_key]) == 0

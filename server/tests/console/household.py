@@ -7,8 +7,10 @@ import secrets
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any
 
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import render_instant
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from pdpp_sources.mail.reader import DECLARATION as MAIL
@@ -53,6 +55,18 @@ HOW_TO_EXPORT = [{"connector_key": "mail", "name": "E-mail", "how_to_export": "A
 HOME, WORK, CHECKING = "cin_home", "cin_work", "cin_checking"
 PEOPLE = ("Grace Hopper", "Alan Turing", "Mary Anning", "Emmy Noether", "Karl Popper")
 SUBJECTS = ("Lunch on Thursday?", "Your invoice", "Re: holiday plans", "Minutes of the meeting")
+
+
+@lru_cache(maxsize=32)
+def parsed(rendered: bytes) -> SourceDeclaration:
+    """A declaration of a house; the two that every house has are parsed once."""
+    return parse_declaration(rendered)
+
+
+@cache
+def known_declarations() -> KnownDeclarations:
+    """One for all houses: the same digest is the same content."""
+    return KnownDeclarations()
 
 
 @dataclass
@@ -114,7 +128,7 @@ class Household:
             authorization=self.authorization,
             disclosures=self.disclosures,
             reads=self.reads,
-            declarations=KnownDeclarations(),
+            declarations=known_declarations(),
             receipts=ConsentReceipts(lambda: bytes(32)),
             random_bytes=self.random_bytes,
         )
@@ -242,8 +256,8 @@ class Household:
             return reader.rows(table)
 
     def declare(self, raw: Mapping[str, object]) -> None:
-        declaration = parse_declaration(raw)
-        self.records.put_declaration(declaration, render_declaration(raw), self.clock.now_ns)
+        rendered = render_declaration(raw)
+        self.records.put_declaration(parsed(rendered), rendered, self.clock.now_ns)
 
     def connect(self, connection_id: str, key: str, source_id: str, name: str | None) -> None:
         self.records.add_connection(
@@ -263,7 +277,7 @@ class Household:
     def fill(self, connection_id: str, stream: str, records: Iterable[dict[str, Any]]) -> None:
         connection = next(c for c in self._connections() if c.connection_id == connection_id)
         raw = MAIL if connection.connector_key == "mail" else BANK
-        declared = parse_declaration(raw).streams[stream]
+        declared = parsed(render_declaration(raw)).streams[stream]
         writes = [RecordWrite(r["id"], r, self.clock.now_ns) for r in records]
         self.records.commit(Batch(connection_id, declared, writes, self.clock.now_ns))
 

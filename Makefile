@@ -94,11 +94,15 @@ test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take lo
 READERS_PYTHON ?=
 READERS = .cache/readers/$(shell $(READERS_PYTHON) -c "import platform as p; print(p.python_implementation(), p.python_version(), sep='-')")
 # These only compute, and each worker collects them all.  How much memory a reader takes does not
-# depend on a patch of the library, nor does the kernel that ends a process beyond its limits: the
-# suite proves it once.
+# depend on a patch of the library, nor does what becomes of a process beyond its limits and of an
+# entry that was too costly: the suite proves it once.
+OF_PROCESSES := what_was_slow_or_deadly_is_read_in_a_moment an_entry_beyond_the_limits_is_named \
+	a_place_that_was_too_costly_is_remembered hostile_files_are_told_in_a_moment \
+	one_beyond_the_limits_is_too_costly another_file_of_that_name_is_tried \
+	another_folder_of_that_name_is_read a_file_that_is_too_costly_to_open
 READ_BY := kernel/tests sources/tests --ignore=sources/tests/test_contract_memory.py \
 	--deselect sources/tests/tables/test_json_file.py::test_memory_holds_a_row_and_not_the_file \
-	--deselect sources/tests/test_reader_process.py::test_one_beyond_the_limits_is_too_costly_and_costs_no_other
+	$(OF_PROCESSES:%=--deselect sources/tests/test_reader_process.py::test_%)
 READERS_NEED := requirements/build.txt requirements/readers.txt
 ifeq ($(READERS_PYTHON),)
 test-readers: ## The tests of kernel and sources on every other Python here, or on one: [READERS_PYTHON=python3.13]

@@ -25,7 +25,7 @@ def test_every_question_is_answered_in_two_calls(tmp_path: Path) -> None:
     assert max(each.calls for each in outcomes) <= MOST_CALLS
 
 
-def test_there_are_sixty_questions_of_many_kinds() -> None:
-    assert len(questions) >= 60
+def test_there_are_ninety_questions_of_many_kinds() -> None:
+    assert len(questions) >= 90
     assert len({each.words for each in questions}) == len(questions)
-    assert len({each.kind for each in questions}) >= 35
+    assert len({each.kind for each in questions}) >= 50

@@ -223,7 +223,7 @@ class StructuredOnly(View):
         return [{**group, "figure": group.get("value", group["count"])} for group in listed]
 
     def near(self) -> list[tuple[str, Any, int]]:
-        return [(each["field"], each["value"], each["count"]) for each in self.seen["near"]]
+        return [(each["field"], each["value"], each["count"]) for each in self.seen.get("near", ())]
 
     def warnings(self) -> set[str]:
         listed = self.seen.get("warnings") or self.seen["data"]["meta"]["warnings"]

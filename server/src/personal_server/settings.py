@@ -120,10 +120,7 @@ def from_env(
     port: int | None = None,
     data_dir: Path | None = None,
 ) -> Settings:
-    """Settings from the environment; a port or folder given here comes before it.
-
-    Raises: InvalidSetting.
-    """
+    """Settings from the environment; what is given here wins over it.  Raises: InvalidSetting."""
     read = Environment(environ)
     bind_host, bind_port = read.parsed("PDPP_BIND", _parse_bind, ("127.0.0.1", 7662))
     bind_port = bind_port if port is None else port
@@ -214,6 +211,11 @@ def command_environment(
         "PDPP_LANGUAGE": settings.language,
     }
     return {**environ, **{name: value for name, value in told.items() if value is not None}}
+
+
+def ssh_connection(environ: Mapping[str, str] = os.environ) -> list[str]:  # noqa: TID251
+    """Address and port of whoever sits here over ssh, then those of this machine; see ssh(1)."""
+    return environ.get("SSH_CONNECTION", "").split()
 
 
 def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251

@@ -42,6 +42,7 @@ class Terminal:
     capture: pytest.CaptureFixture[str]
     patch: pytest.MonkeyPatch
     house: Household = field(default_factory=Household)
+    is_running: bool = True
     out: str = ""
     err: str = ""
 
@@ -71,7 +72,7 @@ class Terminal:
     def run(self, *arguments: str | Path) -> int:
         app = cyclopts.App(name="pdpp")
         app.command(granting_app(self._opened, lambda: self.cache))
-        app.command(owner_app(self._opened))
+        app.command(owner_app(self._opened, lambda: self.is_running))
         app.command(admin_app(self._opened))
         app.command(collector_app(self._opened, self._opened))
         app.command(canary_app(self._opened))

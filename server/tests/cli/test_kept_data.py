@@ -62,13 +62,15 @@ def test_what_an_empty_store_would_answer_wrongly_is_refused(nowhere: Path) -> N
     assert os.listdir(nowhere.parent) == []
 
 
-@pytest.mark.parametrize(
-    "words", [["owner", "link"], ["collector", "create", "Player", "--declaration", "plays.json"]]
-)
-def test_what_begins_a_directory_still_makes_it(nowhere: Path, words: list[str]) -> None:
+def test_what_begins_a_directory_still_makes_it(nowhere: Path) -> None:
     (nowhere.parent / "plays.json").write_text(json.dumps(MANIFEST), encoding="utf-8")
-    assert run(words) == 0
+    assert run(["collector", "create", "Player", "--declaration", "plays.json"]) == 0
     assert nowhere.exists()
+
+
+def test_a_link_for_a_server_that_does_not_run_makes_none(nowhere: Path) -> None:
+    assert run(["owner", "link"]) == 69
+    assert not nowhere.exists()
 
 
 IN_A_DIRECTORY_OF_ANOTHER = """
@@ -109,7 +111,8 @@ def test_postgresql_without_its_driver_is_told_in_a_sentence(
 ) -> None:
     monkeypatch.setitem(sys.modules, "personal_server.storage.postgres.database", None)
     monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path / "data"))
-    assert run(["owner", "link"]) == 0
+    with open_stores(Settings(data_dir=tmp_path / "data"), serving=False):
+        pass
     address = "postgresql://nobody@127.0.0.1:1/none"
     assert run(["move", "--to", address]) == 78
     monkeypatch.setenv("PDPP_DATABASE_URL", address)

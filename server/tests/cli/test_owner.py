@@ -20,6 +20,20 @@ def test_a_printed_link_signs_in_once(terminal: Any) -> None:
     assert sign_in.session(sign_in.enter_by_link(link.partition("t=")[2], Browser())) is not None
 
 
+def test_a_link_that_nothing_would_answer_is_not_printed(terminal: Any) -> None:
+    terminal.is_running = False
+    assert terminal.run("owner", "link") == 69
+    assert "pdpp_ol_" not in terminal.out
+    assert "pdpp serve" in terminal.err
+
+
+def test_over_ssh_the_way_to_the_link_is_told(terminal: Any) -> None:
+    terminal.patch.setenv("SSH_CONNECTION", "198.51.100.7 50022 192.0.2.4 22")
+    assert terminal.run("owner", "link") == 0
+    assert "ssh -N -L 7662:127.0.0.1:7662" in terminal.err
+    assert terminal.out.startswith("http://127.0.0.1:7662/owner/enter?t=")
+
+
 @pytest.mark.parametrize("name", ["localhost", "[::1]"])
 def test_a_link_can_be_for_another_name_of_this_computer(terminal: Any, name: str) -> None:
     assert terminal.run("owner", "link", f"{name}:7662") == 0

@@ -316,7 +316,9 @@ def test_the_page_of_before_a_change_acts_on_the_access_that_lives(
     assert getattr(row, column) == value
 
 
-def test_to_give_more_needs_a_fresh_sign_in(house: Household, browser: Browser) -> None:
+def test_to_give_more_needs_a_fresh_sign_in(house: Household) -> None:
+    house.sign_in.set_password("correct horse battery")
+    browser = house.signed_in()
     allow(browser, house.ask(mail_request(fields=["subject"])))
     (before,) = house.rows(GrantRow)
     path = begin_change(browser, before.grant_id)

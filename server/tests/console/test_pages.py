@@ -150,7 +150,7 @@ def test_hostile_text_changes_the_structure_of_no_page(
             assert hidden not in page.text, name
 
 
-LIVE = ("disclosures", "consent", "document", "by device", "picker")
+LIVE = ("disclosures", "consent", "document", "by device", "picker", "home")
 """Pages with a script of ours."""
 POLICY = "frame-ancestors 'none'; base-uri 'none'"
 

@@ -18,9 +18,8 @@ from pdpp_mcp_server.commands.exits import package_version, run_app
 Commands: TypeAlias = Mapping[str, tuple[str, str, str]]
 """By name: the group that help lists it in, what is called (`module:function`), and its help."""
 
-START, LOOK, APPS, KEEP_SAFE, FOR_PROGRAMS = "Start", "Look", "Apps", "Keep safe", "For programs"
-GROUPS = (START, LOOK, APPS, KEEP_SAFE, FOR_PROGRAMS)
-"""In the order of help."""
+GROUPS = ("Start", "Look", "Apps", "Keep safe", "For programs")  # in the order of help
+START, LOOK, APPS, KEEP_SAFE, FOR_PROGRAMS = GROUPS
 
 GROUP = "pdpp.commands"
 ABOUT = "Keeps your records on your machine, and gives the agents you choose access to them."

@@ -6,14 +6,7 @@ and imported when it is called.
 
 from __future__ import annotations
 
-from pdpp_mcp_server.commands.main import (
-    APPS,
-    FOR_PROGRAMS,
-    KEEP_SAFE,
-    LOOK,
-    START,
-    Commands,
-)
+from pdpp_mcp_server.commands.main import APPS, FOR_PROGRAMS, KEEP_SAFE, LOOK, START, Commands
 
 COMMANDS: Commands = {
     "import": (

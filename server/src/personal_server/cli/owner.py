@@ -8,6 +8,7 @@ Source: docs/contract/authorization-server.md 8.1, 13.1, 13.2, 14.1.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from getpass import getpass
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.connect import CommandContext, show_offer
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
-from pdpp_mcp_server.commands.tables import console, words
+from pdpp_mcp_server.commands.tables import console, plain, words
 from pdpp_mcp_server.rs_client.authorization_flows import (
     OWNER_CLIENT,
     OWNER_SCOPE,
@@ -35,13 +36,22 @@ from pdpp_mcp_server.rs_client.credentials import (
     normalize_provider_url,
 )
 from pdpp_mcp_server.rs_client.discovery import discover
+from personal_server.app.databases import is_served
+from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import StoreOpener, make_store
+from personal_server.cli.tunnels import LOOPBACK_NAMES, tunnel
+from personal_server.settings import ssh_connection
 
-LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 FOLDER = "owners"
 
 
-def owner_app(open_store: StoreOpener) -> cyclopts.App:
+def is_here() -> bool:
+    """Whether a server works on the data of this machine; one of databases may do so elsewhere."""
+    settings = settings_or_exit()
+    return settings.database_url is not None or is_served(settings)
+
+
+def owner_app(open_store: StoreOpener, is_running: Callable[[], bool] = is_here) -> cyclopts.App:
     """The command group `pdpp owner`."""
     app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
 
@@ -57,13 +67,26 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
         json
             Print JSON.
         """
+        if not is_running():
+            raise CommandError(
+                "unavailable",
+                "The server is not running, so no link would open.",
+                "Start it: `pdpp serve` (it signs a browser in by itself), or `pdpp service"
+                " install`.",
+            )
         with open_store() as store:
             where = _same_server(store.origin, origin)
             address = f"{where}/owner/enter?t={store.sign_in.make_link()}"
         if json:
             print_json({"link": address, "expires_in": 600})
-        else:
-            console().print(address, soft_wrap=True)
+            return
+        console().print(address, soft_wrap=True)
+        if command := tunnel(where, ssh_connection()):
+            words().print(
+                "You are here over ssh. On the computer at which you sit, type this first and leave"
+                " it running; then open the link there:"
+            )
+            words().print(plain(f"  {command}"), soft_wrap=True)
 
     @app.command
     def password(*, remove: Annotated[bool, Parameter(negative="")] = False) -> None:

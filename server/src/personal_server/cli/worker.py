@@ -44,10 +44,11 @@ from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
 from personal_server.app.tallies import Tallies
 from personal_server.cli.server_log import open_log
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.cli.tunnels import tunnel
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import has_passkey
-from personal_server.settings import Settings
+from personal_server.settings import Settings, ssh_connection
 from personal_server.web.log_file import LogFile
 
 SHORTEST_TOKEN = 32
@@ -222,12 +223,17 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
             "  [bold]read-only[/]: the server cannot write anything, so no browser can sign in"
         )
     elif sys.stderr.isatty() and settings.is_loopback:
-        link = server.sign_in_link()
         opens = settings.open_browser and has_desktop() and not server.sign_in.sessions()
+        if opens:  # by a link of its own, so that the one that is printed works, too
+            _open_browser(settings.data_dir / SIGN_IN_PAGE, server.sign_in_link())
         how = "your browser opens, signed in; if not, go to" if opens else "to sign in, go to"
+        link = server.sign_in_link()
         console.print(f"  {how} (once, within 10 minutes): {link}", soft_wrap=True)
-        if opens:
-            _open_browser(settings.data_dir / SIGN_IN_PAGE, link)
+        if command := tunnel(origin, ssh_connection()):
+            console.print(
+                f"  you are here over ssh: first type, where you sit: {escape(command)}",
+                soft_wrap=True,
+            )
     else:
         console.print(f"  to sign in, run `{own} owner link`", soft_wrap=True)
     with server.stores.records.snapshot() as snapshot:

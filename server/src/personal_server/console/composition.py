@@ -11,6 +11,7 @@ from personal_server.console.account_receipts import BackupsBefore, ReceiptPages
 from personal_server.console.accounts import AccountPages
 from personal_server.console.application import ConsoleApplication
 from personal_server.console.apps import ClientPages
+from personal_server.console.asked_requests import WaitingPages
 from personal_server.console.assets import ASSET_ROUTES
 from personal_server.console.browse import BrowsePages
 from personal_server.console.canaries import CanaryPages
@@ -104,7 +105,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *ASSET_ROUTES,
         *SignInPages(parts.sign_in, passkeys, pages, sign_ins).routes(),
         *PasskeyPages(passkeys, pages).routes(),
-        *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
+        *ConsentPages(granting, evidence, passkeys, parts.sign_in, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, user_codes, clock).routes(),
         *HomePage(
             store,
@@ -119,6 +120,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
             has_uploads,
             parts.feeds,
         ).routes(),
+        *WaitingPages(store, catalogs, granting, pages, clock).routes(),
         *LocalePages(parts.locale, pages).routes(),
         *AccessPages(store, log, catalogs, changes, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),

@@ -40,7 +40,7 @@ from personal_server.console.pages import DECIDING, Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.granting.decisions import Decided, Granting
-from personal_server.granting.owner_sessions import Clock
+from personal_server.granting.owner_sessions import Clock, OwnerSignIn
 from personal_server.granting.passkeys import APPROVE, Passkeys
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
@@ -77,6 +77,7 @@ class ConsentPages:
     granting: Granting
     evidence: EvidenceReader
     passkeys: Passkeys
+    sign_in: OwnerSignIn
     pages: Templates
     clock: Clock
 
@@ -175,7 +176,7 @@ class ConsentPages:
         if visit.value("passkey"):
             answer = visit.value("passkey") or ""
             signature = self.passkeys.verify(visit.origin, answer, APPROVE, revision)
-        elif not visit.owner().is_fresh(self.clock()):
+        elif not self._is_proven(visit):
             review = self.granting.preview(visit.path["handle"], choices, acting(visit))
             if review.reaches_further:
                 return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
@@ -206,6 +207,16 @@ class ConsentPages:
             review = self.granting.view(handle, acting(visit))
         return self._page(visit, review, _note(error, differences_of(review)))
 
+    def _is_proven(self, visit: PageRequest) -> bool:
+        """Whether the sign-in still stands for the owner's will.
+
+        At its place on a loopback origin (13.2) an owner without password and passkey could prove
+        no more by a new link: who sits there can make one.
+        """
+        if visit.owner().is_fresh(self.clock()):
+            return True
+        return bool(visit.place) and not (self.sign_in.has_password() or self.passkeys.listed())
+
     def _values(self, review: Review) -> HeldValues:
         """What the streams that are wanted could be limited to."""
         return {
@@ -233,7 +244,7 @@ class ConsentPages:
                 "note": note,
                 "tried": visit.value("action") == "approve",
                 "csrf": visit.owner().csrf,
-                "fresh": visit.owner().is_fresh(self.clock()) or not review.reaches_further,
+                "fresh": self._is_proven(visit) or not review.reaches_further,
                 "passkey": rendered(signing or None),
                 "quick_days": QUICK_DAYS,
             },

@@ -8,39 +8,26 @@ from typing import Any
 
 from starlette.responses import Response
 
-from pdpp_kernel.texts import Joined, Text, message
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.collecting.sample import bring_sample
-from personal_server.consent.selections import parse_stored
 from personal_server.console.access_views import alarm_view
+from personal_server.console.asked_requests import requests_by_app
 from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.notice_lines import BESIDE, lasting, notice_lines
-from personal_server.console.pages import Templates
+from personal_server.console.pages import ASKING, Templates
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.words import declared_name
 from personal_server.delivery.notice_channels import channels, standing_notices
 from personal_server.domain.hosts import first_question, host_connections
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
-from personal_server.granting.waiting_requests import waiting_requests
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization_rows import RequestRow
-from personal_server.storage.catalog import Catalog, Catalogs
+from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery, DisclosureStore
 
 WEEK_DAYS = 7
 SHOWN_REQUESTS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingRequest:
-    """A request that waits for the owner."""
-
-    request: RequestRow
-    name: str
-    wants: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +88,12 @@ class HomePage:
             names = client_names(reader, (row.client_id for row in raised))
             alarms = [alarm_view(row, names) for row in raised]
             noticed, told = standing_notices(reader), len(channels(reader))
+            waiting = requests_by_app(reader, self.catalogs(), now_ns)
         return self.pages.show(
             visit,
             "home.html",
             {
-                "waiting": self._waiting(now_ns),
+                "waiting": waiting[:SHOWN_REQUESTS],
                 "alarms": alarms,
                 "active": active,
                 "records": records,
@@ -123,24 +111,5 @@ class HomePage:
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,
             },
+            script=ASKING if visit.place else None,
         )
-
-    def _waiting(self, now_ns: int) -> list[WaitingRequest]:
-        """Requests of browsers, and of devices whose code was entered here."""
-        catalog = self.catalogs()
-        with self.authorization.read() as reader:
-            found = waiting_requests(reader, now_ns, SHOWN_REQUESTS)
-        return [
-            WaitingRequest(row, client.name or client.client_id, _wants(row, catalog))
-            for row, client in found
-        ]
-
-
-def _wants(row: RequestRow, catalog: Catalog) -> Text:
-    """The sources that a request names."""
-    if row.picker or not row.details:
-        return message("This app lets you choose what to share")
-    asked = [selection.source_id for selection in parse_stored(row.details)]
-    known = catalog.declarations
-    names = tuple(declared_name(known[one].display_name) if one in known else one for one in asked)
-    return message("The app wants to read: %(sources)s", sources=Joined(names))

@@ -73,10 +73,12 @@ def _script(*names: str, asks: bool = False, installs: bool = False) -> Script:
 
 
 PASSKEYS, ZONE = _script("passkeys"), _script("zone")
-LIVE, UPLOADS = _script("live", asks=True), _script("uploads", asks=True)
+LIVE, UPLOADS = _script("live", "asking", asks=True), _script("uploads", "asking", asks=True)
+ASKING, ARRIVING = _script("asking", asks=True), _script("arriving")
+ARRIVING_PASSKEYS = _script("arriving", "passkeys")
 DECIDING = _script("consent", "passkeys", asks=True)
 NOTICES = _script("notices", installs=True)
-SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING, NOTICES)
+SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING, NOTICES, ASKING, ARRIVING, ARRIVING_PASSKEYS)
 NOTICES_WORKER = (_STATIC / "notices-worker.js").read_bytes()
 MANIFEST = (_STATIC / "manifest.webmanifest").read_bytes()
 STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
@@ -205,6 +207,10 @@ NEXT_STEPS: Mapping[str, Text] = {
         "that does not help, do not trust the app."
     ),
     "invalid_request_uri": message("Nothing was shared. Start again from the app."),
+    "sign_in_link_invalid": message(
+        "On the computer that runs this server, type the command pdpp owner link, and open"
+        " the link that it prints."
+    ),
 }
 """What a person can do about errors whose own words are for the app's developer."""
 

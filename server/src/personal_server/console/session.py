@@ -153,6 +153,11 @@ def check_csrf(request: IncomingRequest, visit: PageRequest) -> None:
     token = request.headers.get("x-csrf-token") or next(
         (value for name, value in visit.form if name == "_csrf"), ""
     )
+    if expected is None and _same_origin(request.headers, visit.origin):
+        raise CsrfFailed(
+            "This browser sent no cookie, so nobody can sign in with it. Allow cookies for this"
+            " address in the browser, then open the page again."
+        )
     fits = expected is not None and hmac.compare_digest(token.encode(), expected.encode())
     if not fits or not _same_origin(request.headers, visit.origin):
         raise CsrfFailed("This form is too old or did not come from this server. Reload the page.")

@@ -13,7 +13,8 @@ from urllib.parse import quote, unquote
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound, SignInFailed
-from personal_server.console.pages import PASSKEYS, Templates
+from personal_server.console.asked_requests import comparison_code, is_asked
+from personal_server.console.pages import ARRIVING, ARRIVING_PASSKEYS, PASSKEYS, Templates
 from personal_server.console.passkeys import named_origin, rendered
 from personal_server.console.session import (
     OWNER_HOME,
@@ -34,6 +35,21 @@ from personal_server.web.limits import network_of
 
 _CSRF_BYTES = 32
 REMEMBERED_SECONDS = 400 * 86_400
+
+
+_SCRIPTS = {
+    (False, False): None,
+    (True, False): PASSKEYS,
+    (False, True): ARRIVING,
+    (True, True): ARRIVING_PASSKEYS,
+}
+"""By whether the page offers a passkey, and whether a signed-in tab may ask instead of it."""
+
+
+def _code_of(visit: PageRequest, destination: str) -> str | None:
+    """What names a request in two tabs, where a session has a place and so a tab of its own."""
+    is_placed = visit.origin.startswith("http:") and visit.session is None
+    return comparison_code(destination) if is_placed and is_asked(destination) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +157,7 @@ class SignInPages:
             "login.html",
             200 if error is None else error.status,
             destination=destination,
+            code=_code_of(visit, destination),
             has_password=self.sign_in.has_password(),
             passkey=rendered(self.passkeys.to_sign(visit.origin, SIGN_IN)),
             by_name=named_origin(visit.origin) if self.passkeys.listed() else None,
@@ -166,7 +183,7 @@ class SignInPages:
             template,
             {**values, "csrf": fresh},
             status=status,
-            script=PASSKEYS if values.get("passkey") else None,
+            script=_SCRIPTS[bool(values.get("passkey")), bool(values.get("code"))],
         )
         if csrf is None:
             response.set_cookie(

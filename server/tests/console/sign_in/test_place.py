@@ -68,7 +68,19 @@ def test_a_place_is_masked_in_logs(house: Household) -> None:
     assert place not in mask_secrets(f"GET {place}/owner/ 200")
 
 
+def test_without_password_and_passkey_the_session_at_its_place_is_proof_enough(
+    house: Household,
+) -> None:
+    owner = house.signed_in()
+    house.clock.now_ns += 901 * SECOND
+    assert allow(owner, house.ask(mail_request(), house.client())).status == 303
+    public = house.signed_in("https://me.example")
+    house.clock.now_ns += 901 * SECOND
+    assert 'value="approve"' not in public.get(house.ask(mail_request())).text
+
+
 def test_allowing_needs_a_fresh_sign_in(house: Household) -> None:
+    house.sign_in.set_password("correct horse battery")
     owner = house.signed_in()
     house.clock.now_ns += 901 * SECOND
     path = house.ask(mail_request(), house.client())

@@ -288,3 +288,23 @@ def test_a_link_opened_in_the_same_browser_leads_on_to_where_it_was_going(
     entered = browser.submit(page, "/owner/enter")
     assert entered.headers["location"] == "/consent/ar_x"
     assert "pdpp_next_7662" not in browser.cookies
+
+
+def test_a_browser_without_cookies_is_told_so_and_sent_in_no_circle(house: Household) -> None:
+    browser = house.browser()
+    page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
+    browser.cookies.clear()
+    first = browser.submit(page, "/owner/enter")
+    other = browser.post("/owner/enter", [], origin="http://127.0.0.1:7663")
+    assert (first.status, first.error) == (other.status, other.error) == (403, "csrf_failed")
+    assert lead(first) != lead(other)
+
+
+def test_a_spent_link_names_the_command_for_another(house: Household) -> None:
+    browser = house.browser()
+    page = browser.get("/owner/enter?t=pdpp_ol_x")
+    assert "pdpp owner link" in browser.submit(page, "/owner/enter").text
+
+
+def lead(page: Page) -> str:
+    return page.text.partition('class="lead"')[2].partition("</p>")[0]

@@ -212,7 +212,7 @@ class Eyes:
         ]
 
 
-COUNTED_STREAMS = re.compile(r'data-label="Kind"><a href="([^"]+)".*?class="count">(\d+)<')
+COUNTED_STREAMS = re.compile(r'data-field="kind" href="([^"]+)".*?quiet count">(\d+)<')
 FURTHER = re.compile(r'data-field="next" href="([^"]+)"')
 FACETS = re.compile(r'<h3 id="facet-\d+">(.*?)</h3>(.*?)</section>', re.DOTALL)
 COUNTS = re.compile(r'</a> <span class="quiet">(\d+)</span></li>')

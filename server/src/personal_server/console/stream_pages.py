@@ -11,11 +11,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
+from itertools import groupby
 
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.texts import Joined, Text, message, moment_of
+from pdpp_kernel.texts import Joined, Text, message, moment_of, span_of_texts
+from pdpp_kernel.values import DAY_NANOSECONDS, day_number, instant_ns
 from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
@@ -38,7 +40,6 @@ from personal_server.console.record_lists import (
 from personal_server.console.record_values import (
     Row,
     ShownColumn,
-    brief,
     columns_of,
     plain_records,
     read_fields,
@@ -65,6 +66,7 @@ from personal_server.console.viewpoints import (
 )
 from personal_server.console.words import cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.stored import Collection, RunStatus
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     FieldSelection,
@@ -82,19 +84,35 @@ ROWS_SHOWN, READ_SHOWN = 25, 10
 PAGE_CHARS = 1_000_000
 PAGE_SECONDS = 10.0
 VALUE_CHARS = 60
+Ends = tuple[str, str] | None
+"""The times of the oldest and of the newest record, as they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class StreamLine:
-    """A stream in the list of all."""
+class KindLine:
+    """A kind of records of an account; `count` is none where counting takes too long."""
 
     link: str
     label: str
-    name: str
-    account: str
     count: int | None
-    oldest: Text
-    newest: Text
+
+
+@dataclass(frozen=True, slots=True)
+class AccountCard:
+    """An account with what it holds.
+
+    Shapes: `total` is none where one of its kinds is not counted; `span` is empty where nothing of
+        it has a time; `updated_at_ns` and `has_failed` are told to the owner alone.
+    """
+
+    connection_id: str
+    name: str
+    source: str
+    kinds: tuple[KindLine, ...]
+    total: int | None
+    span: Text
+    updated_at_ns: int | None = None
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +151,21 @@ class StreamPages:
             stored = _record_counts(snapshot)
             held = [source for source in authority.sources if stored.get(source.order)]
             held.sort(key=lambda s: (account_name(s).lower(), s.connection_id, -stored[s.order]))
-            shown = held[first : first + STREAMS_SHOWN]
+            following = _end_of_account(held, first + STREAMS_SHOWN)
+            shown = held[first:following]
             ends = [_ends(viewpoint.reads.ports, snapshot, authority, source) for source in shown]
+            collections = snapshot.collections()
         until = time.monotonic() + FIGURES_SECONDS
-        lines = [
-            _line(viewpoint, source, _count(viewpoint, source, stored, until), *times)
-            for source, times in zip(shown, ends, strict=True)
-        ]
-        following = first + STREAMS_SHOWN
+        cards: list[AccountCard] = []
+        pairs = zip(shown, ends, strict=True)
+        for connection_id, group in groupby(pairs, key=lambda pair: pair[0].connection_id):
+            of_account = list(group)
+            counts = [_count(viewpoint, source, stored, until) for source, _ in of_account]
+            collection = None if viewpoint.app else collections.get(connection_id)
+            cards.append(_card(viewpoint.root, of_account, counts, collection or Collection()))
         values = {
             "viewpoint": viewpoint,
-            "streams": lines,
+            "accounts": cards,
             "records": sum(stored[source.order] for source in held),
             "next": following if following < len(held) else None,
             "begins": first == 0,
@@ -191,7 +213,7 @@ class StreamPages:
             "shown": self._shown(read, ordered, found, figures),
             "otherwise": _otherwise(view, source),
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
-            "conditions": _conditions(view, source),
+            "conditions": _conditions(view, source, found),
             "fields": [
                 (name, field_words(name))
                 for name, each in source.declared.properties.items()
@@ -324,21 +346,54 @@ def _otherwise(view: RecordsView, source: ReadableSource) -> list[tuple[str, str
     return [(name, replace(view, layout=each).link) for each, name in layouts if each is not here]
 
 
-def _line(
-    viewpoint: Viewpoint, source: ReadableSource, count: int | None, oldest: Text, newest: Text
-) -> StreamLine:
-    link = records_path(viewpoint.root, *source.order)
-    label, account = declared_name(source.declared.label), account_name(source)
-    return StreamLine(link, label, source.stream, account, count, oldest, newest)
+def _end_of_account(held: Sequence[ReadableSource], place: int) -> int:
+    """The first place at or after this one at which an account begins, or the end."""
+    while 0 < place < len(held) and held[place].connection_id == held[place - 1].connection_id:
+        place += 1
+    return place
+
+
+def _card(
+    root: str,
+    sources: Sequence[tuple[ReadableSource, Ends]],
+    counts: Sequence[int | None],
+    collection: Collection,
+) -> AccountCard:
+    first = sources[0][0]
+    kinds = tuple(
+        KindLine(records_path(root, *source.order), declared_name(source.declared.label), count)
+        for (source, _), count in zip(sources, counts, strict=True)
+    )
+    begins = [ends[0] for _, ends in sources if ends is not None]
+    stops = [ends[1] for _, ends in sources if ends is not None]
+    span = span_of_texts(min(begins, key=_at_ns), max(stops, key=_at_ns)) if begins else ""
+    run = collection.last_run
+    known = [count for count in counts if count is not None]
+    return AccountCard(
+        first.connection_id,
+        account_name(first),
+        declared_name(first.source_name or first.connector_key),
+        kinds,
+        sum(known) if len(known) == len(counts) else None,
+        span,
+        collection.last_succeeded_at_ns,
+        run is not None and run.status is RunStatus.FAILED,
+    )
+
+
+def _at_ns(text: str) -> int:
+    """The instant of a time, or of the midnight of a day."""
+    day = day_number(text)
+    return (instant_ns(text) or 0) if day is None else day * DAY_NANOSECONDS
 
 
 def _ends(
     ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
-) -> tuple[Text, Text]:
+) -> Ends:
     """The times of the oldest and of the newest record: steps into an index."""
     dated = time_field(source)
     if dated is None:
-        return "", ""
+        return None
     queries = (
         RecordsQuery(
             source.stream,
@@ -350,9 +405,9 @@ def _ends(
         for sign in ("", "-")
     )
     answers = (read_records(ports, snapshot, authority, query) for query in queries)
-    found = [[each["data"].get(dated.name) for each in plain_records(a.data)] for a in answers]
-    oldest, newest = (brief(values[0], dated.kind) if values else "" for values in found)
-    return oldest, newest
+    found = [each["data"].get(dated.name) for a in answers for each in plain_records(a.data)]
+    times = [each for each in found if isinstance(each, str)]
+    return (times[0], times[-1]) if times else None
 
 
 def _count(
@@ -386,14 +441,25 @@ def _added(view: RecordsView, visit: PageRequest) -> RecordsView:
     return view.having(FilterText(field, operator, visit.query.get("value", "")))
 
 
-def _conditions(view: RecordsView, source: ReadableSource) -> list[ViewCondition]:
+def _called(condition: FilterText, source: ReadableSource, found: Records) -> Text:
+    """The value of a condition as people see it, where a record tells."""
+    label = source.declared.properties[condition.field].label_field
+    if condition.operator is None and label in source.fields:
+        names = (data.get(label or "") for _, data in found)
+        name = next((each for each in names if isinstance(each, str) and each), None)
+        if name is not None:
+            return cut(name, VALUE_CHARS)
+    return ", ".join(cut(text, VALUE_CHARS) for text in (condition.text, *condition.further))
+
+
+def _conditions(view: RecordsView, source: ReadableSource, found: Records) -> list[ViewCondition]:
     shown = [
         ViewCondition(
             Joined(
                 (
                     field_words(each.field),
                     OPERATORS.get(each.operator or "", each.operator or ""),
-                    ", ".join(cut(text, VALUE_CHARS) for text in (each.text, *each.further)),
+                    _called(each, source, found),
                 ),
                 " ",
             ),

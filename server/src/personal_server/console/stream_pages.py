@@ -210,7 +210,6 @@ class StreamPages:
             "look": look,
             "today": today if today is not None and ordered.since == today else None,
             "is_any": bool(found),
-            "shown": self._shown(read, ordered, found, figures),
             "otherwise": _otherwise(view, source),
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source, found),
@@ -224,6 +223,8 @@ class StreamPages:
             "has_time": time_field(source) is not None,
             "months": figures.months(),
             "facets": figures.facets(),
+            # last, since what was counted before is kept as long as nothing is written
+            "shown": self._shown(read, ordered, found, figures),
             "counting": None if counts_all else _with(view.link, "figures", "all"),
             "next": following and _with(kept.link, "cursor", following),
             "begins": not asked.get("cursor"),

@@ -288,6 +288,16 @@ async def test_what_did_not_arrive_is_tried_again_later_and_told_of_elsewhere(
     assert await town.pass_time(DAY) == []
 
 
+async def test_a_channel_that_failed_by_a_wrong_clock_is_tried_again(small_town: Town) -> None:
+    town = small_town
+    town.add_webhook()
+    town.status = 500
+    town.facts = OwnerFacts(alarms=[request(1)])
+    await town.pass_time()
+    town.status = 200
+    assert len(await town.pass_time(-900 * DAY)) == 1
+
+
 async def test_one_that_fails_holds_up_no_other_and_one_that_is_gone_waits_a_day(
     small_town: Town,
 ) -> None:

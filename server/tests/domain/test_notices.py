@@ -105,7 +105,7 @@ def due(notices: list[StandingNotice], now_ns: int, told: dict[str, int], *off: 
 def test_each_kind_is_due_once_it_stood_and_folds_what_comes_meanwhile(kind: NoticeKind) -> None:
     rule = KINDS[kind]
     three = standing(kind, "a", "b", "c")
-    assert due(three, NOW + rule.after_ns - 1, {}) == []
+    assert not rule.after_ns or due(three, NOW + rule.after_ns - 1, {}) == []
     assert due(three, NOW + rule.after_ns, {}) == [3]
     begun = NOW + rule.after_ns
     assert due(three, begun + rule.folds_ns - 1, {kind: begun}) == []
@@ -114,6 +114,11 @@ def test_each_kind_is_due_once_it_stood_and_folds_what_comes_meanwhile(kind: Not
     told = [replace(each, told={"noc_1": begun}) for each in three]
     assert due(told, begun + 400 * DAY, {}) == []
     assert due([*told[:2], three[2]], begun, {}) == [1]
+
+
+def test_a_clock_that_was_set_back_silences_nothing() -> None:
+    noticed = standing(K.REQUEST, "a", noticed_ns=NOW)
+    assert due(noticed, NOW - 900 * DAY, {K.REQUEST: NOW}) == [1]
 
 
 def test_one_that_is_not_due_yet_is_told_with_one_that_is() -> None:

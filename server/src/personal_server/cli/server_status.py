@@ -23,6 +23,7 @@ from personal_server.cli.findings import GOOD, WRONG
 from personal_server.cli.health_findings import REACHABLE, server_findings
 from personal_server.cli.kept_data import keeps_data
 from personal_server.cli.server_settings import settings_or_exit
+from personal_server.delivery.notice_channels import channels
 from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
@@ -85,6 +86,10 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "access", f"{counted(lasting, 'app')} may read some of them: pdpp grant list"
     else:
         yield "access", "no app may read any of them: pdpp serve says how to connect one"
+    with stores.authorization.read() as reader:
+        told = len(channels(reader))
+    where = f"told in {counted(told, 'place')}: pdpp notices"
+    yield "notices", where if told else "told nowhere: pdpp notices to desktop"
     yield from _feed_facts(feed_store(stores).feeds(), stores.clock())
     made = [row.made_at for row in stores.upkeep.backups()]
     if made:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from pdpp_kernel.texts import Text, message
 from personal_server.domain.notice_texts import sentence_of
-from personal_server.domain.notices import KINDS, Cause, Notice, NoticeKind, StandingNotice
+from personal_server.domain.notices import (
+    KINDS,
+    Cause,
+    Notice,
+    NoticeKind,
+    StandingNotice,
+    has_passed,
+)
 
 BESIDE = frozenset({NoticeKind.REQUEST, NoticeKind.UNUSUAL, NoticeKind.FEED})
 """Kinds that the overview shows by themselves."""
@@ -33,7 +40,9 @@ class NoticeLine:
 def lasting(standing: Iterable[StandingNotice], now_ns: int) -> list[StandingNotice]:
     """What stands so long that it is told."""
     return [
-        each for each in standing if now_ns - each.noticed_at_ns >= KINDS[each.cause.kind].after_ns
+        each
+        for each in standing
+        if has_passed(each.noticed_at_ns, KINDS[each.cause.kind].after_ns, now_ns)
     ]
 
 

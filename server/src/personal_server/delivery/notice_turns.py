@@ -38,6 +38,7 @@ from personal_server.domain.notices import (
     StandingNotice,
     causes,
     due_notices,
+    has_passed,
 )
 from personal_server.storage.notice_rows import NoticeChannelRow, NoticeRow
 from personal_server.storage.ports.authorization_store import (
@@ -176,7 +177,12 @@ class Notices:
     def _turns(
         self, reader: AuthorizationReader, standing: Iterable[StandingNotice], now_ns: int
     ) -> Iterator[ChannelTurn]:
-        rows = [row for row in channels(reader) if row.due_at_ns <= now_ns]
+        longest_ns = GONE_WAITS_SECONDS * NANOSECONDS
+        rows = [
+            row
+            for row in channels(reader)
+            if has_passed(row.due_at_ns - longest_ns, longest_ns, now_ns)
+        ]
         if not rows:
             return
         settings = notice_settings(reader)

@@ -228,6 +228,11 @@ class QuietHours:
         return minute >= self.from_minute or minute < self.until_minute
 
 
+def has_passed(since_ns: int, wait_ns: int, now_ns: int) -> bool:
+    """Whether a wait is over; one that begins after now is of a clock that was set back."""
+    return not since_ns <= now_ns < since_ns + wait_ns
+
+
 @dataclass(frozen=True, slots=True)
 class StandingNotice:
     """A cause since it was noticed, and when each channel was told of it."""
@@ -265,7 +270,7 @@ def due_notices(
     notices: list[Notice] = []
     for kind, rule in KINDS.items():
         waiting = untold.get(kind, [])
-        is_due = any(now_ns - each.noticed_at_ns >= rule.after_ns for each in waiting)
-        if is_due and (kind not in last_told or now_ns - last_told[kind] >= rule.folds_ns):
+        is_due = any(has_passed(each.noticed_at_ns, rule.after_ns, now_ns) for each in waiting)
+        if is_due and has_passed(last_told.get(kind, 0), rule.folds_ns, now_ns):
             notices.append(Notice(kind, tuple(each.cause for each in waiting)))
     return notices

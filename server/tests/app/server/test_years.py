@@ -11,8 +11,10 @@ import apsw
 import pytest
 
 from pdpp_kernel.values import DAY_NANOSECONDS
+from personal_server.app.notice_facts import notices_of
 from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
+from personal_server.delivery.callbacks import Callbacks
 from personal_server.domain.stored import (
     Batch,
     CollectionRun,
@@ -45,6 +47,7 @@ OWNED = frozenset(
     | {"event_subscriptions", "events"}  # so many of an access, and forgotten after it
     | {"feeds", "feed_items", "feed_runs"}  # of a folder, and the newest 200 receipts of a feed
     | {"feed_mails"}  # of the mails that an account holds
+    | {"notice_channels", "notice_settings"}
 )
 KEPT = Retention(history_days=45, disclosure_days=45, audit_days=45, detail_days=30)
 NO_PROCESS = 2**22 + 1
@@ -191,6 +194,7 @@ def look_after(site: Whole, settings: Settings) -> None:
     stores.records.finish_erasures()
     ScheduledBackups(stores, settings).make_if_due()
     sweep_scratch(settings.data_dir, now_ns)
+    notices_of(settings, stores, Callbacks()).turn()
 
 
 def row_counts(folder: Path) -> dict[str, int]:

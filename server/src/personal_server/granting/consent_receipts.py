@@ -13,11 +13,10 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from joserfc import jws
-from joserfc.jwk import OKPKey
 
 from pdpp_kernel.values import NANOSECONDS, render_instant
 from personal_server.consent.credentials import base64url
@@ -25,6 +24,9 @@ from personal_server.consent.terms import render_details
 from personal_server.granting.holdings import show_held
 from personal_server.storage.authorization_rows import ReviewArtifactRow
 from personal_server.storage.ports.authorization_store import AuthorizationReader
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 RECEIPT_TYPE = "pdpp-consent-receipt+jws"
 ALGORITHM = "Ed25519"
@@ -85,6 +87,9 @@ class ConsentReceipts:
             "shown_digest": "sha256:" + hashlib.sha256(salt_kept + row.artifact).hexdigest(),
         }
         header = {"alg": ALGORITHM, "kid": str(self._key.kid), "typ": RECEIPT_TYPE}
+        # what signs takes a tenth of the start of each command, and few make a receipt
+        from joserfc import jws  # noqa: PLC0415
+
         signed = jws.serialize_compact(
             header, orjson.dumps(members), self._key, algorithms=[ALGORITHM]
         )
@@ -96,6 +101,8 @@ class ConsentReceipts:
 
     @cached_property
     def _key(self) -> OKPKey:
+        from joserfc.jwk import OKPKey  # noqa: PLC0415
+
         private = Ed25519PrivateKey.from_private_bytes(self._seed)
         public = private.public_key().public_bytes_raw()
         return OKPKey.import_key(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pdpp_kernel.values import DAY_NANOSECONDS as DAY
+from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_trouble import (
     LEAST_ARRIVALS,
     LEAST_SILENCE_NS,
@@ -57,3 +58,9 @@ def test_a_feed_that_brought_little_yet_or_rests_for_a_weekend_is_not_silent() -
     assert trouble_of(replace(feed, arrivals=LEAST_ARRIVALS - 1)) is None
     # the server was off: no run, no silence
     assert trouble_of(replace(feed, succeeded_at_ns=None)) is None
+
+
+def test_an_account_of_which_nobody_knows_whose_it_is_has_no_file_to_import() -> None:
+    of_folder = advice(a_feed(code="ambiguous_connection"))
+    of_mailbox = advice(a_feed(kind="mailbox", code="ambiguous_connection"))
+    assert of_folder != of_mailbox

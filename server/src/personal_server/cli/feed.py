@@ -323,7 +323,7 @@ def _facts(
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
-        yield "attention", f"{what_to_do(row.code)} ({row.code}{since})"
+        yield "attention", f"{advice(row)} ({row.code}{since})"
     elif advice(row):
         yield "attention", f"{advice(row)} (silent)"
     yield "success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"

@@ -17,6 +17,7 @@ from personal_server.console.feed_views import FeedList, FeedRunner, view_of_fee
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, KEEP
 from personal_server.feeds.mail_providers import Password, mail_providers
@@ -51,7 +52,6 @@ REFUSED_SINCE = message(
 WHOSE = message(
     "You have accounts that may hold the same records. Choose the account that this fills."
 )
-UNCLEAR = "ambiguous_connection"
 _OF_PASSWORDS = frozenset({SIGN_IN_REFUSED, "sign_in_missing"})
 _SOURCES = {MAILBOX: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 PASSWORDS: Mapping[Password, Text] = {

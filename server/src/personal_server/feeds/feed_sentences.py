@@ -88,6 +88,12 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
         "export_not_recognized": message("No source reads this file."),
     }
 )
+UNCLEAR = "ambiguous_connection"
+_ACCOUNTS = ("mailbox", "caldav", "carddav")
+_WHOSE = message(
+    "You have accounts that may hold the same records. Choose the one that this feed fills on the"
+    " page of the feed, below Sources, or add the feed again with --connection."
+)
 _OTHERWISE = message("Run `pdpp import` with this file to see why.")
 _SILENT = message(
     "Nothing new came for longer than ever before, though every run succeeded. Check that the"
@@ -102,6 +108,8 @@ def what_to_do(code: str) -> str:
 
 def advice(feed: FeedRow) -> str | None:
     """What to do about a feed that failed or is silent; nothing where all is well."""
+    if feed.code == UNCLEAR and feed.kind in _ACCOUNTS:
+        return _WHOSE
     if feed.code:
         return what_to_do(feed.code)
     return _SILENT if trouble_of(feed) is FeedTrouble.SILENT else None

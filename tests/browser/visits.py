@@ -33,7 +33,7 @@ from personal_server.storage.authorization_rows import (
     RequestRow,
 )
 from personal_server.storage.notice_rows import NoticeChannelRow, NoticeSettingsRow
-from server.tests.console.household import DAY, HOME, WORK, bank_request, mail_request
+from server.tests.console.household import CHECKING, DAY, HOME, WORK, bank_request, mail_request
 from tests.browser.site import Owner, Site
 
 OWNER = Acting("owner", "req_visit", "127.0.0.1")
@@ -62,6 +62,7 @@ PAGES = (
     "exports",
     "records",
     "stream",
+    "payments",
     "record",
     "search",
     "notices",
@@ -224,6 +225,7 @@ def prepare(site: Site) -> dict[str, str]:
         "exports": "/owner/uploads/exports",
         "records": "/owner/records",
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
+        "payments": f"/owner/records/{CHECKING}/transactions",
         "record": f"/owner/records/{HOME}/messages/m004",
         "search": "/owner/search?q=secret+minutes",
         "notices": "/owner/notices",

@@ -23,7 +23,7 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.console.composition import ConsoleParts, console_app
 from personal_server.console.languages import PageReader, language_of
 from personal_server.console.record_figures import VALUES_SHOWN
-from personal_server.console.record_values import brief
+from personal_server.console.record_values import brief, called
 from personal_server.console.search import HITS_SHOWN
 from personal_server.console.stream_pages import ROWS_SHOWN
 from personal_server.console.viewpoints import records_path
@@ -251,7 +251,9 @@ def row_of(place: str, source: ReadableSource, page: Page, record: Json) -> list
         READER.text(brief(record["data"].get(name), source.declared.properties[name].kind))
         for name in columns_of(page, source)
     ]
-    return [f"{place}/{key_segment(record['id'])}", cells[0] or record["id"], *cells[1:]]
+    name = called(source, record["data"])
+    first = cells[0] or (record["id"] if name is None else READER.text(name))
+    return [f"{place}/{key_segment(record['id'])}", first, *cells[1:]]
 
 
 def every_field(source: ReadableSource) -> list[str]:

@@ -68,6 +68,8 @@ def test_a_mail_without_a_subject_is_called_by_sender_and_day(
     page = read(browser, f"{MESSAGES}?filter[from_name]=דנה כהן")
     assert page.all(".inbox .what a") == ["דנה כהן, 18 Nov 2026"]
     assert page.all(".inbox .what a > bdi") == ["דנה כהן"]
+    table = read(browser, f"{MESSAGES}?filter[from_name]=דנה כהן&as=table")
+    assert table.all("tbody th") == ["דנה כהן, 18 Nov 2026"]
 
 
 def paid(number: int, day: str, amount: float, currency: str) -> dict[str, Any]:

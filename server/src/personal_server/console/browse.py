@@ -28,7 +28,6 @@ from personal_server.console.presentations import (
     Bubble,
     bubble_fields,
     bubbles,
-    called,
     letter_of,
     look_of,
 )
@@ -40,6 +39,7 @@ from personal_server.console.record_values import (
     TEXTS,
     RelatedLink,
     Row,
+    called,
     columns_of,
     plain_records,
     record_fields,

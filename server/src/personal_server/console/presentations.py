@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pdpp_kernel.texts import Text, day_of_text, message
+from pdpp_kernel.texts import Text
 from pdpp_kernel.values import NUMBERS
-from personal_server.console.record_values import RecordField, brief
+from personal_server.console.record_values import AUTHOR, RecordField, author_of, brief
 from personal_server.console.viewpoints import records_path
-from personal_server.console.words import cut, said
+from personal_server.console.words import said
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.timeline import time_field
 
 BUBBLE_CHARS = 1_500
-NAME_CHARS = 80
-AUTHOR, RECIPIENT = "author", "recipient"
+RECIPIENT = "recipient"
 
 
 class Appearance(StrEnum):
@@ -86,21 +85,6 @@ def text_fields(source: ReadableSource) -> tuple[str, ...]:
     if title is not None and title in declared.lexical_fields:
         texts.append(title)
     return tuple(name for name in texts if name in source.fields)
-
-
-def author_of(source: ReadableSource, data: Mapping[str, object]) -> str:
-    """Who wrote a record, by the first of its names; empty where it says nothing of that."""
-    values = (data.get(name) for name in source.declared.fields_with_role(AUTHOR))
-    return next((cut(each, NAME_CHARS) for each in values if isinstance(each, str) and each), "")
-
-
-def called(source: ReadableSource, data: Mapping[str, object]) -> Text | None:
-    """What a record without a title is called: by its sender and day, if it has both."""
-    author, dated = author_of(source, data), time_field(source)
-    at = None if dated is None else data.get(dated.name)
-    if not author or not isinstance(at, str):
-        return None
-    return message("%(author)s, %(day)s", author=author, day=day_of_text(at))
 
 
 def written_field(source: ReadableSource, data: Mapping[str, object]) -> str | None:

@@ -17,18 +17,22 @@ from zoneinfo import ZoneInfo
 from pdpp_kernel.texts import Date, DaySpan, Joined, Minute, Text, day_of_text, message, moment_of
 from pdpp_kernel.values import ValueKind, day_number, instant_ns
 from personal_server.console.presentations import (
-    AUTHOR,
     Appearance,
     Bubble,
-    author_of,
     bubble_fields,
     bubbles,
-    called,
     money_fields,
     text_fields,
     written_field,
 )
-from personal_server.console.record_values import SHORT_CHARS, joining_fields, title_of
+from personal_server.console.record_values import (
+    AUTHOR,
+    SHORT_CHARS,
+    author_of,
+    called,
+    joining_fields,
+    title_of,
+)
 from personal_server.console.record_view import RecordsView
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import cut

@@ -16,7 +16,7 @@ import msgspec
 
 from pdpp_kernel.declaration import Property, Stream
 from pdpp_kernel.record import key_text
-from pdpp_kernel.texts import Minute, Text, date_of, message
+from pdpp_kernel.texts import Minute, Text, date_of, day_of_text, message
 from pdpp_kernel.values import ValueKind, day_number, instant_ns
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView, sortable_fields
 from personal_server.console.viewpoints import records_path
@@ -26,6 +26,7 @@ from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.timeline import time_field
 
 Data = Mapping[str, object]
+AUTHOR, NAME_CHARS = "author", 80
 COLUMNS = 6
 READ_CHARS = 1_500
 CELL_CHARS, FIELD_CHARS, SHORT_CHARS = 80, 2_000, 120
@@ -150,12 +151,27 @@ class Row:
     text: str = ""
 
 
+def author_of(source: ReadableSource, data: Mapping[str, object]) -> str:
+    """Who wrote a record, by the first of its names; empty where it says nothing of that."""
+    values = (data.get(name) for name in source.declared.fields_with_role(AUTHOR))
+    return next((cut(each, NAME_CHARS) for each in values if isinstance(each, str) and each), "")
+
+
+def called(source: ReadableSource, data: Mapping[str, object]) -> Text | None:
+    """What a record without a title is called: by its sender and day, if it has both."""
+    author, dated = author_of(source, data), time_field(source)
+    at = None if dated is None else data.get(dated.name)
+    if not author or not isinstance(at, str):
+        return None
+    return message("%(author)s, %(day)s", author=author, day=day_of_text(at))
+
+
 def table_row(root: str, source: ReadableSource, key: str, data: Data, names: Sequence[str]) -> Row:
     """The cells of one record in the table of its stream."""
     kinds = {name: source.declared.properties[name].kind for name in names}
     first, *cells = [brief(data.get(name), kinds[name]) for name in names]
     link = records_path(root, source.connection_id, source.stream, key)
-    return Row(link, first or cut(key, CELL_CHARS), tuple(cells))
+    return Row(link, first or called(source, data) or cut(key, CELL_CHARS), tuple(cells))
 
 
 def read_fields(source: ReadableSource) -> tuple[str, ...]:

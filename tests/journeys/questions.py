@@ -1,4 +1,4 @@
-"""Ninety-two questions over five real archives, through five views each, two calls at most.
+"""Ninety-four questions over five real archives, through five views each, two calls at most.
 
 `python -m tests.journeys.questions` imports a mailbox, a bank statement, chats, two calendars and
 notes, grants a slice of each, serves it and asks over stdio, after one call of `schema`.  Every
@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo
 
 import httpx2
 
-from bench.samples import RECURRING, Sample, mailbox, notes, statement, unpacked
+from bench.samples import RECURRING, Sample, mailbox, notes, statement, statements, unpacked
 from bench.workspace import workspace
 from demo.__main__ import Home, free_port
 from demo.story import Story
@@ -376,7 +376,7 @@ def mention_truth(facts: Facts) -> Any:
 
 def ambiguous(host: Host, facts: Facts) -> Any:
     """Without a connection; the error has the very call."""
-    seen = host.call("query_records", {"stream": "transactions", "limit": 1})
+    seen = host.call("query_records", {"stream": "notes", "limit": 1})
     return (host.follow(seen) if seen.error_code() else seen).ids()
 
 
@@ -638,8 +638,8 @@ questions: tuple[Question, ...] = (
              lambda _: "field_not_granted", needs_mail=True),
     Question("beyond the grant's time", "How many mails came before September?", beyond,
              lambda _: (0.0, True), needs_mail=True),
-    Question("ambiguous", "What was paid last, whichever the account?", ambiguous,
-             lambda f: [f.bank.id(max(f.bank.rows, key=lambda r: (r["posted_on"], r["id"])))]),
+    Question("ambiguous", "Which note was changed last, whichever the account?", ambiguous,
+             lambda f: [f.notes.id(f.notes.in_time("modified_at")[-1])]),
     Question("sum", "What do all payments add up to?",
              figure(bank, metric="sum", field="amount"), lambda f: near(sum(amounts(f)))),
     Question("average", "What is a payment on average?",
@@ -823,6 +823,28 @@ def with_unit(host: Host, facts: Facts) -> Any:
     return near(float(figure_text)), unit
 
 
+def mixed(metric: str) -> Ask:
+    """A figure over two currencies: that it is none, and what each of them has."""
+
+    def ask(host: Host, facts: Facts) -> Any:
+        asked = {"stream": "transactions", "metric": metric, "field": "amount"}
+        seen = host.call("aggregate", {**asked, "across": "connections"})
+        groups = host.follow(seen).entries()
+        return "mixed_currencies" in seen.warnings(), sorted(
+            (each["key"], near(each["figure"])) for each in groups
+        )
+
+    return ask
+
+
+def by_currency(facts: Facts, of: Callable[[list[float]], float]) -> Any:
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in (*facts.bank.rows, *facts.of("Abroad", "transactions").rows):
+        found[row["currency"]].append(row["amount"])
+    assert len(found) == 2
+    return True, sorted((key, near(of(each))) for key, each in found.items())
+
+
 def gone(host: Host, facts: Facts) -> Any:
     """A message that is not there any more."""
     return host.call("fetch", {"id": f"{facts.mail.id(facts.mail.rows[0])}0"}).error_code()
@@ -899,6 +921,10 @@ silent_questions: tuple[Question, ...] = (
                         if r["starts_on"] == "2015-01-01"]),
     Question("currency", "What do all payments add up to, in which money?", with_unit,
              lambda f: (near(sum(amounts(f))), f.bank.rows[0]["currency"])),
+    Question("currency", "What do the payments of all accounts add up to?", mixed("sum"),
+             lambda f: by_currency(f, sum)),
+    Question("currency", "Which is the largest payment, of whichever account?", mixed("max"),
+             lambda f: by_currency(f, max)),
     Question("possessive", "What of Razor's?", found("Razor's", streams=["messages"]),
              lambda f: f.found("razor", streams="messages"), needs_mail=True),
     Question("question words", "Where is the razor problem?",
@@ -948,6 +974,7 @@ def archives(*, with_mail: bool) -> list[tuple[str, Sample]]:
     calendars = unpacked(RECURRING) / "recurring_ical_events" / "test" / "calendars"
     listed = [
         ("Checking account", statement()),
+        ("Abroad", Sample(statements().path / "bank_medium.ofx", statements().title)),
         ("Chats", workspace(CONVERSATIONS)),
         ("Holidays", Sample(calendars / "Germany.ics", RECURRING.title)),
         ("Lab", Sample(calendars / "fablab_cottbus.ics", RECURRING.title)),

@@ -52,6 +52,15 @@ def either(request: pytest.FixtureRequest, running: Site) -> Generator[Owner]:
         yield owner
 
 
+# These pages are the same without scripts, as `server/tests/console/consent_page` proves.
+without_scripts_at_night = pytest.mark.parametrize(
+    "either",
+    [True, pytest.param(False, marks=pytest.mark.long)],
+    ids=["script", "no script"],
+    indirect=True,
+)
+
+
 @pytest.fixture
 def scripted(running: Site) -> Generator[Owner]:
     with chromium(width=LAPTOP[0], height=LAPTOP[1]) as driver:
@@ -181,6 +190,7 @@ def granted_end(running: Site) -> int:
     return round(((newest.expires_at_ns or 0) - newest.issued_at_ns) / DAY)
 
 
+@without_scripts_at_night
 def test_a_reload_keeps_what_was_ticked(either: Owner, running: Site) -> None:
     address = prepare(running)["picker"]
     either.open(address)
@@ -197,6 +207,7 @@ def test_a_reload_keeps_what_was_ticked(either: Owner, running: Site) -> None:
     assert Select(either.find("#expiry")).first_selected_option.get_attribute("value") == "30d"
 
 
+@without_scripts_at_night
 def test_a_new_sign_in_keeps_what_was_ticked(either: Owner, running: Site) -> None:
     address = prepare(running)["picker"]
     either.open(address)
@@ -224,6 +235,7 @@ def test_what_is_wrong_is_said_at_its_box_in_view_and_has_the_focus(
     assert either.find("main").get_attribute("data-error") == "not_a_narrowing"
 
 
+@without_scripts_at_night
 def test_a_choice_without_records_says_so_before_it_is_allowed(
     either: Owner, running: Site
 ) -> None:
@@ -259,6 +271,7 @@ def known_hosts(running: Site) -> None:
             )
 
 
+@without_scripts_at_night
 def test_an_app_is_known_at_a_glance(either: Owner, running: Site) -> None:
     prepare(running)
     known_hosts(running)

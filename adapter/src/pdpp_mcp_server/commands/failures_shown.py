@@ -78,12 +78,13 @@ def unknown_source(keys: Iterable[str]) -> CommandError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is printed of an error."""
+    """What is printed of an error; `connector_key` is the source that it is about, if it is."""
 
     code: str
     message: str
     next_step: str = ""
     status: int | None = None
+    connector_key: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -101,7 +102,8 @@ def failure_of(error: Exception) -> Failure:
         case CredentialError():
             return Failure(error.code, error.message, error.next_step)
         case PersonalServerError():
-            return Failure(error.code, error.text, _next_step(error), error.status)
+            about = str(error.members.get("connector_key") or "")
+            return Failure(error.code, error.text, _next_step(error), error.status, about)
         case cyclopts.CycloptsError():
             return _misused(error)
         case InvalidSetting():
@@ -149,6 +151,8 @@ def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) 
         members = {"code": failure.code, "message": failure.message}
         if failure.next_step:
             members["next_step"] = failure.next_step
+        if failure.connector_key:
+            members["connector_key"] = failure.connector_key
         print(json.dumps({"error": members}, ensure_ascii=False), file=out)
         return
     print(f"pdpp: {failure.code}: {failure.message}", file=err)

@@ -594,7 +594,8 @@ class ImportReport:
 
 def _failure_json(path: Path, failure: Failure) -> Data:
     facts = {"path": str(path), "code": failure.code, "message": failure.message}
-    return facts | ({"next_step": failure.next_step} if failure.next_step else {})
+    more = {"next_step": failure.next_step, "connector_key": failure.connector_key}
+    return facts | {name: value for name, value in more.items() if value}
 
 
 def print_tally(

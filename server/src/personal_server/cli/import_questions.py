@@ -28,6 +28,7 @@ def asking(*, at_terminal: bool) -> Belongs:
                 "The records may belong to the account %(name)s, or to a new account.", name=called
             ),
             param="connection",
+            connector_key=held.connector_key,
             next_step="Choose the account with --connection: its name or id, or a new name.",
         )
         if not at_terminal:

@@ -144,6 +144,7 @@ def connection_for(
         raise AmbiguousConnection(
             message("There are several accounts of this source: %(names)s.", names=labels),
             param="connection",
+            connector_key=declaration.connector_key,
             next_step="Name the account with --connection.",
         )
     if own and name is not None:

@@ -29,7 +29,12 @@ from personal_server.console.session import (
     session_halves,
 )
 from personal_server.console.sign_in_throttle import SignInThrottle
-from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
+from personal_server.granting.owner_sessions import (
+    ABSOLUTE_SECONDS,
+    LINK_SECONDS,
+    OwnerSignIn,
+    SignedIn,
+)
 from personal_server.granting.passkeys import SIGN_IN, Passkeys
 from personal_server.web.limits import network_of
 
@@ -74,6 +79,7 @@ class SignInPages:
             PageRoute("POST", "/owner/logout", self.log_out),
             PageRoute("GET", "/owner/sign-ins", self.sign_ins),
             PageRoute("POST", "/owner/sign-ins/{reference}/end", self.end_sign_in),
+            PageRoute("POST", "/owner/sign-ins/{reference}/end-alike", self.end_alike),
             PageRoute("POST", "/owner/sign-ins/end-others", self.end_others),
         )
 
@@ -131,14 +137,22 @@ class SignInPages:
 
     def sign_ins(self, visit: PageRequest) -> Response:
         """Every live session."""
-        sessions = self.sign_in.sessions()
-        return self.pages.show(
-            visit, "sign_ins.html", {"sessions": sessions, "current": visit.owner().reference}
-        )
+        current, groups = visit.owner().reference, dict[object, list[SignedIn]]()
+        for session in self.sign_in.sessions():
+            alike = groups.setdefault(session.origin, [])
+            alike.insert(0 if session.reference == current else len(alike), session)
+        values = {"groups": list(groups.values()), "current": current}
+        return self.pages.show(visit, "sign_ins.html", values)
 
     def end_sign_in(self, visit: PageRequest) -> Response:
         """End one session.  Raises: NotFound."""
         if not self.sign_in.end_session(visit.path["reference"]):
+            raise NotFound("That browser is already signed out.")
+        return self.pages.go(visit, "/owner/sign-ins")
+
+    def end_alike(self, visit: PageRequest) -> Response:
+        """End the sessions of one browser, but for this one.  Raises: NotFound."""
+        if not self.sign_in.end_alike(visit.path["reference"], visit.owner().reference):
             raise NotFound("That browser is already signed out.")
         return self.pages.go(visit, "/owner/sign-ins")
 

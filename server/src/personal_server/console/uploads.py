@@ -12,6 +12,7 @@ from typing import Any, cast
 import orjson
 from starlette.responses import Response
 
+from pdpp_kernel import persons
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.texts import Text, listed, message, parse_text
 from personal_server.collecting.import_folders import FolderListing, ImportFolders
@@ -225,6 +226,8 @@ class UploadPages:
     def show_one(self, visit: PageRequest) -> Response:
         """What became of it.  Raises: NotFound."""
         view = _view(self.uploads.one(visit.path["upload_id"]))
+        # the source is known where an account of it must be chosen; a derived one takes no import
+        source = next((each.get("connector_key") for each in view.upload.errors), None)
         catalog = self.catalogs()
         names = {
             source_id: declared_name(d.display_name)
@@ -234,6 +237,8 @@ class UploadPages:
             (c.connection_id, c.display_name or c.connection_id, names.get(c.source_id, ""))
             for c in catalog.connections
             if c.status is not ConnectionStatus.REVOKED
+            and c.connector_key != persons.CONNECTOR_KEY
+            and source in (None, c.connector_key)
         ]
         values = {
             "view": view,

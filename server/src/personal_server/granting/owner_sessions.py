@@ -83,6 +83,11 @@ class SignedIn:
         """The first digits of the hash."""
         return self.session_hash.hex()[:_REFERENCE_CHARS]
 
+    @property
+    def origin(self) -> tuple[str | None, str | None]:
+        """Browser and address: each link that one browser opened is a session of its own."""
+        return self.user_agent, self.address
+
     def is_fresh(self, now_ns: int, seconds: int = FRESH_SECONDS) -> bool:
         """Whether the owner signed in so lately that it still stands for their will."""
         return now_ns - self.signed_in_at_ns <= seconds * NANOSECONDS
@@ -250,6 +255,21 @@ class OwnerSignIn:
             if ended:
                 _note(writer, "owner.signed_out", now_ns)
         return bool(ended)
+
+    def end_alike(self, reference: str, kept: str) -> bool:
+        """End the session with this reference, and those of its browser and address.
+
+        Shapes: `kept` is the reference of one that stays.  Whether there was one.
+        """
+        now_ns = self.clock()
+        with self.store.write() as writer:
+            living = self._living(writer)
+            alike = {s.origin for s in living if s.reference == reference}
+            sessions = [s for s in living if s.origin in alike and s.reference != kept]
+            ended = sum(_end(writer, session.session_hash, now_ns) for session in sessions)
+            if ended:
+                _note(writer, "owner.signed_out", now_ns, ended=ended)
+        return bool(alike)
 
     def end_others(self, reference: str) -> int:
         """End every session but the one with this reference; how many there were."""

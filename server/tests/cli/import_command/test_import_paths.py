@@ -51,6 +51,7 @@ def test_a_source_that_fails_costs_no_other_of_its_archive(
     assert code == 6
     assert [each["connector_key"] for each in printed["imports"]] == ["bank"]
     assert printed["errors"][0]["code"] == "ambiguous_connection"
+    assert printed["errors"][0]["connector_key"] == "mail"
 
 
 def test_a_source_of_no_such_name_stops_before_anything_is_read(

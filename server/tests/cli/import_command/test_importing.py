@@ -130,6 +130,7 @@ def test_two_accounts_of_one_source_need_a_name(machine: Machine, mbox: Path) ->
     code, printed = machine.run("import", mbox)
     assert code == 6
     assert printed["error"]["code"] == "ambiguous_connection"
+    assert printed["error"]["connector_key"] == "mail"
 
 
 @pytest.mark.parametrize(

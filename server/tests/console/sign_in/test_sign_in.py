@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from server.tests.console.browsing import Page
@@ -125,6 +127,21 @@ def test_another_sign_in_can_be_ended(house: Household) -> None:
     assert browser.submit(page, f"/owner/sign-ins/{reference}/end").status == 303
     assert other.get("/owner/sign-ins").status == 303
     assert browser.get("/owner/sign-ins").status == 200
+
+
+def test_sign_ins_of_one_browser_are_one_line_and_end_together(house: Household) -> None:
+    browser, others = house.signed_in(), [house.signed_in() for _ in range(3)]
+    page = browser.get("/owner/sign-ins")
+    assert page.text.count('data-field="alike"') == 1
+    assert page.text.count("<h2>") == 1
+    (ending,) = re.findall(r'action="([^"]+/end-alike)"', page.text)
+    assert browser.submit(page, ending).status == 303
+    assert [other.get("/owner/").status for other in others] == [303] * 3
+    assert "end-alike" not in browser.get("/owner/sign-ins").text
+    gone = browser.post(
+        "/owner/sign-ins/00/end-alike", browser.get("/owner/").form("/owner/logout")
+    )
+    assert (gone.status, gone.error) == (404, "not_found")
 
 
 def test_all_other_sign_ins_can_be_ended_at_once(house: Household) -> None:

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.collecting.persons import DECLARATION as PERSONS
 from personal_server.collecting.uploads import Uploads, UploadState
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from server.tests.console.browsing import Browser, marked, words
-from server.tests.console.household import Household
+from server.tests.console.household import CHECKING, HOME, WORK, Household
 
 ROOT = "/owner/uploads"
 REPORT = {
@@ -29,6 +32,9 @@ REPORT = {
     ],
     "not_read": [{"path": "x", "unknown": {"count": 1, "files": ["notes.xyz"]}}],
 }
+
+
+ACCOUNTS = (HOME, WORK, CHECKING, "cin_persons")
 
 
 def prints(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
@@ -137,6 +143,27 @@ def test_a_form_with_a_file_is_taken_and_read(owner: Browser, uploads: Uploads) 
     assert "<b>Home" not in page.text
     assert owner.submit(page, f"{ROOT}/{upload_id}/remove").status == 303
     assert uploads.each() == []
+
+
+def test_a_choice_is_offered_the_accounts_of_its_source_and_none_that_is_derived(
+    house: Household, uploads: Uploads, owner: Browser
+) -> None:
+    derived = parse_declaration(PERSONS)
+    house.records.put_declaration(derived, render_declaration(PERSONS), 1)
+    person = Connection(
+        "cin_persons", "persons", derived.source_id, None, ConnectionStatus.ACTIVE, 1, 1
+    )
+    house.records.add_connection(person)
+    secret = csrf(owner)
+    waiting = begun(owner, secret, 4)
+    piece = f"{ROOT}/{waiting}/bytes?path=a.mbox&from=0"
+    assert send(owner, piece, b"1234", x_csrf_token=secret, accept="application/json")[0] == 200
+    offered = [owner.get(f"{ROOT}/{waiting}").text.count(f'value="{c}"') for c in ACCOUNTS]
+    assert offered == [1, 1, 1, 0]
+    error = {"code": "ambiguous_connection", "message": "Two.", "connector_key": "mail"}
+    (uploads.folder / waiting / "report.json").write_text(json.dumps({"error": error}))
+    page = owner.get(f"{ROOT}/{waiting}")
+    assert [page.text.count(f'value="{each}"') for each in ACCOUNTS] == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("cut", [40, -4])

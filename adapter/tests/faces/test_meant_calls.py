@@ -44,6 +44,16 @@ def test_what_matches_nothing_anywhere_leads_nowhere(asked: dict[str, Any]) -> N
     assert meant_calls("search", asked, nothing) == []
 
 
+def test_what_stands_nowhere_is_not_looked_for_at_other_times() -> None:
+    absent: dict[str, Any] = {"relaxed": {"words": 1, "exact_count": 0, "absent": ["ada"]}}
+    body = {"meta": {**nothing["meta"], **absent}}
+    assert meant_calls("search", {"query": "ada", "since": "2026"}, body) == []
+    (call,) = meant_calls("search", {"query": "ada", "since": "2026", "streams": ["s"]}, body)
+    assert call.arguments == {"query": "ada"}
+    (call,) = meant_calls("search", {"query": "ada", "since": "2026"}, nothing)
+    assert call.arguments == {"query": "ada"}
+
+
 def test_one_call_says_all_that_was_meant() -> None:
     body: dict[str, Any] = {"data": [], "meta": {"ignored_words": ["NOT"]}}
     asked = {"query": "linux NOT kernel before:2002-09-01"}

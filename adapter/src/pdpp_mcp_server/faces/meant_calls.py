@@ -16,7 +16,8 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object
 PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
-NARROWING = ("streams", "filter", "since", "until", "connection_id")
+WHERE = ("streams", "connection_id")
+NARROWING = (*WHERE, "filter", "since", "until")
 
 
 def meant_calls(
@@ -63,7 +64,8 @@ def _meant_searches(kept: Arguments, body: Json, files: MailFiles | None) -> lis
     day = _whole_day(kept)
     if day is not None:
         return [NextCall("search", day, "all of that day")]
-    wider = _wider_search(kept, " ".join(SEARCH_SIGNS.sub(" ", asked).split()))
+    narrowing = WHERE if _is_absent(body) else NARROWING
+    wider = _wider_search(kept, " ".join(SEARCH_SIGNS.sub(" ", asked).split()), narrowing)
     return [wider] if wider else []
 
 
@@ -77,6 +79,12 @@ def _is_empty(body: Json) -> bool:
     return as_object(meta_of(body).get("empty")).get("reason") == "nothing_matches"
 
 
+def _is_absent(body: Json) -> bool:
+    """Whether no record holds any of the words, whatever the conditions."""
+    relaxed = as_object(meta_of(body).get("relaxed"))
+    return relaxed.get("words") == len(as_list(relaxed.get("absent")))
+
+
 def _whole_day(asked: Arguments) -> Arguments | None:
     """The call with the day, month or year that is both its bounds as the span that it is."""
     span = span_of(str(asked.get("until")))
@@ -85,13 +93,13 @@ def _whole_day(asked: Arguments) -> Arguments | None:
     return {**asked, "until": span[1].isoformat()}
 
 
-def _wider_search(asked: Arguments, words: str) -> NextCall | None:
+def _wider_search(asked: Arguments, words: str, narrowing: tuple[str, ...]) -> NextCall | None:
     """What the call left out: each way on is wider than the one before."""
     if any(map(str.isalnum, words)):
         loose = {**without(asked, "exact"), "query": words}
         if loose != asked:
             return NextCall("search", loose, "these words anywhere")
     everywhere = without(asked, *NARROWING)
-    return (
-        NextCall("search", everywhere, "wherever you may search") if everywhere != asked else None
-    )
+    if not asked.keys() & {*narrowing}:
+        return None
+    return NextCall("search", everywhere, "wherever you may search")

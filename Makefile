@@ -160,8 +160,8 @@ clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI docume
 torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: make torture [SECONDS=600] [SEED=…]
 	$(BIN)/python -m tests.torture $(SECONDS) $(SEED)
 
-image-test: $(VENV)/dev.stamp ## The container image, built and run (root, buildah; [BASE=image])
-	$(BIN)/python -m tests.image $(BASE)
+image-test: $(VENV)/dev.stamp ## The container image, built and run (root, buildah; [BASE=image] [PROCESSOR=arm64])
+	$(BIN)/python -m tests.image $(BASE) $(if $(PROCESSOR),--processor $(PROCESSOR))
 
 ROOM ?= enforcement
 COUNT ?= 60

@@ -1,16 +1,22 @@
-"""The container image, built and run: `python -m tests.image [BASE]`.
+"""The container image, built and run: `python -m tests.image [BASE] [--processor arm64]`.
 
 It needs root, Linux and buildah, and takes some minutes. BASE is an image of this machine with
 Python; without one Debian's is made by debootstrap. Packages are fetched by pip as it is configured
 here and handed to the build in a folder. No runtime of containers is
 needed: the process is started with what the image says, in a mount and a network of its own, with a
 root that cannot be written, as a user without rights.
+
+Another processor is played by qemu, where the kernel knows it (Debian's `qemu-user-static` and
+`binfmt-support`), several times as slowly.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,12 +27,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from tests.processes import started, stop
 
 ROOT = Path(__file__).parents[2]
 BASE, IMAGE = "localhost/pdpp-base", "localhost/pdpp-test"
+OWN = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+GLIBC = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 42)))
 USER = 10_001
-SECONDS = 120
+SECONDS = 600
 MBOX = """From ada@example.org Mon Jan  5 10:00:00 2026
 From: Ada <ada@example.org>
 To: Bo <bo@example.org>
@@ -84,14 +95,19 @@ class Container:
         )
 
 
-def main(base: str | None = None) -> None:
+def main() -> None:
     """Build, run, look, stop."""
+    asked = argparse.ArgumentParser(prog="python -m tests.image")
+    asked.add_argument("base", nargs="?", help="an image with Python; Debian's if none is named")
+    asked.add_argument("--processor", choices=MACHINES, default=OWN)
+    given = asked.parse_args()
     if os.geteuid() != 0 or shutil.which("buildah") is None:
         sys.exit("This needs root and buildah.")
     with tempfile.TemporaryDirectory(prefix="pdpp-image-") as name:
         folder = Path(name)
-        built = build(folder, base or debian())
-        told("image built", f"{built['size_mb']} MB, user {built['config']['User']}")
+        built = build(folder, given.base or debian(given.processor), given.processor)
+        built_for = f"{built['size_mb']} MB, {given.processor}, user {built['config']['User']}"
+        told("image built", built_for)
         working = output("buildah", "from", "--pull-never", IMAGE)
         try:
             root = Path(output("buildah", "mount", working))
@@ -100,20 +116,36 @@ def main(base: str | None = None) -> None:
             output("buildah", "rm", working)
 
 
-def build(folder: Path, base: str) -> dict[str, Any]:
+def build(folder: Path, base: str, processor: str) -> dict[str, Any]:
     """The image, of this checkout; what it says of itself."""
-    wheels = folder / "wheels"
-    locked = [f"--requirement={ROOT / 'requirements' / name}" for name in ("build.txt", "run.txt")]
+    wheels, lock, python = folder / "wheels", folder / "locked.txt", python_of(base)
+    lock.write_text(locked_for(python), encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
-    output(*pip, f"--python-version={python_of(base)}", "--require-hashes", *locked, f"-d{wheels}")
+    where = [f"--platform={libc}_{MACHINES[processor]}" for libc in GLIBC]
+    wanted = ["--require-hashes", f"--python-version={python}", *where]
+    output(*pip, *wanted, f"-r{lock}", f"-d{wheels}")
     fetched = ("--build-arg=PIP_FIND_LINKS=/wheels", "--build-arg=PIP_NO_INDEX=1")
     options = (f"--build-arg=BASE={base}", *fetched, f"--volume={wheels}:/wheels:ro")
-    where = ("--format=docker", "--isolation=chroot", "--pull-never", f"--tag={IMAGE}")
-    output("buildah", "build", "--quiet", *where, *options, str(ROOT))
+    form = ("--format=docker", "--isolation=chroot", "--pull-never", f"--arch={processor}")
+    output("buildah", "build", "--quiet", *form, f"--tag={IMAGE}", *options, str(ROOT))
     docker = json.loads(output("buildah", "inspect", "--type=image", IMAGE))["Docker"]
     size = json.loads(output("buildah", "images", "--json", IMAGE))[0]["size"]
     config = docker["config"]
     return {"config": config, "check": config["Healthcheck"], "size_mb": size.split()[0]}
+
+
+def locked_for(python: str) -> str:
+    """What is locked for that Python: pip judges markers by the Python that runs it."""
+    version = {"python_version": python, "python_full_version": f"{python}.0"}
+    kept: list[str] = []
+    for name in ("build.txt", "run.txt"):
+        text = ROOT.joinpath("requirements", name).read_text(encoding="utf-8")
+        for package in re.findall(r"^[^\s#].*(?:\n[ #].*)*", text, re.MULTILINE):
+            head, _, hashes = package.partition(" \\\n")
+            wanted = Requirement(head)
+            if wanted.marker is None or wanted.marker.evaluate(version):
+                kept.append(f"{wanted.name}{wanted.specifier} \\\n{hashes}")
+    return "\n".join(kept)
 
 
 def python_of(base: str) -> str:
@@ -126,16 +158,19 @@ def python_of(base: str) -> str:
         output("buildah", "rm", working)
 
 
-def debian() -> str:
+def debian(processor: str) -> str:
     """A base of Debian's packages, made once."""
-    if subprocess.run(["buildah", "inspect", "--type=image", BASE], capture_output=True).returncode:
+    name = f"{BASE}-{processor}"
+    if subprocess.run(["buildah", "inspect", "--type=image", name], capture_output=True).returncode:
         with tempfile.TemporaryDirectory(prefix="pdpp-base-") as folder:
             packages = "--include=python3,python3-venv,python3-pip"
-            output("debootstrap", "--variant=minbase", packages, "stable", folder)
+            made = ("--variant=minbase", f"--arch={processor}", packages)
+            output("debootstrap", *made, "stable", folder)
             working = output("buildah", "from", "scratch")
+            output("buildah", "config", f"--arch={processor}", working)
             output("buildah", "add", "--quiet", working, folder, "/")
-            output("buildah", "commit", "--quiet", "--rm", working, BASE)
-    return BASE
+            output("buildah", "commit", "--quiet", "--rm", working, name)
+    return name
 
 
 def data_of(folder: Path) -> Path:
@@ -210,4 +245,4 @@ def output(*words: str) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main()

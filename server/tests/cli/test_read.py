@@ -253,11 +253,11 @@ def test_a_hit_names_its_account_where_several_have_the_record(desk: Desk) -> No
     assert desk.own("search", "landlord") == 0
     headings = [line for line in desk.out.splitlines() if "/messages" in line]
     assert len(headings) == 2
-    for heading in headings:
-        command = shlex.split(heading.split(" · ")[-1])
+    commands = [shlex.split(heading.split(" · ")[-1]) for heading in headings]
+    for command in commands:
         assert desk.own("show", *command) == 0, desk.err
         assert "landlord" in desk.out
-    assert desk.own("show", command[1]) == 6
+    assert desk.own("show", commands[0][1]) == 6
     assert "ambiguous_account" in desk.err
     assert "'Work mail/messages'" in desk.err
 

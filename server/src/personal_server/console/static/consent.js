@@ -13,6 +13,7 @@ function openings() {
 function place() {
   const at = document.activeElement;
   if (!here.contains(at)) return null;
+  if (at.closest("[data-find]")) return "[data-find] input";
   if (at.name) {
     const value = /^(checkbox|radio|submit)$/.test(at.type) ? `[value="${CSS.escape(at.value)}"]` : "";
     return `[name="${CSS.escape(at.name)}"]${value}`;
@@ -41,6 +42,7 @@ function show(page) {
   if (next.dataset.error) here.dataset.error = next.dataset.error;
   else delete here.dataset.error;
   document.title = page.title;
+  find(); // who types in its box goes on, so it is shown before it gets the focus
   if (twin) at.focus({ preventScroll: true });
   scrollTo(0, height);
   const said = [...here.querySelectorAll(".decide-bar .notice, [data-heard]")];
@@ -86,7 +88,6 @@ async function count(form) {
 
 if (here.querySelector("form[data-counted]")) {
   find();
-  document.addEventListener("shown", find);
   here.addEventListener("input", (event) => {
     if (!event.target.closest("[data-find]")) return;
     sought = event.target.value;

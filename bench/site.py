@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from time import perf_counter, sleep
+from time import clock_gettime_ns, perf_counter, sleep
 
 import psycopg
 
@@ -182,10 +182,8 @@ class Running:
 
     @property
     def processor_ms(self) -> float:
-        """The same of the threads that there are now, exact enough for a few calls."""
-        folders = (Path(f"/proc/{pid}/task") for pid in self.processes)
-        texts = (task / "schedstat" for folder in folders for task in folder.iterdir())
-        return sum(int(text.read_text(encoding="utf-8").split()[0]) for text in texts) / 1e6
+        """The same, exact enough for a few calls; threads that ended meanwhile are in it."""
+        return sum(clock_gettime_ns(_processor_clock(pid)) for pid in self.processes) / 1e6
 
     @property
     def resident_bytes(self) -> int:
@@ -216,6 +214,11 @@ class Running:
         lines = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
         value = next(line for line in lines if line.startswith(f"{name}:"))
         return int(value.split()[1])
+
+
+def _processor_clock(pid: int) -> int:
+    """The clock of another process, as `clock_getcpuclockid` of Linux makes its number."""
+    return (~pid << 3) | 2
 
 
 def _free_port() -> int:

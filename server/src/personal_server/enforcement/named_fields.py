@@ -28,6 +28,8 @@ def words_in(words: WordQuery, stream: Stream, granted: Sequence[str]) -> WordQu
     Shapes: as many terms as in `words`, in their order; one that `conditions_in` has in its place
         asks for no word.
     """
+    if all(each.named is None and not each.others for each in (*words.terms, *words.excluded)):
+        return words  # of most, which are read for every hit
     conditions = _conditions(words, stream, granted)
     terms = tuple(
         _in_fields(term, stream, granted) if condition is None else _ASKS_FOR_NO_WORD

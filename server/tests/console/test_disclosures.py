@@ -30,7 +30,7 @@ def test_sources_tell_what_is_kept_per_account_and_who_reads_it(
     totals = dict(zip(marked(page, "account"), numbers(page, "total"), strict=True))
     for name, total in (("Home mailbox", 40), ("Work mailbox", 12)):
         assert [count for text, count in totals.items() if text.startswith(name)] == [total]
-    assert "Your payments transactions 30" in marked(page, "stream")
+    assert "Your payments 30" in marked(page, "stream")
     (readers,) = marked(page, "readers")
     assert "Notes app" in readers
     assert len(marked(page, "no-readers")) == 2

@@ -86,12 +86,15 @@ def test_guesses_of_a_password_are_counted_by_all(
     cookies = "; ".join(f"{name}={value}" for name, value in page.cookies.items())
     form = urlencode({"_csrf": csrf, "password": "wrong"}).encode()
     headers = {"Origin": served.origin, "Cookie": cookies, **FORM}
-    statuses = [
-        callers[number % WORKERS].ask("/owner/login", method="POST", body=form, **headers)[0]
-        for number in range(8)
-    ]
+    statuses: list[int] = []
+    # By itself a worker refuses none of these. Guesses may be slower than the first short delays.
+    for number in range(5 * WORKERS):
+        caller = callers[number % WORKERS]
+        statuses.append(caller.ask("/owner/login", method="POST", body=form, **headers)[0])
+        if statuses[-1] == 429:
+            break
     assert statuses[:5] == [401] * 5
-    assert 429 in statuses[5:7]
+    assert statuses[-1] == 429
 
 
 def test_what_a_caller_may_read_ends_everywhere_with_the_next_request(

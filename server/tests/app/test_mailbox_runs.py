@@ -25,7 +25,7 @@ from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
-from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
@@ -224,6 +224,31 @@ def test_what_is_moved_marked_and_deleted_is_followed(
     again(fed)
     assert fed.engine.run(fed.feed_id, retries=True) is not None
     assert fed.held() == {"messages": 1}
+
+
+@needs_dovecot
+def test_marks_that_a_killed_run_knew_and_told_no_record_are_told_by_the_next(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+    fed = feed_of(server.place, PASSWORD)
+    fed.run()
+    with signed_in(server) as client:
+        client.select("INBOX")
+        client.store("1:2", "+FLAGS", r"(\Seen \Flagged)")
+
+    def killed(*_: object) -> None:
+        raise PutOff
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mailbox_sync.MailboxSync, "_tell", killed)
+        fed.engine.run(fed.feed_id)
+    assert sum(mail["labels"] == ["Starred"] for mail in mails_held(fed)) == 0
+    again(fed)
+    by_itself(fed)
+    assert sum(mail["labels"] == ["Starred"] for mail in mails_held(fed)) == 2
+    assert [e.item for e in feed_store(fed.stores).feed_items(fed.feed_id)] == ["INBOX"]
 
 
 @needs_dovecot

@@ -64,6 +64,8 @@ RECENT_MAILS = 500
 """Whose labels are compared where a server does not tell what changed."""
 FEW_GONE = 20
 EMPTIED = "mailbox_emptied"
+UNTOLD = "\nuntold"
+"""The line of the ledger that says that records may not tell yet what the ledger knows."""
 
 
 class _TimeIsOver(Exception):
@@ -100,12 +102,14 @@ class MailboxSync:
     _known: dict[str, FolderMark] = field(default_factory=dict[str, FolderMark], init=False)
     _touched: set[str] = field(default_factory=set[str], init=False)
     _missed: bool = field(default=False, init=False)
+    _is_noted: bool = field(default=False, init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
 
     def run(self, sign_in: SignIn) -> None:
         """Look, fetch, import, follow.  Raises: FetchTrouble, PutOff; what is stored is kept."""
         lines = self.ports.store.feed_items(self.feed.feed_id)
-        self._known = {line.item: mark_of(line.mark) for line in lines}
+        self._known = {line.item: mark_of(line.mark) for line in lines if line.item != UNTOLD}
+        owes = self._is_noted = any(line.item == UNTOLD for line in lines)
         can = sign_in_to(self.process, sign_in)
         listed, fetched = folders_of(self.process, self.feed.chosen, can)
         has_marks = all(each.mark is not None for each in fetched)
@@ -115,6 +119,9 @@ class MailboxSync:
                 self._look(each)
             if len(listed) < MOST_FOLDERS:
                 self._lose_folders({each.name for each in fetched})
+            if owes:  # the run before was ended before records told what the ledger knew
+                self._touch_all()
+                owes = False
             rounds = 1 if has_marks else looks_of_a_round(len(fetched))
             if not self._missed:
                 self._settle(self.turn - rounds + 1)
@@ -122,6 +129,8 @@ class MailboxSync:
             self.result.settling += 1
         finally:
             self._tell()
+            if self._is_noted and not owes:
+                self.ports.store.keep_feed_items(self.feed.feed_id, (), [UNTOLD])
         for _ in ask(self.process, LeaveMailbox()):
             pass
 
@@ -190,8 +199,20 @@ class MailboxSync:
     def _keep(self, rows: Sequence[FeedMailRow]) -> None:
         """Write rows, and have their records tell it."""
         if rows:
+            self._note()
             self.ports.mails.keep_mails(self.feed.feed_id, rows)
             self._touch(rows)
+
+    def _note(self) -> None:
+        """Have the next run know, should this one be killed, that records are to be told."""
+        if not self._is_noted:
+            self._is_noted = True
+            self._keep_line(UNTOLD, "")
+
+    def _touch_all(self) -> None:
+        for name in self.ports.mails.mail_counts(self.feed.feed_id):
+            for rows in self._pages(name, 0, LARGEST_UID):
+                self._touch(rows)
 
     def _touch(self, rows: Iterable[FeedMailRow]) -> None:
         self._touched.update(row.record_key for row in rows if row.record_key)
@@ -304,6 +325,7 @@ class MailboxSync:
         if batch.mails:
             self.ports.batches.take(self.feed, batch.folder, batch.path, self.result)
         if batch.rows:
+            self._note()
             self.ports.mails.keep_mails(self.feed.feed_id, batch.rows)
             self._touch(row for row in batch.rows if not row.copy_of)
         batch.clear()
@@ -342,11 +364,14 @@ class MailboxSync:
         if self._known.get(name) == mark:
             return
         self._known[name] = mark
+        self._keep_line(name, text_of(mark))
+
+    def _keep_line(self, item: str, mark: str) -> None:
         now_ns = self.ports.clock()
         line = FeedItemRow(
             feed_id=self.feed.feed_id,
-            item=name,
-            mark=text_of(mark),
+            item=item,
+            mark=mark,
             state=ItemState.STORED,
             reader=self.ports.reader,
             at_ns=now_ns,
@@ -367,6 +392,7 @@ class MailboxSync:
             gone = [replace(e, folder=f"{name}\n{uidvalidity}", gone_at=self.turn) for e in rows]
             self.result.gone += sum(row.gone_at is None for row in rows)
             forgotten = [(name, row.uid) for row in rows]
+            self._note()
             self.ports.mails.keep_mails(self.feed.feed_id, gone, forgotten)
             self._touch(rows)
 

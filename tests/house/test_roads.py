@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_LINES = {"GET": 10_780, "POST": 16_640, "pdpp": 13_990}
+MOST_LINES = {"GET": 10_780, "POST": 16_640, "pdpp": 13_850}
 """Lines of the modules on a road, by its first word.  Ceilings: they may only fall."""
 
 

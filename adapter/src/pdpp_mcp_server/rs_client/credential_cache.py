@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pdpp_kernel.system.accounts import is_own
 from pdpp_kernel.system.file_locks import try_lock
+from pdpp_kernel.system.own_account import is_own
 from pdpp_mcp_server.rs_client.credentials import (
     Credential,
     CredentialInsecure,

@@ -2,7 +2,7 @@
 it finds a keyring that is one.
 
 Rule: what cannot be kept or read there is nowhere, and never an error: the sealed file is there.
-Source: docs/contract/feeds.md 10.4.
+Source: docs/contract/feeds.md 10.
 """
 
 from __future__ import annotations

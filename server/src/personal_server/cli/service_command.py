@@ -17,7 +17,7 @@ from typing import Annotated, Protocol
 import cyclopts
 from cyclopts import Parameter
 
-from pdpp_kernel.system.accounts import own_number
+from pdpp_kernel.system.own_account import own_number
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, print_facts, words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
-from pdpp_kernel.system.accounts import own_name
 from pdpp_kernel.system.memory_images import forbid_core_dumps
+from pdpp_kernel.system.own_account import own_name
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores

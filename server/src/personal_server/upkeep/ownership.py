@@ -19,7 +19,7 @@ from typing import Protocol
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
-from pdpp_kernel.system.accounts import is_own
+from pdpp_kernel.system.own_account import is_own
 
 
 class DataNotOwned(StorageUnavailable):

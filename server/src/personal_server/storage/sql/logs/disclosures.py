@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -77,24 +78,24 @@ def kept_commitments(session: Session, subject_id: str) -> Iterator[tuple[int, s
         yield row.number, AskedDetail(row.salt, row.asked, row.keys).commitment
 
 
+@dataclass(frozen=True, slots=True)
 class SqlDisclosures:
     """The log of one subject in an open file."""
 
-    def __init__(self, database: Database, subject_id: str, *, keeps_details: bool = True) -> None:
-        self._database = database
-        self._subject_id = subject_id
-        self._keeps_details = keeps_details
+    database: Database
+    subject_id: str
+    keeps_details: bool = field(default=True, kw_only=True)
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         """Write entries, in order, in one transaction."""
-        with self._database.write() as session:
-            first, _ = DISCLOSURES.tail(session, self._subject_id)
-            rows = [_row(entry, committed=self._keeps_details) for entry in entries]
-            DISCLOSURES.append(session, self._subject_id, rows)
-            if self._keeps_details:
+        with self.database.write() as session:
+            first, _ = DISCLOSURES.tail(session, self.subject_id)
+            rows = [_row(entry, committed=self.keeps_details) for entry in entries]
+            DISCLOSURES.append(session, self.subject_id, rows)
+            if self.keeps_details:
                 self._keep_details(session, first + 1, entries)
             shares = _shares(entries)
-            session.many(_COUNT_SHARE, [[self._subject_id, *values_of(row)] for row in shares])
+            session.many(_COUNT_SHARE, [[self.subject_id, *values_of(row)] for row in shares])
 
     def _keep_details(
         self, session: Session, first: int, entries: Sequence[DisclosureEntry]
@@ -103,7 +104,7 @@ class SqlDisclosures:
             insert(DisclosureDetailRow),
             [
                 [
-                    self._subject_id,
+                    self.subject_id,
                     *values_of(
                         DisclosureDetailRow(
                             number=number,
@@ -124,9 +125,9 @@ class SqlDisclosures:
     def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
         """What lies beside entries, by their numbers."""
         details: dict[int, AskedDetail] = {}
-        with self._database.read() as session:
+        with self.database.read() as session:
             for number in numbers:
-                line = session.first(_DETAIL, (self._subject_id, number))
+                line = session.first(_DETAIL, (self.subject_id, number))
                 if line is not None:
                     row = row_from(DisclosureDetailRow, line)
                     details[number] = AskedDetail(row.salt, row.asked, row.keys)
@@ -136,26 +137,26 @@ class SqlDisclosures:
         self, connection_id: str, stream: str, key: str, looked_at: int
     ) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries by which a record was handed out, newest first."""
-        row_key = (self._subject_id, connection_id, stream, looked_at)
-        with self._database.read() as session:
+        row_key = (self.subject_id, connection_id, stream, looked_at)
+        with self.database.read() as session:
             details = [
                 row_from(DisclosureDetailRow, line) for line in session.rows(_NEWEST_OF, row_key)
             ]
             numbers = [detail.number for detail in details if key in detail.keys]
-            lines = [session.first(_BY_NUMBER, (self._subject_id, number)) for number in numbers]
+            lines = [session.first(_BY_NUMBER, (self.subject_id, number)) for number in numbers]
         rows = [row_from(DisclosureRow, line) for line in lines if line is not None]
-        return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
+        return tuple((row.number, _entry(self.subject_id, row)) for row in rows)
 
     def forget_details(self, before_ns: int) -> None:
         """Remove what lies beside older entries, in slices with room for other writers."""
         removed = SLICE_LINES
         while removed == SLICE_LINES:
-            with self._database.erase() as session:
-                numbers = session.rows(_OLDEST_DETAILS, (self._subject_id, SLICE_LINES))
+            with self.database.erase() as session:
+                numbers = session.rows(_OLDEST_DETAILS, (self.subject_id, SLICE_LINES))
                 over = list(takewhile(lambda line: line[1] < before_ns, numbers))
                 removed = len(over)
                 if over:
-                    session.run(_FORGET_DETAILS, (self._subject_id, over[-1][0]))
+                    session.run(_FORGET_DETAILS, (self.subject_id, over[-1][0]))
             if removed == SLICE_LINES:
                 time.sleep(PAUSE_SECONDS)
 
@@ -163,10 +164,10 @@ class SqlDisclosures:
         """Entries with their numbers, newest first."""
         conditions, values = _conditions(query)
         sql = f"{select(DisclosureRow)}{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
-        with self._database.read() as session:
-            lines = session.rows(sql, [self._subject_id, *values, query.limit])
+        with self.database.read() as session:
+            lines = session.rows(sql, [self.subject_id, *values, query.limit])
         rows = [row_from(DisclosureRow, line) for line in lines]
-        return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
+        return tuple((row.number, _entry(self.subject_id, row)) for row in rows)
 
     def disclosed_since(self, grant_id: str, since_ns: int) -> tuple[int, int]:
         """Records and bytes served for a grant since an instant."""
@@ -176,8 +177,8 @@ class SqlDisclosures:
             f" WHERE {SUBJECT} = ? AND {DisclosureRow.grant_id} = ?"
             f" AND {DisclosureRow.at_ns} >= ? AND {DisclosureRow.outcome} = ?"
         )
-        with self._database.read() as session:
-            line = session.first(sql, [self._subject_id, grant_id, since_ns, SERVED])
+        with self.database.read() as session:
+            line = session.first(sql, [self.subject_id, grant_id, since_ns, SERVED])
         return (0, 0) if line is None else (line[0], line[1])
 
     def shares(self, of: ShareOf, query: DisclosureQuery) -> tuple[DisclosedShare, ...]:
@@ -188,17 +189,17 @@ class SqlDisclosures:
             f" WHERE {SUBJECT} = ?{conditions}"
             f" GROUP BY {of} ORDER BY sum({_ANSWERS}) DESC, {of} LIMIT ?"
         )
-        with self._database.read() as session:
-            lines = session.rows(sql, [self._subject_id, *values, query.limit])
+        with self.database.read() as session:
+            lines = session.rows(sql, [self.subject_id, *values, query.limit])
         return tuple(DisclosedShare(str(of), int(r), int(a)) for of, r, a in lines)
 
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
-        DISCLOSURES.forget(self._database, self._subject_id, before_ns)
-        with self._database.write() as session:
+        DISCLOSURES.forget(self.database, self.subject_id, before_ns)
+        with self.database.write() as session:
             session.run(
                 f"{delete(_SHARE)} AND {_SHARE.day} < ?",
-                [self._subject_id, before_ns // DAY_NANOSECONDS],
+                [self.subject_id, before_ns // DAY_NANOSECONDS],
             )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.system.accounts import is_own, own_name, own_number
+from pdpp_kernel.system.own_account import is_own, own_name, own_number
 
 
 def test_what_it_makes_is_its_own(tmp_path: Path) -> None:

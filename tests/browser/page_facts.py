@@ -24,7 +24,7 @@ CONTROLS = {
     "DisclosureTriangle",
 }
 CONSENTS = {"consent", "package", "picker", "training", "change", "changed", "limited"}
-SCRIPTED = {"disclosures", "locale", "notices", "uploads", *CONSENTS}
+SCRIPTED = {"disclosures", "home", "locale", "notices", "uploads", *CONSENTS}
 
 
 def assert_page_fits(owner: Owner, name: str, origin: str) -> None:

@@ -41,15 +41,23 @@ def test_the_tab_that_is_signed_in_asks_with_the_number_of_the_other(
     assert owner.place not in login.text
 
 
-def test_a_code_of_a_device_is_asked_about_and_not_entered(owner: Browser) -> None:
-    question = asked(owner, "/device?user_code=WDJB-MJHT")
-    assert (question.status, len(code_of(question))) == (200, 1)
-    assert 'href="/device?user_code=WDJB-MJHT"' in question.text
+def test_the_code_of_a_device_stands_on_no_page_and_in_no_channel(house: Household) -> None:
+    stranger = house.browser()
+    login = stranger.get(stranger.get("/device?user_code=WDJB-MJHT").headers["location"])
+    assert "WDJB" not in login.text
+    assert "script-src" not in login.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(
     "destination",
-    ["/consent/ar_x", "/owner/access", "https://evil.example/consent/ar_0", "/device?a=1", ""],
+    [
+        "/consent/ar_x",
+        "/owner/access",
+        "https://evil.example/consent/ar_0",
+        "/device",
+        "/device?user_code=WDJB-MJHT",
+        "",
+    ],
 )
 def test_nothing_else_is_asked_about(owner: Browser, destination: str) -> None:
     assert asked(owner, destination).status == 404

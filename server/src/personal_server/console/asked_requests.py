@@ -34,7 +34,6 @@ from personal_server.storage.ports.authorization_store import (
 )
 
 _CONSENT = re.compile(r"/consent/([A-Za-z0-9_-]{1,100})\Z")
-_DEVICE = re.compile(r"/device(\?user_code=[A-Za-z0-9-]{1,20})?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ def comparison_code(destination: str) -> str:
 
 
 def is_asked(destination: str) -> bool:
-    """Whether a signed-in tab can ask about this page."""
-    return bool(_CONSENT.match(destination) or _DEVICE.match(destination))
+    """Whether a signed-in tab can ask about this page; one of a device may hold its code."""
+    return _CONSENT.match(destination) is not None
 
 
 def requests_by_app(
@@ -113,21 +112,15 @@ class WaitingPages:
     def show(self, visit: PageRequest) -> Response:
         """The question about a page that another tab could not open.  Raises: NotFound."""
         destination = safe_next(visit.query.get("next"))
-        consent, waiting = _CONSENT.match(destination), None
-        if consent is not None:
-            with self.authorization.read() as reader:
-                found = waiting_requests(reader, self.clock(), MAX_PENDING)
-            for row, client in found:
-                if row.request_id == consent[1]:
-                    waiting = _waiting(row, client, self.catalogs())
-        if waiting is None and (consent is not None or not is_asked(destination)):
-            raise NotFound("There is no such request. Start again from the app.")
-        values = {
-            "waiting": waiting,
-            "destination": destination,
-            "code": comparison_code(destination),
-        }
-        return self.pages.show(visit, "asked.html", values)
+        consent = _CONSENT.match(destination)
+        with self.authorization.read() as reader:
+            found = waiting_requests(reader, self.clock(), MAX_PENDING)
+        for row, client in found:
+            if consent is not None and row.request_id == consent[1]:
+                waiting = _waiting(row, client, self.catalogs())
+                values = {"waiting": waiting, "destination": destination, "code": waiting.code}
+                return self.pages.show(visit, "asked.html", values)
+        raise NotFound("There is no such request. Start again from the app.")
 
     def dismiss(self, visit: PageRequest) -> Response:
         """Deny every request of an app that waits; nobody is sent anywhere.  Raises: NotFound."""

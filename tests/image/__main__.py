@@ -118,12 +118,8 @@ def main() -> None:
 
 def build(folder: Path, base: str, processor: str) -> dict[str, Any]:
     """The image, of this checkout; what it says of itself."""
-    wheels, lock, python = folder / "wheels", folder / "locked.txt", python_of(base)
-    lock.write_text(locked_for(python), encoding="utf-8")
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
-    where = [f"--platform={libc}_{MACHINES[processor]}" for libc in GLIBC]
-    wanted = ["--require-hashes", f"--python-version={python}", *where]
-    output(*pip, *wanted, f"-r{lock}", f"-d{wheels}")
+    wheels = folder / "wheels"
+    fetch_locked(wheels, python_of(base), processor)
     fetched = ("--build-arg=PIP_FIND_LINKS=/wheels", "--build-arg=PIP_NO_INDEX=1")
     options = (f"--build-arg=BASE={base}", *fetched, f"--volume={wheels}:/wheels:ro")
     form = ("--format=docker", "--isolation=chroot", "--pull-never", f"--arch={processor}")
@@ -132,6 +128,17 @@ def build(folder: Path, base: str, processor: str) -> dict[str, Any]:
     size = json.loads(output("buildah", "images", "--json", IMAGE))[0]["size"]
     config = docker["config"]
     return {"config": config, "check": config["Healthcheck"], "size_mb": size.split()[0]}
+
+
+def fetch_locked(folder: Path, python: str, processor: str) -> None:
+    """The locked packages, as that Python on that processor takes them."""
+    folder.mkdir(parents=True)
+    lock = folder / "locked.txt"
+    lock.write_text(locked_for(python), encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
+    where = [f"--platform={libc}_{MACHINES[processor]}" for libc in GLIBC]
+    wanted = ["--require-hashes", f"--python-version={python}", *where]
+    output(*pip, *wanted, f"-r{lock}", f"-d{folder}")
 
 
 def locked_for(python: str) -> str:

@@ -2,8 +2,9 @@
 
 It needs root and debootstrap. The digests are compared by the system's own program; the program
 runs in a root of Debian's smallest system, which has no Python, as a user without rights: from
-nothing to an answer over MCP. The bundle is checked by the public tool MCPB and started as its
-manifest says, by a host that has the PATH of a desktop's session.
+nothing to an answer over MCP. The wheels do so in one that has Python besides. The bundle is
+checked by the public tool MCPB and started as its manifest says, by a host that has the PATH of a
+desktop's session.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.clients import StdioCaller
 from tests.browser.chromium import free_port
-from tests.image.__main__ import MBOX, USER, until
+from tests.image.__main__ import MBOX, OWN, USER, fetch_locked, until
 from tests.processes import started, stop
 
 HOME = "/home/owner"
-SMALLEST = Path(".cache/smallest")
+SMALLEST, WITH_PYTHON = Path(".cache/smallest"), Path(".cache/smallest-python")
 SELECTION = [
     {
         "type": "https://pdpp.dev/data-access",
@@ -45,6 +46,11 @@ class Root:
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
         self._variables = [f"HOME={HOME}", "PATH=/usr/bin:/bin", f"PDPP_BIND=127.0.0.1:{port}"]
+
+    @property
+    def home(self) -> Path:
+        """The user's folder."""
+        return self.folder / HOME.lstrip("/")
 
     def words(self, *words: str) -> list[str]:
         """A command as the user gives it there."""
@@ -74,49 +80,81 @@ def main(folder: Path, mcpb: Path) -> None:
         sys.exit("This needs root and debootstrap.")
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
     print("digests: as SHA256SUMS says", flush=True)
-    with tempfile.TemporaryDirectory(prefix="pdpp-dist-") as name, emptied(Path(name)) as root:
+    with tempfile.TemporaryDirectory(prefix="pdpp-dist-") as name, emptied(SMALLEST) as root:
+        assert not list(root.folder.glob("usr/bin/python*"))
         served = root.folder / HOME.lstrip("/") / ".pdpp"
-        program = next(folder.glob("pdpp-*-linux-*[!b]"))
-        with program_tried(root, program) as address:
+        with tried(root, "program", lambda root: program_installed(root, folder)) as address:
             bundle = Path(name) / "bundle"
             try_bundle(next(folder.glob("*.mcpb")), mcpb, bundle, served, address)
+    with (
+        emptied(WITH_PYTHON, "python3", "python3-venv") as root,
+        tried(root, "wheels", lambda root: wheels_installed(root, folder)),
+    ):
+        pass
 
 
 @contextmanager
-def emptied(work: Path) -> Generator[Root]:
-    """A copy of the smallest system, with what the kernel shows."""
-    if not SMALLEST.is_dir():
-        SMALLEST.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["debootstrap", "--variant=minbase", "stable", str(SMALLEST)], check=True)
-    root = work / "root"
-    subprocess.run(["cp", "-a", str(SMALLEST), str(root)], check=True)
-    assert not list(root.glob("usr/bin/python*"))
+def emptied(system: Path, *packages: str) -> Generator[Root]:
+    """A copy of the smallest system with some packages besides, and what the kernel shows."""
+    if not system.is_dir():
+        system.parent.mkdir(parents=True, exist_ok=True)
+        besides = [f"--include={','.join(packages)}"] if packages else []
+        made = ["debootstrap", "--variant=minbase", *besides, "stable", str(system)]
+        subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory(prefix="pdpp-root-") as name:
+        root = Path(name) / "root"
+        subprocess.run(["cp", "-a", str(system), str(root)], check=True)
+        with shown(root):
+            yield Root(root, free_port())
+
+
+@contextmanager
+def shown(root: Path) -> Generator[None]:
+    """A home in it, and what the kernel shows there."""
     home = root / HOME.lstrip("/")
     home.mkdir(parents=True)
     os.chown(home, USER, USER)
-    shown = [("proc", root / "proc"), ("--rbind", root / "dev")]
-    subprocess.run(["mount", "-t", "proc", "proc", str(shown[0][1])], check=True)
-    subprocess.run(["mount", "--bind", "/dev", str(shown[1][1])], check=True)
+    subprocess.run(["mount", "-t", "proc", "proc", str(root / "proc")], check=True)
+    subprocess.run(["mount", "--bind", "/dev", str(root / "dev")], check=True)
     try:
-        yield Root(root, free_port())
+        yield
     finally:
-        for _, place in shown:
-            subprocess.run(["umount", str(place)], check=True)
+        for place in ("proc", "dev"):
+            subprocess.run(["umount", str(root / place)], check=True)
+
+
+def program_installed(root: Root, release: Path) -> str:
+    """The program of one file, as it is downloaded; how it is called."""
+    shutil.copy2(next(release.glob("pdpp-*-linux-*[!b]")), root.home / "pdpp")
+    return "./pdpp"
+
+
+def wheels_installed(root: Root, release: Path) -> str:
+    """The wheels, in an environment of their own; how the program is called.
+
+    The packages that they need come from a folder, as an index would give them.
+    """
+    version = root.run("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    fetch_locked(root.home / "packages", version, OWN)
+    for wheel in release.glob("*.whl"):
+        shutil.copy2(wheel, root.home / "packages")
+    root.run("python3", "-m", "venv", "app")
+    install = ("app/bin/pip", "install", "--quiet", "--no-index", "--find-links=packages")
+    root.run(*install, "pdpp-personal-server")
+    return "app/bin/pdpp"
 
 
 @contextmanager
-def program_tried(root: Root, program: Path) -> Generator[str]:
-    """From the file to an answer; the address that it serves while the bundle is tried."""
+def tried(root: Root, what: str, install: Callable[[Root], str]) -> Generator[str]:
+    """From nothing to an answer; the address that it serves meanwhile."""
     begun = time.monotonic()
-    home = root.folder / HOME.lstrip("/")
     for name, text in (("inbox.mbox", MBOX), ("selection.json", json.dumps(SELECTION))):
-        (home / name).write_text(text)
-    shutil.copy2(program, home / "pdpp")
-    for path in home.iterdir():
-        os.chown(path, USER, USER)
-    print(f"program: {root.run('./pdpp', '--version').strip()}, {since(begun)} to its first answer")
-    root.run("./pdpp", "import", "inbox.mbox")
-    found = root.run("./pdpp", "search", "noon")
+        (root.home / name).write_text(text)
+        os.chown(root.home / name, USER, USER)
+    pdpp = install(root)
+    print(f"{what}: {root.run(pdpp, '--version').strip()}, {since(begun)} to its first answer")
+    root.run(pdpp, "import", "inbox.mbox")
+    found = root.run(pdpp, "search", "noon")
     assert "Lunch" in found, found
     named = (
         "--client",
@@ -127,26 +165,23 @@ def program_tried(root: Root, program: Path) -> Generator[str]:
         f"{HOME}/.pdpp",
         "--yes",
     )
-    root.run("./pdpp", "grant", "create", *named)
-    process = started(root.words("./pdpp", "serve"), stderr=subprocess.DEVNULL)
+    root.run(pdpp, "grant", "create", *named)
+    process = started(root.words(pdpp, "serve"), stderr=subprocess.DEVNULL)
     try:
-        until(lambda: process.poll() is not None or not _unsound(root))
+        until(lambda: process.poll() is not None or not _unsound(root, pdpp))
         assert process.poll() is None
-        shown = root.run("./pdpp", "doctor", "--json")
-        address = json.loads(
-            root.run("./pdpp", "status", "--json", "--cache-root", f"{HOME}/.pdpp")
-        )
-        host = [*root.words("./pdpp", "mcp", "--cache-root", f"{HOME}/.pdpp")]
+        assert root.run(pdpp, "doctor", "--json")
+        address = json.loads(root.run(pdpp, "status", "--json", "--cache-root", f"{HOME}/.pdpp"))
+        host = [*root.words(pdpp, "mcp", "--cache-root", f"{HOME}/.pdpp")]
         answered(host, {})
-        print(f"program: import, search, serve and an answer over MCP, {since(begun)} from nothing")
-        assert shown
+        print(f"{what}: import, search, serve and an answer over MCP, {since(begun)} from nothing")
         yield address[0]["provider_url"]
     finally:
         stop(process)
 
 
-def _unsound(root: Root) -> bool:
-    return bool(subprocess.run(root.words("./pdpp", "doctor"), capture_output=True).returncode)
+def _unsound(root: Root, pdpp: str) -> bool:
+    return bool(subprocess.run(root.words(pdpp, "doctor"), capture_output=True).returncode)
 
 
 def try_bundle(packed: Path, mcpb: Path, folder: Path, cache: Path, address: str) -> None:

@@ -4,6 +4,7 @@ import gc
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.long_first import begun_with_long
@@ -11,6 +12,12 @@ from tests.long_first import begun_with_long
 pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
     pytest_plugins.append("tests.on_postgresql")
+
+# The first text that is drawn reads a table of all characters, and a busy machine lets it wait.
+hypothesis.settings.register_profile(
+    "suite", suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 # Fourteen thousand tests are collected by each worker, and hardly an object of that is ever freed.
 gc.disable()

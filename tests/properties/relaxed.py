@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from personal_server.domain.language_names import OTHER_FAMILY
 from personal_server.domain.stop_words import STOP_WORDS
+from personal_server.domain.word_forms import forms
 from tests.properties.meaning import Said, Term, hits_in, letters
 
 FEW = 3
@@ -127,7 +129,9 @@ def _near(word: str, texts: Texts) -> list[Near]:
     counts = Counter(
         other for record in texts for other in {each for text in record for each in text.words}
     )
-    return _weighed(word, {other: n for other, n in counts.items() if set(other) <= LATIN})
+    fewest = 3 if len(word) == 4 else 1  # another letter makes another word of a short one
+    near = {other: n for other, n in counts.items() if _kind(word, other) >= fewest}
+    return _weighed(word, {other: n for other, n in near.items() if set(other) <= LATIN})
 
 
 def _near_in_other_forms(word: str, texts: Texts) -> list[Near]:
@@ -138,12 +142,17 @@ def _near_in_other_forms(word: str, texts: Texts) -> list[Near]:
     slips = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in pairs}
     slips |= {word[:n] + word[n + 1 :] for n in range(len(word))}
     slips |= {word[:n] + word[n] + word[n:] for n in range(len(word))}
-    meant = {slip: Term((slip,)) for slip in slips - {word}}
+    meant = {slip: Term((slip,)) for slip in slips - {word} if 2 * _shortest_stem(slip) > len(slip)}
     counts = {
         slip: _count(texts, lambda text, t=term: hits_in(text, t, "") > 0)
         for slip, term in meant.items()
     }
     return _weighed(word, {slip: count for slip, count in counts.items() if count})
+
+
+def _shortest_stem(word: str) -> int:
+    by_family = forms(word).stems.items()
+    return min(len(stem) for family, stems in by_family if family != OTHER_FAMILY for stem in stems)
 
 
 def is_correctable(word: str) -> bool:
@@ -166,18 +175,22 @@ def _is_clear(word: str, near: list[Near]) -> bool:
 
 def _mistake(word: str, other: str) -> float:
     """How likely one is written for the other; 0 if by more than one mistake."""
+    return _kind(word, other) * (1.0 if word[:1] == other[:1] else 0.25)
+
+
+def _kind(word: str, other: str) -> int:
+    """4 for swapped neighbours, 3 beside its like, 2 for a letter more or less, 1 for another."""
     differing = [n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b]
-    first = 1.0 if word[:1] == other[:1] else 0.25
     if len(word) == len(other):
         if len(differing) == 1:
-            return first
+            return 1
         is_swap = len(differing) == 2 and differing[1] == differing[0] + 1
         swapped = is_swap and word[differing[0]] == other[differing[1]]
-        return 4 * first if swapped and word[differing[1]] == other[differing[0]] else 0
+        return 4 if swapped and word[differing[1]] == other[differing[0]] else 0
     short, long = sorted((word, other), key=len)
     if len(long) != len(short) + 1:
         return 0
     if all(long[:n] + long[n + 1 :] != short for n in range(len(long))):
         return 0
     runs = {long[:n] + long[n + 1 :] for n, (a, b) in enumerate(pairwise(long)) if a == b}
-    return (3 if short in runs else 2) * first
+    return 3 if short in runs else 2

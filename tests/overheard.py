@@ -91,9 +91,24 @@ def noted(audit: Callable[..., None]) -> Callable[..., None]:
     return noting
 
 
+def kept(event_of: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function; the event that it makes for the trail, if any, is remembered."""
+
+    def keeping(*arguments: Any) -> Any:
+        row = event_of(*arguments)
+        if row is not None:
+            EVENTS.add(row.event)
+        return row
+
+    return keeping
+
+
 def observe_applications() -> None:
     """Listen to the trail and to every application; called once, before any is made."""
     audit.audit = noted(audit.audit)
+    from personal_server.feeds import feed_trouble  # noqa: PLC0415
+
+    feed_trouble.trouble_event = kept(feed_trouble.trouble_event)
     from personal_server.authorization_server import endpoints as authorization  # noqa: PLC0415
     from personal_server.console import application as console  # noqa: PLC0415
     from personal_server.hosted_mcp.http import HostedApp  # noqa: PLC0415

@@ -193,6 +193,7 @@ def data_of(folder: Path) -> Path:
 
 def try_out(container: Container, check: dict[str, Any]) -> None:
     """Everything that is said of it in docs/running.md."""
+    begun = time.monotonic()
     container.start()
     process = container.process
     assert process is not None
@@ -214,6 +215,8 @@ def try_out(container: Container, check: dict[str, Any]) -> None:
         told("root", "read-only")
         imported = container.run("pdpp", "import", "/data/inbox.mbox", "--json")
         assert imported.returncode == 0, imported.stderr
+        assert "Lunch" in container.run("pdpp", "search", "noon").stdout
+        told("answer", f"the message is found, {time.monotonic() - begun:.1f} s after the start")
         lines = container.run("pdpp", "export").stdout
         assert "At noon." in lines
         told("import", "1 message, and it is in the export")

@@ -184,6 +184,12 @@ class Owner:
         """Press Allow, Update preview or Deny."""
         self.press(self.find(f'.decide-bar button[value="{action}"]'))
 
+    def allow(self) -> None:
+        """Press Allow, and wait for what comes of it."""
+        before = self.find("html")
+        self.decide("approve")
+        WebDriverWait(self.driver, SECONDS).until(left(before))
+
     def preview(self) -> None:
         """Press Update preview, and wait for the page that comes of it."""
         before = self.find("html")

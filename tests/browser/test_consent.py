@@ -183,7 +183,7 @@ def test_what_is_ticked_is_counted_at_once(scripted: Owner, running: Site) -> No
     scripted.rest()
     same: Any = scripted.driver.execute_script("return document.body.dataset.same")
     assert same == "yes"  # no new page
-    scripted.decide("approve")
+    scripted.allow()
     assert granted_end(running) == 365
 
 

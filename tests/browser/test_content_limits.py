@@ -21,7 +21,7 @@ def test_what_is_ticked_and_typed_is_what_is_granted(owner: Owner, running: Site
     assert owner.figure() == 16
     assert owner.sees(said)
     assert owner.all("main + [role=status]") == []  # what the script of the page would make
-    owner.decide("approve")
+    owner.allow()
     with running.server.stores.authorization.read() as reader:
         grants = [parse_grant(row.grant) for row in reader.rows(GrantRow)]
     limited = [grant for grant in grants if any(stream.only for stream in grant.streams)]

@@ -104,6 +104,7 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
                 exchange.identified.owner()
             await super().read_body(exchange)
         except (BodyTooLarge, OwnerSessionRequired):
+            exchange.is_body_asked = True
             await drain(exchange.request.receive)  # else the browser never reads the answer
             raise
 

@@ -21,6 +21,7 @@ from personal_server.web.cors import READABLE_ANYWHERE, preflight
 from personal_server.web.error_responses import translate
 from personal_server.web.parameters import Parameters
 from personal_server.web.query_strings import parse_query
+from personal_server.web.refused_bodies import let_arrive
 from personal_server.web.requests import IncomingRequest, check_version
 from personal_server.web.responses import send_response, set_fixed_headers
 from personal_server.web.routes import RouteDeclaration
@@ -53,6 +54,7 @@ class Exchange(Generic[D, C]):
     query_refusal: PersonalServerError | None = None
     body: bytes = b""
     spool: BinaryIO | None = None
+    is_body_asked: bool = False
     now_ns: int = 0
     closing: ExitStack = field(default_factory=ExitStack)
 
@@ -138,6 +140,8 @@ class Surface(ABC, Generic[D, C]):
         try:
             response = await self.steps(exchange)
         except Exception as error:  # noqa: BLE001 (the one boundary)
+            if not exchange.is_body_asked:
+                await let_arrive(request.headers, request.receive)
             failure = translate(error, request.request_id)
             note(request.scope, error=failure.code)
             response = self.refuse(exchange, failure)
@@ -189,6 +193,7 @@ class Surface(ABC, Generic[D, C]):
         if rule is None:
             return
         check_head(rule, request.headers)
+        exchange.is_body_asked = True
         if rule.spooled:
             exchange.spool = await spool_body(rule, request.receive)
             exchange.closing.callback(exchange.spool.close)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.web.refused_bodies import MOST_BYTES, let_arrive
+from personal_server.web.refused_bodies import SHORT_BYTES, let_arrive
 from tests.requirements.doors import Outer, World, hosted
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ class Sent:
 
 
 async def test_a_short_body_is_taken_and_a_long_one_or_none_is_not() -> None:
-    for length, left in (("3", 0), (str(MOST_BYTES + 1), 3), ("0", 3), ("", 3), ("three", 3)):
+    for length, left in (("3", 0), (str(SHORT_BYTES + 1), 3), ("0", 3), ("", 3), ("three", 3)):
         sent = Sent((b"a", b"b", b"c"))
         await let_arrive({"content-length": length}, sent)
         assert len(sent.parts) == left

@@ -36,8 +36,8 @@ from personal_server.console.session import (
 from personal_server.enforcement.filter_texts import filters_of
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.web.accept_headers import prefers_json
-from personal_server.web.bodies import drain
 from personal_server.web.forms import FORM, Form, form_fields, leading_fields
+from personal_server.web.refused_bodies import drain
 from personal_server.web.requests import IncomingRequest
 from personal_server.web.routing import RouteTable
 from personal_server.web.surfaces import Exchange, Surface

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, BinaryIO, TypeVar, cast
 
-import anyio
 import msgspec
 from starlette.types import Receive
 
@@ -18,7 +17,6 @@ from pdpp_kernel.texts import message
 from personal_server.web.routes import JSON_BODY_BYTES, BodyRule
 
 SPOOLED_ABOVE_BYTES = 1_048_576
-DRAIN_SECONDS = 20
 
 T = TypeVar("T")
 
@@ -74,15 +72,6 @@ async def spool_body(rule: BodyRule, receive: Receive) -> BinaryIO:
         raise
     spool.seek(0)
     return cast(BinaryIO, spool)
-
-
-async def drain(receive: Receive) -> None:
-    """Let a body that nobody takes run out, for a while: who sends it reads the answer after it."""
-    with anyio.move_on_after(DRAIN_SECONDS):
-        more = True
-        while more:
-            message = await receive()
-            more = message["type"] == "http.request" and message.get("more_body", False)
 
 
 async def _part(receive: Receive) -> tuple[bytes, bool]:

@@ -106,6 +106,23 @@ def test_payments_are_summed_by_month_and_never_across_currencies(
     assert [e.split()[-1] for e in narrowed.all('[data-field="sum"]')] == ["-0.20", "-500"]
 
 
+def test_payments_without_an_amount_of_any_size_and_of_the_last_month_are_listed(
+    house: Household, browser: Browser
+) -> None:
+    house.connect("cin_bank", "bank", "https://registry.pdpp.dev/connectors/bank", "Bank")
+    rows: list[dict[str, Any]] = [
+        paid(1, "9999-12-31", 12e22, "EUR"),
+        paid(2, "9999-12-31", -1.5e300, "XYZ"),
+        {**paid(3, "9999-11-02", 0, "EUR"), "amount": None},
+        {**paid(4, "9999-10-02", 1, "EUR"), "currency": None},
+    ]
+    house.fill("cin_bank", "transactions", rows)
+    page = read(browser, "/owner/records/cin_bank/transactions")
+    assert page.all(".month th") == ["Dec 9999", "Nov 9999", "Oct 9999"]
+    amounts = [each.replace(",", "") for each in page.all('[data-field="amount"]')]
+    assert amounts == [f"-15{'0' * 299}.00", f"12{'0' * 22}.00", "", "1.00"]
+
+
 def test_sums_are_those_of_the_records(browser: Browser) -> None:
     page = read(browser, f"{PAYMENTS}?sort=posted_on")
     found = [Decimal(e.split()[-1].replace(",", "")) for e in page.all('[data-field="sum"]')]

@@ -51,7 +51,9 @@ def month_sums(
     is_grouped = dated.name in declared.aggregations.group_by_time
     if dated.name in asked or not (is_ranged and is_grouped and currency in declared.groupable):
         return {}
-    since, until = max(view.since or "", ends[0]), min(view.until or ends[1], ends[1])
+    since = max(view.since or "", ends[0])
+    until = min(filter(None, (view.until, ends[1])), default=None)
+    bounds = ((Operator.GTE.value, since), (Operator.LT.value, until))
     query = AggregateQuery(
         source.stream,
         "sum",
@@ -63,8 +65,7 @@ def month_sums(
         limit=SUMS_READ,
         filters=(
             *view.filters,
-            FilterText(dated.name, Operator.GTE.value, since),
-            FilterText(dated.name, Operator.LT.value, until),
+            *(FilterText(dated.name, operator, day) for operator, day in bounds if day),
         ),
     )
     found = figures.aggregate(query)

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
@@ -46,7 +46,7 @@ from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.replies import NO_STORE
 from personal_server.web.responses import page_headers
 
-MOST_DECIMALS = 8
+MOST_DECIMALS, MOST_DIGITS = 8, 400  # a sum of the largest numbers of JSON has some 320
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
@@ -164,7 +164,8 @@ def _money(language: Language, amount: Decimal, currency: str) -> str:
     """An amount with the decimals of its currency, or with all it has if they are more."""
     decimals = get_currency_precision(currency)
     pattern = f"#,##0.{'0' * decimals}{'#' * (MOST_DECIMALS - decimals)}"
-    return format_decimal(amount, pattern, language.locale)
+    with localcontext(prec=MOST_DIGITS):
+        return format_decimal(amount, pattern, language.locale)
 
 
 def _isolations(reader: PageReader) -> dict[str, Callable[[object], object]]:

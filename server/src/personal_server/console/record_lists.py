@@ -293,11 +293,12 @@ def _month(value: object) -> str:
     return "" if at_ns is None else f"{moment_of(at_ns):%Y-%m}"
 
 
-def month_ends(months: Iterable[str]) -> tuple[str, str] | None:
-    """From the first day of the first month to the first day after the last one."""
+def month_ends(months: Iterable[str]) -> tuple[str, str | None] | None:
+    """From the first day of the first month to the first day after the last one, if one follows."""
     known = sorted(month for month in months if month)
     if not known:
         return None
     year, month = int(known[-1][:4]), int(known[-1][5:])
     after = (year + 1, 1) if month == 12 else (year, month + 1)
-    return f"{known[0]}-01", f"{after[0]:04}-{after[1]:02}-01"
+    until = f"{after[0]:04}-{after[1]:02}-01"
+    return f"{known[0]}-01", None if day_number(until) is None else until

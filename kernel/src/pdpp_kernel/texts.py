@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Self, Union, cast
 from zoneinfo import ZoneInfo
 
@@ -222,6 +222,17 @@ def start_of_day(day: int, zone: ZoneInfo) -> int:
 def moment_of(at_ns: int) -> datetime:
     """A moment in UTC."""
     return datetime.fromtimestamp(at_ns // NANOSECONDS, UTC)
+
+
+def local_moment(at_ns: int, zone: tzinfo) -> datetime:
+    """A moment in a zone; in UTC where it lies so near an end of the calendar that the zone's
+    clocks would leave it.
+    """
+    moment = moment_of(at_ns)
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
 
 
 def scaled(size_bytes: int) -> tuple[float, str]:

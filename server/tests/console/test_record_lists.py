@@ -174,6 +174,25 @@ def test_a_calendar_of_the_past_begins_with_the_newest(house: Household, browser
     assert page.all(".day .what a") == ["Event 2", "Event 1"]
 
 
+def test_events_without_a_time_and_at_the_ends_of_the_calendar_are_listed(
+    house: Household, browser: Browser
+) -> None:
+    rows = [
+        event(1, "9999-12-31T23:30:00Z", None),
+        event(2, "0001-01-01T00:00:00Z", "9999-12-31T23:30:00Z"),
+        {**event(3, "", None), "starts_at": None},
+        event(4, "9999-12-31T00:00:00Z", None, all_day=True),
+    ]
+    path = filled(house, CALENDAR, "cin_calendar", "events", rows)
+    for zone in ("Pacific/Auckland", "America/Los_Angeles"):
+        house.locale.keep(zone, None)
+        page = read(browser, f"{path}?sort=starts_at")
+        assert sorted(page.all(".day .what a")) == [f"Event {n}" for n in (1, 2, 3, 4)]
+        assert page.all(".day .what a")[-1] == "Event 3"
+        for link in page.page.css(".day .what a"):
+            read(browser, link.attributes["href"] or "")
+
+
 def test_chats_are_conversations_with_their_messages_in_order(
     house: Household, browser: Browser
 ) -> None:

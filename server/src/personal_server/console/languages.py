@@ -35,6 +35,7 @@ from pdpp_kernel.texts import (
     Minute,
     Size,
     Text,
+    local_moment,
     moment_of,
     scaled,
 )
@@ -202,7 +203,7 @@ class PageReader:
         """The day that it is where the reader lives."""
         if isinstance(value, Date):
             return value
-        return Date(moment_of(value.at_ns).astimezone(self.zone).date())
+        return Date(local_moment(value.at_ns, self.zone).date())
 
     def _said(self, value: CatalogueText) -> str:
         num = value.values.get("num")
@@ -214,7 +215,7 @@ class PageReader:
         return texts.gettext(text) if plural is None else texts.ngettext(text, plural, num)
 
     def _minute(self, at_ns: int, zone: tzinfo) -> str:
-        local = moment_of(at_ns).astimezone(zone)
+        local = local_moment(at_ns, zone)
         mark = " UTC" if _is_utc(zone) else ""
         return f"{self._date(Date(local.date()))}, {local:%H:%M}{mark}"
 

@@ -14,8 +14,24 @@ from decimal import Decimal
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-from pdpp_kernel.texts import Date, DaySpan, Joined, Minute, Text, day_of_text, message, moment_of
-from pdpp_kernel.values import ValueKind, day_number, instant_ns
+from pdpp_kernel.texts import (
+    Date,
+    DaySpan,
+    Joined,
+    Minute,
+    Text,
+    day_of_text,
+    local_moment,
+    message,
+    moment_of,
+)
+from pdpp_kernel.values import (
+    DAY_NANOSECONDS,
+    ValueKind,
+    day_number,
+    instant_ns,
+    instant_or_day_ns,
+)
 from personal_server.console.presentations import (
     Appearance,
     Bubble,
@@ -63,9 +79,12 @@ class ListedRecord:
 
 @dataclass(frozen=True, slots=True)
 class AgendaDay:
-    """A day with what begins on it: what lasts whole days first."""
+    """A day with what begins on it: what lasts whole days first.
 
-    day: Date
+    Shapes: `day` is none for what has no time.
+    """
+
+    day: Date | None
     events: tuple[ListedRecord, ...]
 
 
@@ -138,23 +157,26 @@ def conversations(
 def agenda(
     root: str, source: ReadableSource, records: Records, zone: ZoneInfo, *, latest_first: bool
 ) -> list[AgendaDay]:
-    """What takes place, by the day on which it begins where the owner lives."""
+    """What takes place, by the day on which it begins where the owner lives; last what has none."""
     days: dict[date, list[tuple[tuple[bool, int], ListedRecord]]] = {}
+    undated: list[ListedRecord] = []
     for key, data in records:
         begin_ns, end_ns, is_whole = _times_of(source, data)
         if begin_ns is None:
+            undated.append(_listed(root, source, key, data))
             continue
-        begins = moment_of(begin_ns) if is_whole else moment_of(begin_ns).astimezone(zone)
+        begins = moment_of(begin_ns) if is_whole else local_moment(begin_ns, zone)
         times = _times_words(begin_ns, end_ns, zone, is_whole=is_whole)
         listed = replace(_listed(root, source, key, data), times=times)
         days.setdefault(begins.date(), []).append(((not is_whole, begin_ns), listed))
-    return [
+    dated = [
         AgendaDay(
             Date(day, "named_day"),
             tuple(event for _, event in sorted(days[day], key=lambda pair: pair[0])),
         )
         for day in sorted(days, reverse=latest_first)
     ]
+    return [*dated, AgendaDay(None, tuple(undated))] if undated else dated
 
 
 def payments(root: str, source: ReadableSource, records: Records) -> list[Payment]:
@@ -249,31 +271,23 @@ def _times_of(
     declared, dated = source.declared, time_field(source)
     at = data.get("" if dated is None else dated.name)
     until = data.get(declared.event_end_field or "")
-    begin, end = (_instant(each) for each in (at, until))
+    begin, end = (
+        instant_or_day_ns(each) if isinstance(each, str) else None for each in (at, until)
+    )
     if dated is not None and dated.kind is ValueKind.DATE:
-        return begin, None if end is None else end + _DAY_NS, True
+        return begin, None if end is None else end + DAY_NANOSECONDS, True
     return begin, end, data.get(declared.whole_days_field or "") is True
-
-
-_DAY_NS = 86_400 * 10**9
-
-
-def _instant(value: object) -> int | None:
-    if not isinstance(value, str):
-        return None
-    day = day_number(value)
-    return instant_ns(value) if day is None else day * _DAY_NS
 
 
 def _times_words(begin_ns: int, end_ns: int | None, zone: ZoneInfo, *, is_whole: bool) -> Text:
     if is_whole:
         first, last = moment_of(begin_ns).date(), moment_of((end_ns or 0) - 1).date()
         return DaySpan(Date(first), Date(last)) if last > first else message("all day")
-    begins = moment_of(begin_ns).astimezone(zone)
+    begins = local_moment(begin_ns, zone)
     clock = f"{begins:%H:%M}"
     if end_ns is None or end_ns <= begin_ns:
         return clock
-    ends = moment_of(end_ns).astimezone(zone)
+    ends = local_moment(end_ns, zone)
     if _day_of_end(ends) == begins.date():
         return f"{clock} – {ends:%H:%M}"
     return Joined((clock, Minute(end_ns)), " – ")

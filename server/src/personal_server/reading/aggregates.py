@@ -6,7 +6,6 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from time import perf_counter
 from typing import NamedTuple
@@ -16,7 +15,8 @@ import msgspec
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping, GroupOrder
-from pdpp_kernel.values import NANOSECONDS, render_number
+from pdpp_kernel.texts import local_moment
+from pdpp_kernel.values import render_number
 from pdpp_kernel.wire_objects import (
     ConnectionId,
     Count,
@@ -243,17 +243,9 @@ def _side(
 
 def _bucket(grouping: Grouping, granularity: Granularity, key: int) -> tuple[str, str]:
     """The local label of a bucket and its start with the zone's offset."""
-    moment = _local(key, grouping.time_zone)
+    moment = local_moment(key, ZoneInfo(grouping.time_zone))
     start = moment.isoformat()
     return start[: granularity.label_chars], start
-
-
-def _local(instant_ns: int, time_zone: str) -> datetime:
-    moment = datetime.fromtimestamp(instant_ns // NANOSECONDS, UTC)
-    try:
-        return moment.astimezone(ZoneInfo(time_zone))
-    except OverflowError:  # a day at the very end of the calendar, in a zone beyond it
-        return moment
 
 
 def _used_fields(plan: AggregatePlan, source: ReadableSource, units: Units) -> tuple[str, ...]:

@@ -6,19 +6,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
 from personal_server.app import account_sign_ups
 from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
-from personal_server.app.feed_secrets import FILE
+from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import CALENDARS, FOLLOW
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW
 from personal_server.feeds.wanted_accounts import WantedAccount, chosen_folders
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.sql.care.feeds import SqlFeeds
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed
 from server.tests.app.test_mailbox_runs import put, signed_in
@@ -120,6 +122,32 @@ def test_calendars_alone_are_kept_without_a_look(stores: Stores) -> None:
     assert (feed.place, feed.state) == ("caldavs://ada%40gmx.de@caldav.gmx.net/", "waiting")
     with pytest.raises(InvalidState):
         sign_ups.add(wanted(address="ada@gmx.de", kinds=kinds))
+
+
+def test_of_several_kinds_all_are_kept_or_none(stores: Stores) -> None:
+    sign_ups, both = StoredSignUps(stores), frozenset({CALENDARS, ADDRESS_BOOKS})
+    (contacts,) = sign_ups.add(wanted(address="ada@gmx.de", kinds=frozenset({ADDRESS_BOOKS})))
+    with pytest.raises(InvalidState):
+        sign_ups.add(wanted(address="ada@gmx.de", kinds=both))
+    feed_store(stores).change_feed(contacts.feed_id, lambda e: replace(e, place="elsewhere"))
+    with pytest.raises(InvalidState):  # its name is another's
+        sign_ups.add(wanted(address="ada@gmx.de", kinds=both))
+    assert [each.feed_id for each in rows(stores)] == [contacts.feed_id]
+    assert list(orjson.loads((stores.data_dir / FILE).read_bytes())) == [contacts.feed_id]
+
+
+def test_a_feed_has_its_password_from_the_first_moment(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_feed, found = SqlFeeds.add_feed, list[str | None]()
+
+    def looked_at(store: SqlFeeds, feed: FeedRow) -> None:
+        add_feed(store, feed)
+        found.append(FeedSecrets.of(stores).password(feed.feed_id))
+
+    monkeypatch.setattr(SqlFeeds, "add_feed", looked_at)
+    StoredSignUps(stores).add(wanted(address="ada@gmx.de", kinds=frozenset({CALENDARS})))
+    assert found == [PASSWORD]
 
 
 def test_a_server_that_lets_everybody_wait_takes_few_workers(

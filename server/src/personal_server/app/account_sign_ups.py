@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from threading import BoundedSemaphore, Timer
 
-from pdpp_kernel.errors import InvalidRequest, InvalidState
+from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import message
 from pdpp_sources.dav.dav_messages import DavTrouble
 from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox
@@ -75,7 +75,10 @@ class NewFeed:
     state: str = FeedState.WAITING
 
     def added(self, stores: Stores, password: str | None = None) -> FeedRow:
-        """Keep it, due now.  Raises: InvalidState where there is one of its name or place."""
+        """Keep it, due now.  Raises: InvalidState where there is one of its name or place.
+
+        The password first: the server that runs may begin as soon as the feed is there.
+        """
         now_ns = stores.clock()
         row = FeedRow(
             **asdict(self),
@@ -83,9 +86,14 @@ class NewFeed:
             created_at_ns=now_ns,
             due_at_ns=now_ns,
         )
-        feed_store(stores).add_feed(row)
+        secrets = FeedSecrets.of(stores)
         if password is not None:
-            FeedSecrets.of(stores).keep(row.feed_id, password)
+            secrets.keep(row.feed_id, password)
+        try:
+            feed_store(stores).add_feed(row)
+        except PersonalServerError:
+            secrets.forget(row.feed_id)
+            raise
         return row
 
 
@@ -268,7 +276,7 @@ class StoredSignUps:
         return FeedSecrets.of(self.stores).keyring is not None
 
     def add(self, wanted: WantedAccount) -> list[FeedRow]:
-        """Keep a feed of each kind.  Raises: InvalidRequest, InvalidState."""
+        """Keep a feed of each kind, or none.  Raises: InvalidRequest, InvalidState."""
         address = wanted.address.strip()
         if "@" not in address or len(address) > MOST_CHARACTERS or not address.isprintable():
             raise InvalidRequest(
@@ -278,23 +286,25 @@ class StoredSignUps:
             missing = "password" if wanted.kinds else "kind"
             raise InvalidRequest("Something is missing.", param=missing)
         provider = mail_providers().get(wanted.provider) or provider_of(address)
-        added: list[NewFeed] = []
+        new: list[NewFeed] = []
+        mailbox: MailPlace | None = None
         if MAILBOX in wanted.kinds:
-            place = mailbox_place(
+            mailbox = mailbox_place(
                 address,
                 host=wanted.host,
                 user=wanted.user,
                 starttls=wanted.starttls,
                 provider=provider,
             )
-            self._require_new(place.text)
-            self._folders(place, wanted.password)
-            added.append(new_mailbox(address, place, state=FeedState.PAUSED))
+            new.append(new_mailbox(address, mailbox, state=FeedState.PAUSED))
         for kind, typed in ((CALENDARS, wanted.caldav), (ADDRESS_BOOKS, wanted.carddav)):
             if kind in wanted.kinds:
                 url, user = (typed, wanted.user or address) if typed else (address, wanted.user)
-                added.append(new_dav(kind, dav_place(kind, url, user, provider)))
-        return [each.added(self.stores, wanted.password) for each in added]
+                new.append(new_dav(kind, dav_place(kind, url, user, provider)))
+        self._require_new(new)
+        if mailbox is not None:
+            self._folders(mailbox, wanted.password)
+        return self._kept(new, wanted.password)
 
     def folders(self, feed: FeedRow) -> list[SeenFolder]:
         """The folders of a mailbox.  Raises: InvalidState."""
@@ -344,10 +354,23 @@ class StoredSignUps:
         """Forget it.  Raises: NotFound."""
         forget_feed(self.stores, feed)
 
-    def _require_new(self, place: str) -> None:
+    def _require_new(self, new: Sequence[NewFeed]) -> None:
         """Raises: InvalidState, before the password of an account that is fed is tried again."""
-        if any(each.place == place for each in feed_store(self.stores).feeds()):
+        fed = {each.place for each in feed_store(self.stores).feeds()}
+        if any(each.place in fed for each in new):
             raise InvalidState("This account is kept up to date already.")
+
+    def _kept(self, new: Sequence[NewFeed], password: str) -> list[FeedRow]:
+        """All of them, or none.  Raises: InvalidState."""
+        kept: list[FeedRow] = []
+        try:
+            for each in new:
+                kept.append(each.added(self.stores, password))  # noqa: PERF401 (kept if one fails)
+        except PersonalServerError:
+            for row in kept:
+                forget_feed(self.stores, row)
+            raise
+        return kept
 
     def _folders(self, place: MailPlace, password: str) -> list[SeenFolder]:
         if not _looks.acquire(blocking=False):

@@ -15,18 +15,21 @@ pytestmark = pytest.mark.browser
 
 
 def test_the_signed_in_tab_asks_and_one_click_opens_the_request(running: Site) -> None:
-    address = prepare(running)["consent"]
+    pages = prepare(running)
+    address = pages["consent"]
     with chromium() as driver:
         owner, soon = Owner(driver, running), WebDriverWait(driver, SECONDS)
         owner.sign_in()
         signed_in = driver.current_window_handle
         driver.switch_to.new_window("tab")
-        driver.get(address)
         opened_by_app = driver.current_window_handle
-        assert "/owner/login" in driver.current_url
-        soon.until(lambda _: owner.find("[data-state=asked]").is_displayed())
+        for opened in (pages["package"], pages["picker"], pages["training"], address):
+            driver.get(opened)
+            assert "/owner/login" in driver.current_url
+            soon.until(lambda _: owner.find("[data-state=asked]").is_displayed())
         code = owner.find("[data-state=asked] strong").text
         driver.switch_to.window(signed_in)
+        assert len(owner.all("[data-asked]")) == 3  # the newest of the four, and first the last
         question = owner.find("[data-asked]")
         assert code in question.text
         assert question.get_attribute("data-asked") == address.removeprefix(running.origin)

@@ -1,11 +1,12 @@
-// What an app opened in a tab that is not signed in is asked about here. Without this file the
-// request waits under Overview.
+// What an app opened in a tab that is not signed in is asked about here: the newest three, so that
+// an app that opens many leaves room for the page. Without this file requests wait under Overview.
 "use strict";
 
 {
   const place = location.pathname.match(/^\/~[^/]+/)?.[0];
   const channel = new BroadcastChannel("pdpp-requests");
   const title = document.title;
+  const MOST_ASKED = 3;
 
   const questions = () => [...document.querySelectorAll("[data-asked]")];
   const forget = (next) => {
@@ -23,6 +24,7 @@
     const question = page.querySelector("[data-asked]");
     if (!question || questions().some((one) => one.dataset.asked === next)) return;
     document.querySelector("main").prepend(question);
+    questions().slice(MOST_ASKED).forEach((one) => one.remove());
     document.title = `\u25cf ${question.querySelector("h2").textContent}`;
     question.querySelector("a").addEventListener("click", () => {
       channel.postMessage({ taken: next });

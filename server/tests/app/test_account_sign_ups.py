@@ -14,10 +14,11 @@ from personal_server.app import account_sign_ups
 from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
+from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW
-from personal_server.feeds.wanted_accounts import WantedAccount, chosen_folders
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, FetchTrouble
+from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount, chosen_folders
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
@@ -148,6 +149,32 @@ def test_a_feed_has_its_password_from_the_first_moment(
     monkeypatch.setattr(SqlFeeds, "add_feed", looked_at)
     StoredSignUps(stores).add(wanted(address="ada@gmx.de", kinds=frozenset({CALENDARS})))
     assert found == [PASSWORD]
+
+
+def test_a_password_that_was_refused_while_folders_are_chosen_is_not_tried_again(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def refused_at(place: MailPlace, password: str) -> list[SeenFolder]:
+        tried.append(password)
+        if password != PASSWORD:
+            raise FetchTrouble("sign_in_refused")
+        return []
+
+    monkeypatch.setattr(account_sign_ups, "folders_at", refused_at)
+    sign_ups = StoredSignUps(stores)
+    sign_ups.add(wanted(host="127.0.0.1"))
+    FeedSecrets.of(stores).keep(rows(stores)[0].feed_id, "ended 7")
+    for _ in range(2):
+        with pytest.raises(InvalidState) as refused:
+            sign_ups.folders(rows(stores)[0])
+        assert refused.value.members["feed_code"] == "sign_in_refused"
+    assert tried == [PASSWORD, "ended 7"]
+    assert (rows(stores)[0].state, rows(stores)[0].code) == ("paused", "sign_in_refused")
+    sign_ups.give_password(rows(stores)[0], PASSWORD)
+    assert sign_ups.folders(rows(stores)[0]) == []
+    assert (rows(stores)[0].state, rows(stores)[0].code) == ("paused", None)
 
 
 def test_a_server_that_lets_everybody_wait_takes_few_workers(

@@ -161,10 +161,11 @@ def test_a_feed_that_needs_its_owner_takes_a_password_or_an_account(
     assert sign_ups.told == [SECRET, HOME, feed.name]
 
 
+@pytest.mark.parametrize("code", [None, "sign_in_refused"])
 def test_folders_that_cannot_be_listed_leave_the_way_to_another_password(
-    sign_ups: FakeSignUps, signed: Browser
+    sign_ups: FakeSignUps, signed: Browser, code: str | None
 ) -> None:
-    sign_ups.feeds.append(a_feed(kind=MAILBOX, state="paused", place="gone"))
+    sign_ups.feeds.append(a_feed(kind=MAILBOX, state="paused", place="gone", code=code))
     page = signed.get(FEED)
     assert marked(page, "problem")
     assert dict(page.form(f"{FEED}/password")).keys() == {"_csrf", "password"}

@@ -30,7 +30,7 @@ from personal_server.app.stores import Stores
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
 from personal_server.feeds.feed_sentences import what_to_do
-from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.fetched_batches import (
     ADDRESS_BOOKS,
     CALENDARS,
@@ -224,9 +224,8 @@ def new_dav(
 def new_password(stores: Stores, feed: FeedRow, password: str) -> None:
     """Keep a new password, and let a feed go on that failed.  Raises: NotFound."""
     FeedSecrets.of(stores).keep(feed.feed_id, password)
-    if feed.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
-        now_ns = stores.clock()
-        feed_store(stores).change_feed(feed.feed_id, lambda e: feed_states.resume(e, now_ns))
+    now_ns = stores.clock()
+    feed_store(stores).change_feed(feed.feed_id, lambda each: feed_states.trust(each, now_ns))
 
 
 def forget_feed(stores: Stores, feed: FeedRow) -> None:
@@ -307,11 +306,21 @@ class StoredSignUps:
         return self._kept(new, wanted.password)
 
     def folders(self, feed: FeedRow) -> list[SeenFolder]:
-        """The folders of a mailbox.  Raises: InvalidState."""
+        """The folders of a mailbox; a password that was refused is not tried again.
+
+        Raises: InvalidState.
+        """
+        if feed_states.is_refused(feed):
+            raise _refusal(SIGN_IN_REFUSED)
         password = FeedSecrets.of(self.stores).password(feed.feed_id)
-        if password is None or feed_states.is_refused(feed):
+        if password is None:
             raise _refusal("sign_in_missing")
-        return self._folders(MailPlace.of(feed.place), password)
+        try:
+            return self._folders(MailPlace.of(feed.place), password)
+        except InvalidState as error:
+            if error.members.get("feed_code") == SIGN_IN_REFUSED:
+                feed_store(self.stores).change_feed(feed.feed_id, feed_states.refuse_look)
+            raise
 
     def choose(self, feed: FeedRow, chosen: Sequence[str], deletions: str) -> None:
         """Begin to fetch.  Raises: InvalidState where it runs or ran."""

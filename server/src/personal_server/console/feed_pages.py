@@ -255,5 +255,5 @@ class FeedPages:
 
 def _is_choosing(feed: FeedRow) -> bool:
     """Whether its folders are to be chosen before it runs for the first time."""
-    is_new = feed.succeeded_at_ns is None and feed.code is None
+    is_new = feed.succeeded_at_ns is None and feed.code in (None, SIGN_IN_REFUSED)
     return feed.kind == MAILBOX and feed.state == FeedState.PAUSED and is_new

@@ -171,6 +171,20 @@ def refuse(feed: FeedRow, holder: str, code: str, now_ns: int) -> FeedRow:
     return fail(begin(feed, holder, now_ns), holder, code, now_ns, now_ns, needs_owner=True)
 
 
+def refuse_look(feed: FeedRow) -> FeedRow:
+    """A feed that is paused, whose place refused its owner's look at it: none tries it again."""
+    return replace(feed, code=SIGN_IN_REFUSED) if feed.state == FeedState.PAUSED else feed
+
+
+def trust(feed: FeedRow, now_ns: int) -> FeedRow:
+    """A feed that has a new password: one that failed goes on, due now; one that is paused may be
+    looked at again.
+    """
+    if feed.state in (FeedState.NEEDS_YOU, FeedState.RESTING):
+        return resume(feed, now_ns)
+    return replace(feed, code=None) if is_refused(feed) else feed
+
+
 def pause(feed: FeedRow) -> FeedRow:
     """The owner stops it; a run that is under way ends as it ends, and changes no state."""
     return _released(feed, FeedEvent.PAUSES)
@@ -200,7 +214,8 @@ def ask(feed: FeedRow, now_ns: int) -> FeedRow:
 
 def is_refused(feed: FeedRow) -> bool:
     """Whether it waits for another password."""
-    return feed.state == FeedState.NEEDS_YOU and feed.code == SIGN_IN_REFUSED
+    is_at_rest = feed.state in (FeedState.NEEDS_YOU, FeedState.PAUSED)
+    return is_at_rest and feed.code == SIGN_IN_REFUSED
 
 
 def _is_held(feed: FeedRow, holder: str) -> bool:

@@ -317,7 +317,7 @@ def rows_of(token: TokenSpec) -> Iterator[AuthorizationRow]:
 def test_a_page_shows_what_the_token_reads(
     kind: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("personal_server.console.browse.FIGURES_SECONDS", 60.0)
+    monkeypatch.setattr("personal_server.console.record_pages.FIGURES_SECONDS", 60.0)
     monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 60.0)
     world = make_world(seed)
     with open_store(kind, tmp_path) as store:

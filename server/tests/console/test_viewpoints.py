@@ -14,7 +14,7 @@ from server.tests.console.household import (
     bank_request,
     mail_request,
 )
-from server.tests.console.test_browse import links, rows
+from server.tests.console.test_record_pages import links, rows
 
 FIELDS = ["subject", "from_name", "thread_id"]
 

@@ -13,7 +13,6 @@ from personal_server.console.application import ConsoleApplication
 from personal_server.console.apps import ClientPages
 from personal_server.console.asked_requests import WaitingPages
 from personal_server.console.assets import ASSET_ROUTES
-from personal_server.console.browse import BrowsePages
 from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
@@ -26,10 +25,11 @@ from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLoca
 from personal_server.console.notice_pages import DesktopFinder, NoticePages, UrlCheck, no_url
 from personal_server.console.pages import Templates
 from personal_server.console.passkeys import PasskeyPages
+from personal_server.console.record_pages import RecordPages
 from personal_server.console.search import SearchPages
 from personal_server.console.sign_in import SignInPages
 from personal_server.console.sign_in_throttle import SignInThrottle
-from personal_server.console.source_pages import RecordsPages
+from personal_server.console.source_pages import SourcePages
 from personal_server.console.stream_pages import StreamPages
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
@@ -127,7 +127,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *NoticePages(store, reads, pages, clock, parts.desktop, parts.check_url).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *StreamPages(viewpoints, pages).routes(),
-        *BrowsePages(store, log, viewpoints, pages).routes(),
+        *RecordPages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
         *AccountPages(
             store,
@@ -142,7 +142,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         ).routes(),
         *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
         *receipts.routes(),
-        *RecordsPages(
+        *SourcePages(
             store,
             reads,
             catalogs,

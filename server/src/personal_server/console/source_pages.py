@@ -20,7 +20,7 @@ READERS_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
-class RecordsPages:
+class SourcePages:
     """`/owner/sources`."""
 
     authorization: AuthorizationStore

@@ -105,7 +105,7 @@ class RelatedRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class BrowsePages:
+class RecordPages:
     """The pages of a record below `/owner/records`, for every viewpoint."""
 
     authorization: AuthorizationStore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +74,15 @@ def test_a_keyring_that_is_locked_leaves_the_sealed_file(
     assert secrets.password("fee_2") is None
     secrets.forget("fee_1")
     assert secrets.place_of("fee_1") is None
+
+
+def test_many_that_keep_passwords_at_once_lose_none(secrets: FeedSecrets) -> None:
+    sealed = replace(secrets, keyring=None)
+    sealed.keep("fee_0", SECRET)
+    names = [f"fee_{number}" for number in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(sealed.keep, names, names))
+    assert [sealed.password(name) for name in names] == names
 
 
 @pytest.mark.parametrize(("priority", "is_one"), [(5, True), (0.5, False)])

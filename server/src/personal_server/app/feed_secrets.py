@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.file_locks import lock
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import Stores
 from personal_server.reading.sealed_tokens import store_sealer
@@ -87,7 +89,8 @@ class FeedSecrets:
         store_sealer(self.store, self.random_bytes, self.clock())  # the first start makes a key
         key = self.store.sealing_keys()[0]
         sealed = _cipher(key.secret).encrypt(password.encode(), _bound(feed_id))
-        self._write(self._all() | {feed_id: base64.b64encode(sealed).decode()})
+        with self._changing() as kept:
+            kept[feed_id] = base64.b64encode(sealed).decode()
 
     def forget(self, feed_id: str) -> None:
         """Remove one, if it is there."""
@@ -96,9 +99,25 @@ class FeedSecrets:
         self._unwrite(feed_id)
 
     def _unwrite(self, feed_id: str) -> None:
-        kept = self._all()
-        if kept.pop(feed_id, None) is not None:
-            self._write(kept)
+        with self._changing() as kept:
+            kept.pop(feed_id, None)
+
+    @contextmanager
+    def _changing(self) -> Generator[dict[str, str]]:
+        """What the file holds, written where it is another after the block; by one at a time, since
+        commands and pages would lose each other's.  Raises: StorageReadOnly, StorageUnavailable.
+        """
+        try:
+            opened = os.open(self.path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT, 0o600)
+            with os.fdopen(opened, "wb") as turn:
+                lock(turn)
+                kept = self._all()
+                before = dict(kept)
+                yield kept
+                if kept != before:
+                    self._write(kept)
+        except OSError as error:
+            raise refusal_of(error) from error
 
     def _all(self) -> dict[str, str]:
         """Raises: StorageUnavailable where the file is there and cannot be read."""

@@ -166,6 +166,9 @@ def test_events_are_an_agenda_by_the_owners_days(house: Household, browser: Brow
     earlier = read(browser, f"{path}?until=2026-11-18")
     assert earlier.all(".day .what a") == ["Event 4"]
     assert earlier.all('[data-field="from-today"]') == []
+    narrowed = read(browser, f"{path}?filter[calendar]=Home")
+    (link,) = narrowed.page.css('[data-field="from-today"] a')
+    assert link.attributes["href"] == f"{path}?filter[calendar]=Home&until=2026-11-18"
 
 
 def test_a_calendar_of_the_past_begins_with_the_newest(house: Household, browser: Browser) -> None:

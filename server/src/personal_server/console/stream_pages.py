@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.texts import Joined, Text, message, moment_of, span_of_texts
-from pdpp_kernel.values import DAY_NANOSECONDS, day_number, instant_ns
+from pdpp_kernel.values import instant_or_day_ns
 from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
@@ -208,7 +208,7 @@ class StreamPages:
             "view": view,
             "place": view.place,
             "look": look,
-            "today": today if today is not None and ordered.since == today else None,
+            "earlier": None if kept is view else replace(view, until=ordered.since).link,
             "is_any": bool(found),
             "otherwise": _otherwise(view, source),
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
@@ -384,8 +384,7 @@ def _card(
 
 def _at_ns(text: str) -> int:
     """The instant of a time, or of the midnight of a day."""
-    day = day_number(text)
-    return (instant_ns(text) or 0) if day is None else day * DAY_NANOSECONDS
+    return instant_or_day_ns(text) or 0
 
 
 def _ends(

@@ -26,6 +26,7 @@ class FakeBackend:
     kept: dict[str, str] = field(default_factory=dict[str, str])
     is_locked: bool = False
     priority: float = 5
+    backends: list[FakeBackend] = field(default_factory=list["FakeBackend"])
 
     def get_password(self, service: str, username: str) -> str | None:
         return self._open().get(service + username)
@@ -94,6 +95,20 @@ def test_only_a_keyring_that_is_one_is_used(
     package.get_keyring = lambda: backend  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "keyring", package)
     assert (machine_keyring.__wrapped__() is not None) is is_one
+
+
+@pytest.mark.parametrize(("first", "is_one"), [(5, True), (0.6, False)])
+def test_of_a_chain_of_keyrings_none_that_is_a_plain_file_is_used(
+    monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, first: float, is_one: bool
+) -> None:
+    plain, chain = FakeBackend(priority=0.5), FakeBackend(priority=10)
+    backend.priority = first
+    chain.backends = [backend, plain]
+    package = ModuleType("keyring")
+    package.get_keyring = lambda: chain  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "keyring", package)
+    found = machine_keyring.__wrapped__()
+    assert found == (MachineKeyring(backend) if is_one else None)
 
 
 def test_a_machine_without_the_package_has_no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:

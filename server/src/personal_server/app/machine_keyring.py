@@ -61,10 +61,15 @@ class MachineKeyring:
 
 @cache
 def machine_keyring() -> MachineKeyring | None:
-    """The keyring of this machine, looked for once in a process."""
+    """The keyring of this machine, looked for once in a process.
+
+    Where several are there the package gives a chain of them, of a high priority whatever is in it:
+    the first of it alone is used.
+    """
     try:
         package = import_module("keyring")
-        backend = package.get_keyring()
+        found = package.get_keyring()
+        backend = next(iter(getattr(found, "backends", ())), found)
         if float(backend.priority) < LEAST_PRIORITY:
             return None
     except Exception:  # noqa: BLE001 (a desktop that is half there may say anything)

@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -179,6 +180,32 @@ async def test_three_that_wait_are_one_notice_told_once_and_a_restart_repeats_no
     assert await town.pass_time(DAY) == []
     assert [row.outcome for row in town.rows()] == ["delivered"]
     assert town.rows()[0].channel_id == channel.channel_id
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_a_look_that_another_process_overtook_repeats_nothing(
+    town: Town, is_over: bool
+) -> None:
+    town.add_webhook()
+    stands, nothing = OwnerFacts(alarms=[request()]), OwnerFacts()
+    seen, town.facts = nothing, stands
+    if is_over:
+        assert len(await town.pass_time()) == 1
+        seen, town.facts = stands, nothing
+    other = town.new_process()
+
+    def overtaken(reader: AuthorizationReader, now_ns: int) -> OwnerFacts:
+        del reader, now_ns
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(other.turn).result()
+        return replace(seen, feeds=[NamedFact("fee_1", "Mail", NOON)])
+
+    slow = town.new_process()
+    slow.facts = overtaken
+    told = [notice.kind for turn in slow.turn() for notice in turn.notices]
+    assert told == [NoticeKind.FEED]
+    assert set(town.stands()) == {"fee_1"} | (set() if is_over else {"ar_1"})
+    assert await town.pass_time(HOUR_NS) == []
 
 
 async def test_what_comes_soon_after_waits_and_is_told_as_one(small_town: Town) -> None:

@@ -91,6 +91,18 @@ class ChannelTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class _Look:
+    """What a look found to stand, and what stood in the store when it began.
+
+    Another process may have looked meanwhile: what that began is not over by this look, and what
+    that ended does not begin by it; the next look says.
+    """
+
+    found: Mapping[tuple[str, str], Cause]
+    before: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """What a look comes to: rows that begin, change and end, and what is to be sent."""
 
@@ -135,39 +147,40 @@ class Notices:
         looked_ns = self._looked_ns
         looks = looked_ns is None or not 0 <= now_ns - looked_ns < LOOKED_NS
         with self.store.read() as reader:
-            standing = causes(self.facts(reader, now_ns), now_ns) if looks else None
-            plan = self._plan(reader, standing, now_ns)
+            look = self._look(reader, now_ns) if looks else None
+            plan = self._plan(reader, look, now_ns)
         if not plan.is_empty:
             with self.store.write() as writer:
-                plan = self._plan(writer, standing, now_ns)
+                plan = self._plan(writer, look, now_ns)
                 _write(writer, plan, now_ns)
         if looks:
             self._looked_ns = now_ns
         return plan.turns
 
-    def _plan(
-        self, reader: AuthorizationReader, found: Sequence[Cause] | None, now_ns: int
-    ) -> _Plan:
-        if found is None and not channels(reader):
+    def _look(self, reader: AuthorizationReader, now_ns: int) -> _Look:
+        before = frozenset(each.cause.key for each in standing_notices(reader))
+        found = causes(self.facts(reader, now_ns), now_ns)
+        return _Look({cause.key: cause for cause in found}, before)
+
+    def _plan(self, reader: AuthorizationReader, look: _Look | None, now_ns: int) -> _Plan:
+        if look is None and not channels(reader):
             return _Plan((), (), (), ())
         known = standing_notices(reader)
         begun: list[StandingNotice] = []
         changed: list[StandingNotice] = []
         over: list[StandingNotice] = []
-        if found is not None:
-            now_standing = {cause.key: cause for cause in found}
-            over = [each for each in known if each.cause.key not in now_standing]
-            known = [each for each in known if each.cause.key in now_standing]
+        if look is not None:
+            ended = look.before - look.found.keys()
+            over = [each for each in known if each.cause.key in ended]
+            known = [each for each in known if each.cause.key not in ended]
             changed = [
-                replace(each, cause=now_standing[each.cause.key])
+                replace(each, cause=look.found[each.cause.key])
                 for each in known
-                if each.cause != now_standing[each.cause.key]
+                if look.found.get(each.cause.key, each.cause) != each.cause
             ]
-            known_keys = {each.cause.key for each in known}
+            old = look.before | {each.cause.key for each in known}
             begun = [
-                StandingNotice(cause, now_ns)
-                for key, cause in now_standing.items()
-                if key not in known_keys
+                StandingNotice(cause, now_ns) for key, cause in look.found.items() if key not in old
             ]
         news = {each.cause.key: each for each in changed}
         standing = [*(news.get(each.cause.key, each) for each in known), *begun]

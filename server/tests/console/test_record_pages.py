@@ -392,6 +392,8 @@ def test_a_hit_says_its_words_once(browser: Browser) -> None:
 def test_a_search_without_hits_says_what_to_do(browser: Browser) -> None:
     assert marked(browser.get("/owner/search?q=zeppelinfahrt"), "no-results")
     assert marked(browser.get("/owner/search?q=lunch&until=1990-01-01"), "narrowed")
+    ordered = browser.get("/owner/search?q=zzyzx&sort=newest")
+    assert (marked(ordered, "narrowed"), len(marked(ordered, "no-results"))) == ([], 1)
     assert marked(browser.get("/owner/search"), "search-help")
 
 

@@ -36,7 +36,8 @@ from personal_server.enforcement.queries import PageSize, SearchQuery, Selectors
 from personal_server.reading.search import search
 
 HITS_SHOWN, CHIPS_SHOWN = 20, 6
-KEPT = ("q", "account", "stream", "since", "until", "sort")
+NARROWING = ("account", "stream", "since", "until")
+KEPT = ("q", *NARROWING, "sort")
 SPANS = ((message("last 7 days"), 7), (message("last 30 days"), 30), (message("last year"), 365))
 PAGE_CHARS = 200_000
 PAGE_SECONDS = 10.0
@@ -280,5 +281,5 @@ def _told(path: str, meta: object, query_kept: Mapping[str, str]) -> dict[str, o
             :WORDS_SHOWN
         ],
         "incomplete": said_of.get("count_accuracy") == "lower_bound",
-        "narrowed": len(query_kept) > 1,
+        "narrowed": not query_kept.keys().isdisjoint(NARROWING),
     }

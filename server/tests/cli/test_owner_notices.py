@@ -34,6 +34,8 @@ def test_a_url_is_checked_and_its_secret_shown_once(terminal: Any) -> None:
     assert terminal.run("notices", "test") == 0
     (row,) = terminal.house.rows(NoticeChannelRow)
     assert row.test_asked
+    for shared in ("me.example", ""):
+        assert terminal.run("notices", "off", shared) == 5
     assert terminal.run("notices", "off", "https://me.example/hook") == 0
     assert terminal.run("notices", "to", "https://me.example/hook") == 0
     assert terminal.run("notices", "off") == 0

@@ -137,9 +137,12 @@ def remove_channel(
 
 
 def find_channel(reader: AuthorizationReader, name: str) -> NoticeChannelRow:
-    """A channel by its id, address or name.  Raises: NotFound."""
+    """A channel by its id or address, that of the desktop by `desktop`; others share names.
+
+    Raises: NotFound.
+    """
     for each in channels(reader):
-        if name in (each.channel_id, each.address, each.name):
+        if name in (each.channel_id, each.address or each.kind):
             return each
     raise NotFound("No notices go there.", next_step="`pdpp notices` lists where they go.")
 

@@ -20,7 +20,7 @@ from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
 from pdpp_kernel.texts import Text, message, moment_of
 from pdpp_kernel.values import ValueKind
 from personal_server.console.pages import Templates
-from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief
+from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief, plain_records
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import (
@@ -67,7 +67,6 @@ class Chip:
     words: Text
     link: str
     chosen: bool
-    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,7 @@ class SearchPages:
                     result = {"problem": error.text}
                 else:
                     more = answer.next_cursor
-                    hits: list[dict[str, Any]] = msgspec.json.decode(
-                        msgspec.json.encode(answer.data)
-                    )
+                    hits = plain_records(answer.data)
                     count = answer.count
                     found_in = [hit["connection_id"] for hit in hits]
                     kinds = [hit["stream"] for hit in hits]
@@ -178,13 +175,13 @@ def _chips(
     """What the hits of a page differ in, the most frequent first; what is chosen alone."""
     chosen = kept.get(name)
     if chosen is not None:
-        return [Chip(words.get(chosen, chosen), _link(path, kept, **{name: None}), True)]
+        return [Chip(words.get(chosen, chosen), _link(path, kept, **{name: None}), chosen=True)]
     counts = Counter(found).most_common(CHIPS_SHOWN)
     if len(counts) < 2:
         return []
     return [
-        Chip(words.get(each, each), _link(path, kept, **{name: each}), False, count)
-        for each, count in counts
+        Chip(words.get(each, each), _link(path, kept, **{name: each}), chosen=False)
+        for each, _ in counts
     ]
 
 

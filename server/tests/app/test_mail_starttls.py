@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import socket
 import ssl
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from personal_server.app import mailbox_runs
 from personal_server.app.mail_starttls import NOT_BEGUN
 from personal_server.app.mailbox_runs import MailPlace
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -82,6 +86,37 @@ def test_a_server_that_does_not_begin_tls_gets_no_password(answers: list[bytes],
     with hostile(answers) as port, pytest.raises(FetchTrouble) as refused:
         MailPlace.of(f"imap+starttls://ada@127.0.0.1:{port}").connected()
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("scheme", ["imaps", "imap+starttls"])
+def test_a_handshake_of_a_byte_now_and_then_is_bounded_as_a_whole(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox_runs, "CONNECT_SECONDS", 0.2)
+    is_left, is_over = threading.Event(), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            wire, _ = listener.accept()
+            with wire, suppress(OSError):
+                if scheme == "imap+starttls":
+                    wire.sendall(b"* OK hello\r\n")
+                    wire.recv(100)
+                    wire.sendall(b"P0 OK go\r\n")
+                for byte in b"\x16\x03\x03\x20\x00" + bytes(25):
+                    wire.sendall(bytes([byte]))
+                    is_over.wait(0.1)
+                return
+            is_left.set()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        with pytest.raises(FetchTrouble) as refused:
+            MailPlace.of(f"{scheme}://ada@127.0.0.1:{port}").connected()
+        thread.join()
+    assert refused.value.code == "mailbox_unreachable"
+    assert is_left.is_set()
 
 
 def test_a_place_says_how_tls_begins() -> None:

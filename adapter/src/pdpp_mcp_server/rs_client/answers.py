@@ -6,9 +6,9 @@ Source: docs/contract/mcp-adapter.md 3.5 and 3.6. Pure: bodies in, values out.
 from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
+from pdpp_kernel.status_phrases import status_phrase
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
     as_count,
@@ -49,7 +49,7 @@ def error_of(response: RsResponse) -> Json:
         found = {"type": "api_error", "code": f"http_{response.status}"}
     found.setdefault("type", "api_error")
     if not as_text(found.get("message")):
-        found["message"] = _status_phrase(response.status)
+        found["message"] = status_phrase(response.status)
     retry = found.get("retry_with")
     if is_object(retry):
         found["retry_with"] = as_text(retry.get("field"))
@@ -58,13 +58,6 @@ def error_of(response: RsResponse) -> Json:
     if found.get("retry_with") is None:
         found.pop("retry_with", None)
     return found
-
-
-def _status_phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return f"HTTP status {status}"
 
 
 def request_id_of(headers: Mapping[str, str], body: object) -> str | None:

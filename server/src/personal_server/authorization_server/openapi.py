@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import ClassVar
 
+from pdpp_kernel.status_phrases import status_phrase
 from pdpp_kernel.wire_objects import WireObject
 from personal_server.authorization_server.authorization_endpoint import PushedRequest
 from personal_server.authorization_server.device import ShownDeviceCodes
@@ -323,5 +323,5 @@ def _answer(status: int, shape: str | None, *, page: bool = False) -> Shape:
     content: dict[str, Shape] = {"text/html": {}} if page else {}
     if shape is not None:
         content[JSON] = {"schema": {"$ref": f"#/components/schemas/{shape}"}}
-    described = {"description": HTTPStatus(status).phrase}
+    described = {"description": status_phrase(status)}
     return {**described, "content": content} if content else described

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -37,6 +36,7 @@ from pdpp_kernel.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
+from pdpp_kernel.status_phrases import status_phrase
 from pdpp_kernel.wire_objects import (
     Address,
     AnyObject,
@@ -451,7 +451,7 @@ def _successes(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
 def _answer(
     status: int, shape: type[msgspec.Struct] | None, media_types: tuple[str, ...]
 ) -> dict[str, object]:
-    described: dict[str, object] = {"description": HTTPStatus(status).phrase}
+    described: dict[str, object] = {"description": status_phrase(status)}
     content: dict[str, object] = {} if status == 204 else {name: {} for name in media_types}
     if shape is not None:
         content["application/json"] = {"schema": reference(component_name(shape) or shape.__name__)}

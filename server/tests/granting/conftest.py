@@ -17,10 +17,16 @@ from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting
-from personal_server.granting.codes import Redeeming, challenge_of
+from personal_server.granting.codes import Redeeming, Redemption, challenge_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.reviews import Review
-from personal_server.storage.authorization_rows import AuthorizationRow, ClientRow, RequestRow
+from personal_server.granting.tokens import Issued
+from personal_server.storage.authorization_rows import (
+    AuditRow,
+    AuthorizationRow,
+    ClientRow,
+    RequestRow,
+)
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
@@ -80,7 +86,7 @@ class Bench:
         with self.store.read() as reader:
             return reader.rows(table)
 
-    def client(self, client_id: str = "cli_1") -> None:
+    def client(self, client_id: str = "cli_1", **over: Any) -> None:
         row = ClientRow(
             client_id=client_id,
             client_ref="clr_" + client_id,
@@ -89,7 +95,19 @@ class Bench:
             redirect_uris=("https://app.example/cb",),
             registered_at_ns=self.now_ns,
         )
-        self.insert(row)
+        self.insert(replace(row, **over))
+
+    def events(self) -> list[tuple[str, str | None, str | None, str | None]]:
+        """What the audit trail says: event, client, grant, package."""
+        rows = self.rows(AuditRow)
+        return [(row.event, row.client_id, row.grant_id, row.package_id) for row in rows]
+
+    def connect(self, *details: dict[str, object], request_id: str = "ar_1", **over: Any) -> Issued:
+        """The tokens of a client that asked for this and was allowed all of it."""
+        code = self.allow(self.ask([*details], request_id, **over))
+        client_id = over.get("client_id", "cli_1")
+        redemption = Redemption(client_id, code, "none", verifier=VERIFIER)
+        return self.redeeming.redeem_code(redemption, Acting("client"))
 
     def ask(
         self, details: list[dict[str, object]] | None, request_id: str = "ar_1", **over: Any
@@ -186,6 +204,12 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     file = new_file(tmp_path / "pdpp.db")
     yield make_bench(SqlAuthorizationStore(file, "own_1"))
     file.close()
+
+
+@pytest.fixture
+def memory() -> Bench:
+    """A bench in memory alone, for what does not depend on the store."""
+    return make_bench(MemoryAuthorizationStore("own_1"))
 
 
 @pytest.fixture

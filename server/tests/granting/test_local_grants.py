@@ -8,13 +8,27 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import AmbiguousConnection, PersonalServerError
-from pdpp_kernel.oauth_errors import AiTrainingConsentRequired, ReviewStale
+from pdpp_kernel.errors import AmbiguousConnection, OwnerSessionRequired, PersonalServerError
+from pdpp_kernel.oauth_errors import (
+    AiTrainingConsentRequired,
+    NotANarrowing,
+    RequestClosed,
+    ReviewStale,
+)
+from personal_server.consent.narrowings import Narrowing
 from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
-from personal_server.granting.local_grants import LocalGranting, LocalRequest
+from personal_server.granting.local_grants import LocalChange, LocalGranting, LocalRequest
+from personal_server.granting.reviews import Review
 from personal_server.reading.tokens import TokenResolver
-from personal_server.storage.authorization_rows import AuditRow, GrantRow, ReviewArtifactRow
+from personal_server.storage.authorization_rows import (
+    AuditRow,
+    ClientRow,
+    FamilyRow,
+    GrantRow,
+    ReviewArtifactRow,
+)
+from server.tests.granting.conftest import JOURNAL, SECONDS, Bench, entry
 from tests.proving import bearer, unproven
 
 CLI = Acting("local_cli", user="me")
@@ -101,3 +115,75 @@ def test_an_unknown_source_is_named_to_its_owner(bench: Any, make_entry: Any) ->
     with pytest.raises(PersonalServerError) as caught:
         local(bench).preview(request(make_entry("https://example.com/none")))
     assert caught.value.members["reason"] == "source_unknown"
+
+
+def test_a_program_that_was_set_up_before_is_the_same_client(memory: Bench) -> None:
+    asked = request(entry())
+    for _ in range(2):
+        local(memory).approve(asked, local(memory).preview(asked), CLI)
+    clients = [row for row in memory.rows(ClientRow) if row.registration == "local"]
+    assert [(row.client_id, row.name) for row in clients] == [("local_my-agent", "My agent")]
+    events = [event for event, client_id, *_ in memory.events() if client_id == "local_my-agent"]
+    assert events.count("client.registered") == 1
+    assert events.count("token.issued") == 2
+
+
+def test_its_token_is_for_this_server_and_as_long_as_the_grant(memory: Bench) -> None:
+    asked = request(entry(), expiry="30d")
+    issued = local(memory).approve(asked, local(memory).preview(asked), CLI)
+    (grant,) = memory.rows(GrantRow)
+    (family,) = memory.rows(FamilyRow)
+    assert grant.expires_at_ns == memory.now_ns + 30 * 86_400 * SECONDS
+    assert (family.absolute_end_ns, family.origin, family.resource) == (
+        grant.expires_at_ns,
+        "https://me.example",
+        "https://me.example",
+    )
+    assert (issued.kind, issued.scope) == ("client", "pdpp:read offline_access")
+
+
+@pytest.mark.parametrize(("entries", "is_named"), [(1, False), (2, True)])
+def test_nothing_is_granted_where_one_part_cannot_be(
+    memory: Bench, entries: int, *, is_named: bool
+) -> None:
+    unknown = entry("https://example.com/none")
+    asked = request(*[unknown, entry()][:entries])
+    with pytest.raises(PersonalServerError) as caught:
+        local(memory).preview(asked)
+    assert caught.value.members["reason"] == "source_unknown"
+    assert ("next_step" in caught.value.members) is is_named
+
+
+def narrow(bench: Bench, held_id: str, **to: Any) -> Review:
+    bench.now_ns += SECONDS
+    return local(bench).preview_change(LocalChange(held_id, Narrowing(**to)))
+
+
+def test_a_change_that_leaves_nothing_or_gives_more_is_refused(memory: Bench) -> None:
+    held_id = memory.connect(entry()).grant_ids[0]
+    with pytest.raises(NotANarrowing):
+        narrow(memory, held_id, streams={})
+    with pytest.raises(OwnerSessionRequired):
+        narrow(memory, held_id, expiry="1y")
+    assert len(memory.rows(GrantRow)) == 1
+
+
+def test_a_change_is_refused_once_another_was_made_or_the_app_is_gone(memory: Bench) -> None:
+    held_id = memory.connect(entry()).grant_ids[0]
+    change = LocalChange(held_id, Narrowing(expiry="30d"))
+    first = narrow(memory, held_id, expiry="30d")
+    journal = memory.catalog.declarations[JOURNAL]
+    catalog = memory.catalog
+    changed = dataclasses.replace(journal, digest="sha256:00")
+    memory.catalog = dataclasses.replace(
+        catalog, declarations={**catalog.declarations, JOURNAL: changed}
+    )
+    with pytest.raises(ReviewStale):
+        local(memory).change(change, first, CLI)
+    memory.catalog = catalog
+    ids = local(memory).change(change, first, CLI)
+    assert ids.grant_id not in (None, held_id)
+    with memory.store.write() as writer:
+        writer.delete(ClientRow)
+    with pytest.raises(RequestClosed):
+        narrow(memory, ids.grant_id or "", expiry="30d")

@@ -19,6 +19,7 @@ from personal_server.granting.reading_alarms import (
     dismiss_alarms,
     forget_reading,
     limit_reading,
+    limit_words,
     open_alarms,
     read_since,
     reading_figures,
@@ -27,10 +28,12 @@ from personal_server.storage.authorization_rows import (
     AuditRow,
     CanaryRow,
     GrantRow,
+    ReadingAlarmRow,
     ReadingLimitsRow,
     ReadingSpanRow,
     ReadingWordsRow,
 )
+from server.tests.granting.conftest import entry
 
 OWNER = Acting("owner")
 START = 20_000 * DAY_NANOSECONDS + 10 * HOUR * NANOSECONDS
@@ -196,3 +199,195 @@ def test_figures_say_what_was_read_and_may_be(bench: Any, watch: ReadingWatch) -
         found = reading_figures(writer, "grt_1", START + DAY_NANOSECONDS)
     assert (found.today.records, found.past.most_records, found.past.days) == (3, 5, 1)
     assert found.limits.records_per_day == 50
+
+
+def alarms(bench: Any) -> list[str]:
+    return [row.rule for row in bench.rows(ReadingAlarmRow)]
+
+
+def plant(bench: Any) -> None:
+    bench.insert(CanaryRow(connection_id="cin_a", stream="entries", key="bait", planted_at_ns=1))
+
+
+def bait(at_ns: int = START, **members: Any) -> DisclosureEntry:
+    return read(at_ns, keys=["bait"], connection_id="cin_a", stream="entries", **members)
+
+
+def test_the_figures_of_today_are_with_the_limits_and_alarms(memory: Any) -> None:
+    watch = ReadingWatch(memory.store, os.urandom)
+    plant(memory)
+    watch([bait(record_count=3, size_bytes=40)])
+    with memory.store.write() as writer:
+        limits = ReadingLimitsRow(held_id="grt_1", records_per_day=9)
+        limit_reading(writer, limits, OWNER, START)
+    with memory.store.read() as reader:
+        figures = reading_figures(reader, "grt_1", START + HOUR * NANOSECONDS)
+        tomorrow = reading_figures(reader, "grt_1", START + DAY_NANOSECONDS)
+        other = reading_figures(reader, "grt_2", START)
+    assert (figures.today.records, figures.today.size_bytes) == (3, 40)
+    assert figures.limits == limits
+    assert [row.rule for row in figures.alarms] == ["canary"]
+    assert tomorrow.today.records == 0
+    assert (other.today.records, other.limits, other.alarms) == (
+        0,
+        ReadingLimitsRow(held_id="grt_2"),
+        (),
+    )
+
+
+def test_a_limit_takes_the_place_of_the_one_before_and_is_in_the_trail(memory: Any) -> None:
+    for limits in (
+        ReadingLimitsRow(held_id="grt_1", records_per_day=9, requests_per_day=8),
+        ReadingLimitsRow(held_id="grt_1", bytes_per_day=7, result_chars=5_000, pauses=True),
+        ReadingLimitsRow(held_id="grt_2", events=True),
+    ):
+        with memory.store.write() as writer:
+            limit_reading(writer, limits, OWNER, START)
+    first, second = memory.rows(ReadingLimitsRow)
+    assert (first.records_per_day, first.bytes_per_day, first.pauses) == (None, 7, True)
+    assert (second.held_id, second.events) == ("grt_2", True)
+    details = [row.detail for row in memory.rows(AuditRow) if row.event == "reading.limited"]
+    assert details == [
+        {"held": "grt_1", "records": 9, "requests": 8, "events": False},
+        {"held": "grt_1", "bytes": 7, "result_chars": 5_000, "pauses": True, "events": False},
+        {"held": "grt_2", "events": True},
+    ]
+
+
+def test_a_limit_is_said_with_what_it_limits() -> None:
+    nothing = limit_words(ReadingLimitsRow(held_id="grt_1"))
+    every = limit_words(
+        ReadingLimitsRow(
+            held_id="grt_1",
+            records_per_day=1_000,
+            bytes_per_day=2_000,
+            requests_per_day=3_000,
+            result_chars=4_000,
+            events=True,
+            pauses=True,
+        )
+    )
+    never = limit_words(ReadingLimitsRow(held_id="grt_1", pauses=False))
+    assert [number in every for number in ("1,000", "2,000", "3,000", "4,000")] == [True] * 4
+    assert (nothing.count(","), every.count(", ")) == (0, 5)
+    assert len({nothing, every, never}) == 3
+    assert never.startswith(f"{nothing}, ")
+
+
+def test_a_bait_given_again_raises_a_second_alarm_once_the_first_was_seen(memory: Any) -> None:
+    watch = ReadingWatch(memory.store, os.urandom)
+    plant(memory)
+    watch([bait()])
+    watch([bait(START + 1)])
+    assert alarms(memory) == ["canary"]
+    with memory.store.write() as writer:
+        dismiss_alarms(writer, "grt_1", OWNER, START + 2)
+    watch([bait(START + 3)])
+    assert alarms(memory) == ["canary", "canary"]
+    (row,) = memory.rows(CanaryRow)
+    assert (row.disclosed_at_ns, row.disclosed_to) == (START + 3, "grt_1")
+    events = [row for row in memory.rows(AuditRow) if row.event == "reading.unusual"]
+    assert [event.detail for event in events] == [{"rule": "canary", "stream": "entries"}] * 2
+    assert {(event.actor, event.grant_id, event.client_id) for event in events} == {
+        ("server", "grt_1", "cli_1")
+    }
+
+
+def test_a_bait_that_was_refused_or_is_another_record_raises_nothing(memory: Any) -> None:
+    watch = ReadingWatch(memory.store, os.urandom)
+    plant(memory)
+    watch([bait(outcome=DENIED), read(keys=["bait"], connection_id="cin_a", stream="volumes")])
+    watch([read(keys=["other"], connection_id="cin_a", stream="entries")])
+    assert alarms(memory) == []
+    assert memory.rows(CanaryRow)[0].disclosed_to is None
+
+
+def test_the_alarm_of_a_package_is_the_package_s(memory: Any) -> None:
+    watch = ReadingWatch(memory.store, os.urandom)
+    plant(memory)
+    watch([bait(package_id="gpkg_1")])
+    (alarm,) = memory.rows(ReadingAlarmRow)
+    assert (alarm.held_id, alarm.client_id, alarm.paused) == ("gpkg_1", "cli_1", False)
+    event = next(row for row in memory.rows(AuditRow) if row.event == "reading.unusual")
+    assert (event.grant_id, event.package_id) == (None, "gpkg_1")
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "is_paused"),
+    [
+        ("never", None, False),
+        ("canary", None, True),
+        ("always", None, True),
+        ("always", False, False),
+        ("never", True, True),
+    ],
+)
+def test_an_owner_s_word_for_one_access_goes_before_that_for_all(
+    memory: Any, policy: PausePolicy, own: bool | None, *, is_paused: bool
+) -> None:
+    grant_id = memory.connect(entry()).grant_ids[0]
+    plant(memory)
+    memory.insert(ReadingLimitsRow(held_id=grant_id, pauses=own))
+    ReadingWatch(memory.store, os.urandom, policy)([replace(bait(), grant_id=grant_id)])
+    assert memory.rows(ReadingAlarmRow)[0].paused is is_paused
+    assert memory.rows(GrantRow)[0].hold == ("alarm" if is_paused else "none")
+
+
+@pytest.mark.parametrize(
+    ("age_ns", "left"),
+    [
+        (HOUR * NANOSECONDS - 1, {MINUTE, HOUR}),
+        (HOUR * NANOSECONDS, {HOUR}),
+        (35 * DAY_NANOSECONDS - 1, {HOUR}),
+        (35 * DAY_NANOSECONDS, set[int]()),
+    ],
+)
+def test_figures_are_forgotten_in_time(memory: Any, age_ns: int, left: set[int]) -> None:
+    figures = dict.fromkeys(
+        (
+            "requests",
+            "records",
+            "size_bytes",
+            "searches",
+            "empty_searches",
+            "new_words",
+            "unknown_keys",
+        ),
+        1,
+    )
+    memory.insert(
+        *(
+            ReadingSpanRow(held_id="grt_1", seconds=seconds, start_ns=START, **figures)
+            for seconds in (MINUTE, HOUR)
+        )
+    )
+    with memory.store.write() as writer:
+        forget_reading(writer, START + age_ns)
+    assert {row.seconds for row in memory.rows(ReadingSpanRow)} == left
+
+
+@pytest.mark.parametrize(
+    ("age_days", "dismissed", "is_kept"),
+    [(34, True, True), (35, True, False), (179, False, True), (180, False, False)],
+)
+def test_alarms_are_forgotten_in_time(
+    memory: Any, age_days: int, *, dismissed: bool, is_kept: bool
+) -> None:
+    memory.insert(
+        ReadingAlarmRow(
+            alarm_id="ral_1",
+            held_id="grt_1",
+            client_id=None,
+            rule="canary",
+            at_ns=START,
+            detail={},
+            paused=False,
+            dismissed_at_ns=START if dismissed else None,
+        ),
+        ReadingWordsRow(held_id="grt_1", salt=b"", seen=b"", ends_at_ns=START),
+        ReadingWordsRow(held_id="grt_2", salt=b"", seen=b"", ends_at_ns=2**62),
+    )
+    with memory.store.write() as writer:
+        forget_reading(writer, START + age_days * DAY_NANOSECONDS)
+    assert bool(memory.rows(ReadingAlarmRow)) is is_kept
+    assert [row.held_id for row in memory.rows(ReadingWordsRow)] == ["grt_2"]

@@ -12,24 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from math import asin, cos, radians, sin, sqrt
 from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
-from pdpp_sources.common.declaration import (
-    StreamForm,
-    declaration,
-    ending,
-    integer,
-    key,
-    moment,
-    number,
-    reference,
-    sensitive,
-    text,
-    word,
-)
+from pdpp_sources.common.declaration import declaration
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.html_text import html_to_text
@@ -44,8 +31,9 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso, rendered
-from pdpp_sources.common.unit_fields import in_unit
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
+from pdpp_sources.tracks.points import TrackPoint, TrackSums
+from pdpp_sources.tracks.streams import PLACES, POINTS, ROUTES, WORKOUTS, point_record
 
 _ROOT = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:\s|<!--.*?-->|<\?.*?\?>)*)"
@@ -54,81 +42,12 @@ _ROOT = re.compile(
 )
 _WHOLE = re.compile(rb"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _MARKUP = re.compile(r"<[a-z/!][^<>]{0,1000}>", re.IGNORECASE)
-_EARTH_METERS = 6_371_008.8
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,2})?")
 _KINDS = {"1": "cycling", "9": "running", "10": "walking", "biking": "cycling", "run": "running"}
 _MOST_PLACE_CHARS = 20_000
 # What these hold is of the watch, of a plan or of a turn on the way, not of the track.
 _APART = ("Training", "Plan", "CoursePoint", "Creator")
 _ELEMENTS = ("trk", "rte", "wpt", "Activity", "Course", "Placemark")
-
-WORKOUTS = StreamForm(
-    "workouts",
-    "Your workouts and recorded tracks",
-    "Kind, time, length, distance and energy of each.",
-    [
-        key(),
-        moment("started_at", "When it began, in UTC", event=True),
-        ending(moment("ended_at", "When it ended, in UTC")),
-        word("kind", "running, cycling …", searched=True),
-        text("name", "Its name", title=True),
-        text("description", "What was noted on it"),
-        in_unit(number("minutes", "How long it was, breaks among them", summed=True), unit="min"),
-        in_unit(number("distance_meters", "How far it went", summed=True), unit="m"),
-        in_unit(number("energy_kcal", "Energy burned", summed=True), unit="kcal"),
-        sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
-        integer("point_count", "How many points were recorded", summed=True),
-        word("device", "The device or app that recorded it"),
-    ],
-    time_field="started_at",
-    children={"points": ("route_points", "workout_id")},
-)
-POINTS = StreamForm(
-    "route_points",
-    "Where you were during workouts",
-    "Each recorded point: its place, height, time and heart rate.",
-    [
-        key(),
-        reference("workout_id", "The workout", required=True),
-        moment("recorded_at", "When, in UTC", event=True),
-        sensitive(number("latitude", "Degrees north")),
-        sensitive(number("longitude", "Degrees east")),
-        number("altitude_meters", "Height above the sea"),
-        sensitive(number("heart_rate", "Beats a minute")),
-    ],
-    time_field="recorded_at",
-    parents={"workout": ("workouts", "workout_id")},
-)
-ROUTES = StreamForm(
-    "routes",
-    "Routes you planned or kept",
-    "Name and length of each route and line that bears no times.",
-    [
-        key(),
-        text("name", "Its name", title=True),
-        text("description", "What was noted on it"),
-        in_unit(number("distance_meters", "How long it is", summed=True), unit="m"),
-        integer("point_count", "How many points it has", summed=True),
-        sensitive(number("latitude", "Degrees north of its beginning")),
-        sensitive(number("longitude", "Degrees east of its beginning")),
-    ],
-)
-PLACES = StreamForm(
-    "places",
-    "Places you marked",
-    "Name, description and position of each.",
-    [
-        key(),
-        text("name", "Its name", title=True),
-        text("description", "What was noted on it"),
-        word("kind", "Its kind, or the sign that it is shown with"),
-        moment("marked_at", "When it was marked, in UTC", event=True),
-        sensitive(number("latitude", "Degrees north")),
-        sensitive(number("longitude", "Degrees east")),
-        number("altitude_meters", "Height above the sea"),
-    ],
-    time_field="marked_at",
-)
 
 
 class TracksSource:
@@ -159,31 +78,6 @@ class TracksSource:
 def is_track(head: bytes) -> bool:
     """Whether a file begins as GPX, TCX or KML."""
     return _ROOT.match(head) is not None
-
-
-@dataclass(slots=True)
-class _Point:
-    """A point as far as it is said; `is_first` where it does not go on from the one before."""
-
-    latitude: float | None = None
-    longitude: float | None = None
-    altitude: float | None = None
-    heart_rate: float | None = None
-    time: str | None = None
-    is_first: bool = False
-
-    @property
-    def is_placed(self) -> bool:
-        """Whether it says where it is, on the earth."""
-        latitude, longitude = self.latitude, self.longitude
-        if latitude is None or longitude is None:
-            return False
-        return abs(latitude) <= 90 and abs(longitude) <= 180
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Where it is, as a part of keys."""
-        return f"{self.latitude}", f"{self.longitude}"
 
 
 @dataclass(slots=True)
@@ -232,7 +126,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
     """A workout, a route without times, or the place of a placemark. Raises: BadRecord."""
-    told, sums = _Told(), _Sums()
+    told, sums = _Told(), TrackSums()
     for point in _points(element, told):
         sums.add(point)
     if element.name == "Placemark" and sums.count <= 1 and sums.started_at is None:
@@ -270,7 +164,7 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
     yield SourceRecord("workouts", workout | about, element.position)
 
 
-def _placemark(element: XmlElement, told: _Told, sums: _Sums) -> Iterator[SourceItem]:
+def _placemark(element: XmlElement, told: _Told, sums: TrackSums) -> Iterator[SourceItem]:
     if not sums.count:
         raise BadRecord("unknown_record_type", message("the placemark has no point and no line"))
     marked_at = _time(told.said("when") or "")
@@ -290,7 +184,7 @@ def _place(element: XmlElement, _member: ExportMember) -> Iterator[SourceItem]:
     yield _place_record(element, told, point)
 
 
-def _place_record(element: XmlElement, told: _Told, point: _Point) -> SourceRecord:
+def _place_record(element: XmlElement, told: _Told, point: TrackPoint) -> SourceRecord:
     name = told.said("name")
     data: Data = {
         "id": stable_id("place", name or "", *point.place),
@@ -309,60 +203,14 @@ def _place_record(element: XmlElement, told: _Told, point: _Point) -> SourceReco
 
 def _point_records(element: XmlElement, workout: str) -> Iterator[SourceRecord]:
     """The points of a workout one after the other, however many there are."""
-    for number_, point in enumerate(_points(element, _Told()), 1):
-        if not point.is_placed:
-            continue
-        data: Data = {
-            "id": f"{workout}.{number_}",
-            "workout_id": workout,
-            "latitude": point.latitude,
-            "longitude": point.longitude,
-            "altitude_meters": point.altitude,
-            "heart_rate": point.heart_rate,
-        }
-        if point.time is not None:
-            data["recorded_at"] = point.time
-        yield SourceRecord("route_points", data, element.position)
+    for number, point in enumerate(_points(element, _Told()), 1):
+        if point.is_placed:
+            yield point_record(workout, number, point, element.position)
 
 
-class _Sums:
-    """What the points of a track make together."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.meters = 0.0
-        self.first = self.last = _Point()
-        self.started_at: str | None = None
-        self.ended_at: str | None = None
-        self._beats = 0.0
-        self._beat_count = 0
-
-    def add(self, point: _Point) -> None:
-        """Add the next point."""
-        if point.time is not None:
-            self.started_at = min(self.started_at or point.time, point.time, key=_order)
-            self.ended_at = max(self.ended_at or point.time, point.time, key=_order)
-        if point.heart_rate is not None:
-            self._beats += point.heart_rate
-            self._beat_count += 1
-        if not point.is_placed:
-            return
-        self.count += 1
-        if self.count == 1:
-            self.first = point
-        elif not point.is_first:
-            self.meters += _meters(self.last, point)
-        self.last = point
-
-    @property
-    def mean_heart_rate(self) -> float | None:
-        """Beats a minute, of the points that have some."""
-        return round(self._beats / self._beat_count, 1) if self._beat_count else None
-
-
-def _points(element: XmlElement, told: _Told) -> Iterator[_Point]:
+def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
     """The points of a track in their order; what is said beside them is noted."""
-    point: _Point | None = None
+    point: TrackPoint | None = None
     whens: list[str] = []
     place = 0
     is_new = True
@@ -397,7 +245,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[_Point]:
         yield point
 
 
-def _note_of_point(name: str, words: str, point: _Point) -> None:
+def _note_of_point(name: str, words: str, point: TrackPoint) -> None:
     """Keep what an element inside a point says of it."""
     if name in ("ele", "AltitudeMeters"):
         point.altitude = _number(words)
@@ -427,15 +275,15 @@ def _note(name: str, words: str, told: _Told) -> None:
         told.texts[own_name] = said[:_MOST_PLACE_CHARS] if long else one_line(said, 500)
 
 
-def _at(attributes: dict[str, str]) -> _Point:
-    return _Point(_number(attributes.get("lat", "")), _number(attributes.get("lon", "")))
+def _at(attributes: dict[str, str]) -> TrackPoint:
+    return TrackPoint(_number(attributes.get("lat", "")), _number(attributes.get("lon", "")))
 
 
-def _of_words(parts: list[str], when: str, *, is_first: bool) -> _Point:
+def _of_words(parts: list[str], when: str, *, is_first: bool) -> TrackPoint:
     """A point of KML: longitude before latitude."""
     numbers = [_number(part) for part in parts[:3]]
     longitude, latitude, altitude = (numbers + [None] * 3)[:3]
-    return _Point(latitude, longitude, altitude, time=_time(when), is_first=is_first)
+    return TrackPoint(latitude, longitude, altitude, time=_time(when), is_first=is_first)
 
 
 def _number(words: str) -> float | None:
@@ -450,11 +298,6 @@ def _time(words: str) -> str | None:
         return None
 
 
-def _order(time: str) -> str:
-    """What orders instants: `12:00:00.5Z` is after `12:00:00Z`, though a dot is before a Z."""
-    return time.removesuffix("Z")
-
-
 def _later(begin: str, seconds: float) -> str:
     try:
         return rendered(datetime.fromisoformat(begin) + timedelta(seconds=seconds))
@@ -464,12 +307,3 @@ def _later(begin: str, seconds: float) -> str:
 
 def _seconds(begin: str, end: str) -> float:
     return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-
-
-def _meters(one: _Point, other: _Point) -> float:
-    """The way along the surface between two points that are placed."""
-    latitudes = radians(one.latitude or 0), radians(other.latitude or 0)
-    apart = radians((other.longitude or 0) - (one.longitude or 0))
-    half = sin((latitudes[1] - latitudes[0]) / 2) ** 2
-    half += cos(latitudes[0]) * cos(latitudes[1]) * sin(apart / 2) ** 2
-    return 2 * _EARTH_METERS * asin(min(1.0, sqrt(half)))

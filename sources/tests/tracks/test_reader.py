@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import SourceItem
-from pdpp_sources.tracks import is_track
+from pdpp_sources.tracks.reader import is_track
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
 from sources.tests.specimens.tracks import FILES

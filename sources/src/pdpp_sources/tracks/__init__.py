@@ -1,0 +1,1 @@
+"""Recorded tracks and workouts, routes and marked places."""

@@ -383,8 +383,8 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"messages", "calls"}),
     ),
     "tracks": (
-        r".*\.(?:gpx|tcx|kml)",
-        _lines(rb"<(?:trk|rte|wpt|Activity|Course|Placemark)[\s>]"),
+        r".*\.(?:gpx|tcx|kml|fit)",
+        _lines(rb"<(?:trk|rte|wpt|Activity|Course|Placemark)[\s>]|\.FIT"),
         frozenset({"workouts", "routes", "places"}),
     ),
     "evernote": (r".*\.enex", _lines(rb"<note[\s>]"), frozenset({"notes"})),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sources.tests.hostile_attachments import ATTACHED
+from sources.tests.specimens.fit import SETTINGS, SWIM, fit_file, fit_kind, fit_message
 
 MB = 1024 * 1024
 
@@ -256,6 +257,15 @@ def _track(name: str, bad: Callable[[], str]) -> HostileFile:
         return f"<gpx>{good % 1}{bad()}{good % 2}</gpx>".encode()
 
     return HostileFile(f"track {name}.gpx", content, 2)
+
+
+def _fit(name: str, bad: Callable[[], bytes], length: int | None = None) -> HostileFile:
+    """A file of FIT: a good workout before one that is bad."""
+
+    def content() -> bytes:
+        return SWIM + fit_file([fit_kind(4), bad()], length)
+
+    return HostileFile(f"track {name}.fit", content, 3)
 
 
 def _evernote(name: str, bad: Callable[[], str]) -> HostileFile:
@@ -563,6 +573,9 @@ _CHATS = [
     ),
     _track("points", lambda: "<trk>" + '<trkpt lat="1" lon="1"/>' * 300_000 + "</trk>"),
     _track("open quotes", lambda: '<trk a="' * 200_000),
+    _fit("definitions", lambda: fit_message(0x1234) * 100_000),
+    _fit("messages of a byte", lambda: fit_message(20, (3, (2, "B"), 0)) + b"\0\xff" * 1_000_000),
+    _fit("files in a file", lambda: SETTINGS * 200_000, 0),
     _evernote("tags", lambda: "<note><title>a</title>" + "<tag>b</tag>" * 300_000 + "</note>"),
     _evernote("nested", lambda: "<note>" + "<a>" * 500_000 + "</note>"),
     _evernote(

@@ -47,7 +47,7 @@ from pdpp_sources.tables.files import could_be_table, looks_like_table, views_of
 from pdpp_sources.tables.reader import TableSource
 from pdpp_sources.tables.table_fit import UNGUIDED, Guidance
 from pdpp_sources.telegram import TelegramSource
-from pdpp_sources.tracks.reader import TracksSource
+from pdpp_sources.tracks.tracks_source import TracksSource
 from pdpp_sources.whatsapp import WhatsAppSource
 
 # The surest first: where two claim one file, the first of them reads it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sources.tests.specimens.files import Files
+from sources.tests.specimens.fit import SETTINGS, SWIM
 
 GPX = """<?xml version="1.0" encoding="UTF-8"?>
 <gpx version="1.1" creator="OpenTracks" xmlns="http://www.topografix.com/GPX/1/1"
@@ -59,4 +60,6 @@ FILES: Files = {
     "morning.gpx": GPX.encode(),
     "ride.tcx": TCX.encode(),
     "places.kml": KML.encode(),
+    "swim.fit": SWIM,
+    "settings.fit": SETTINGS,
 }

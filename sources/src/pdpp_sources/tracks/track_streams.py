@@ -16,7 +16,7 @@ from pdpp_sources.common.declaration import (
     word,
 )
 from pdpp_sources.common.unit_fields import in_unit
-from pdpp_sources.tracks.points import TrackPoint
+from pdpp_sources.tracks.track_points import TrackPoint
 
 WORKOUTS = StreamForm(
     "workouts",

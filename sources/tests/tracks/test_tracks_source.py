@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import SourceItem
-from pdpp_sources.tracks.reader import is_track
+from pdpp_sources.tracks.tracks_source import is_track
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
 from sources.tests.specimens.tracks import FILES
@@ -16,7 +16,9 @@ from sources.tests.specimens.tracks import FILES
 def test_workouts_of_each_format(tmp_path: Path) -> None:
     items = read_path(as_folder(FILES, tmp_path))
     assert {key for key, _ in items} == {"tracks"}
-    run, ride, cycled = sorted(records_of(items, "workouts"), key=lambda w: str(w["started_at"]))
+    run, ride, cycled, swim = sorted(
+        records_of(items, "workouts"), key=lambda w: str(w["started_at"])
+    )
     assert (run["kind"], run["name"], run["minutes"]) == ("running", "Morning run", 11)
     assert (run["started_at"], run["heart_rate"]) == ("2024-03-05T06:00:00Z", 120)
     assert run["distance_meters"] == pytest.approx(222.4, abs=0.2)  # no way between two segments
@@ -24,15 +26,16 @@ def test_workouts_of_each_format(tmp_path: Path) -> None:
     assert (ride["energy_kcal"], ride["heart_rate"]) == (120, 131)
     assert (cycled["name"], cycled["minutes"]) == ("Ride", 30)
     assert cycled["distance_meters"] == pytest.approx(7526, abs=10)
-    assert skips_of(items) == ["bad_record", "bad_record", "unknown_record_type"]
+    assert (swim["kind"], swim["minutes"], swim["distance_meters"]) == ("swimming", 20, 800)
+    assert sorted(skips_of(items)) == [*["bad_record"] * 2, *["unknown_record_type"] * 2]
 
 
 def test_points_have_their_time_and_heart_rate(tmp_path: Path) -> None:
     points = records_of(read_path(as_folder(FILES, tmp_path)), "route_points")
-    first = next(p for p in points if p["heart_rate"] == 120)
+    first = next(p for p in points if p["altitude_meters"] == 400.5)
     assert (first["latitude"], first["altitude_meters"]) == (47, 400.5)
     assert first["recorded_at"] == "2024-03-05T06:00:00Z"
-    assert len(points) == 4 + 1 + 2
+    assert len(points) == 4 + 1 + 2 + 2
 
 
 def test_what_bears_no_time_is_a_route_or_a_place(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The reader of recorded tracks: GPX, TCX and KML, as watches, phones and maps write them.
+"""The reader of recorded tracks: GPX, TCX, KML and FIT, as watches, phones and maps write them.
 
 Source: the schemas of the three (GPX 1.1, Training Center Database 2, KML 2.2 with Google's tracks)
 and files in the tests and trackers of published readers. Times without a zone are UTC, as GPX has
@@ -32,8 +32,8 @@ from pdpp_sources.common.source import (
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso, rendered
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
-from pdpp_sources.tracks.points import TrackPoint, TrackSums
-from pdpp_sources.tracks.streams import PLACES, POINTS, ROUTES, WORKOUTS, point_record
+from pdpp_sources.tracks.track_points import TrackPoint, TrackSums
+from pdpp_sources.tracks.track_streams import PLACES, POINTS, ROUTES, WORKOUTS, point_record
 
 _ROOT = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:\s|<!--.*?-->|<\?.*?\?>)*)"
@@ -51,23 +51,24 @@ _ELEMENTS = ("trk", "rte", "wpt", "Activity", "Course", "Placemark")
 
 
 class TracksSource:
-    """Reads GPX, TCX and KML."""
+    """Reads GPX, TCX, KML and FIT."""
 
     connector_key = "tracks"
     declaration: Data = declaration(
         "tracks",
         "Tracks, workouts and places",
-        "Recorded tracks and workouts, routes and marked places in GPX, TCX and KML.",
+        "Recorded tracks and workouts, routes and marked places in GPX, TCX, KML and FIT.",
         [WORKOUTS, POINTS, ROUTES, PLACES],
     )
     how_to_export = (
         "In the app of your watch or bicycle computer (Garmin Connect, Komoot, OpenTracks …) open "
-        "an activity and choose Export to GPX or TCX; of Google My Maps choose Export to KML."
+        "an activity and choose Export Original (FIT), TCX or GPX; of Google My Maps choose Export "
+        "to KML. All of Garmin: garmin.com/account/datamanagement/exportdata, with the zips inside."
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim the XML by its outermost element."""
-        mine = matching(export, is_track, ".gpx", ".tcx", ".kml")
+        """Claim the XML by its outermost element, FIT by its header."""
+        mine = matching(export, _is_mine, ".gpx", ".tcx", ".kml", ".fit")
         return claim(mine, "it holds tracks or places")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
@@ -78,6 +79,15 @@ class TracksSource:
 def is_track(head: bytes) -> bool:
     """Whether a file begins as GPX, TCX or KML."""
     return _ROOT.match(head) is not None
+
+
+def is_fit(head: bytes) -> bool:
+    """Whether a file begins as FIT, which is binary."""
+    return head[8:12] == b".FIT" and head[0] in (12, 14)
+
+
+def _is_mine(head: bytes) -> bool:
+    return is_track(head) or is_fit(head)
 
 
 @dataclass(slots=True)
@@ -104,6 +114,11 @@ class _Told:
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+    if is_fit(member.head(16)):
+        from pdpp_sources.tracks.fit_workouts import read_fit  # noqa: PLC0415 (most tracks are XML)
+
+        yield from read_fit(member)
+        return
     for element in cut_elements(member, *_ELEMENTS):
         if isinstance(element, Skipped):
             yield element

@@ -2,7 +2,8 @@
 
 It needs root and debootstrap. The digests are compared by the system's own program; the program
 runs in a root of Debian's smallest system, which has no Python, as a user without rights: from
-nothing to an answer over MCP. The wheels do so in one that has Python besides. The bundle is
+nothing to an answer over MCP. The wheels do so in one that has Python besides, and are upgraded by
+`pdpp upgrade`, once by some that do not start. The bundle is
 checked by the public tool MCPB and started as its manifest says, by a host that has the PATH of a
 desktop's session.
 """
@@ -16,12 +17,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from bench.clients import StdioCaller
+from personal_server.consent.credentials import base64url
+from release.signed_digests import write_digests
 from tests.browser.chromium import free_port
 from tests.image.__main__ import MBOX, OWN, USER, fetch_locked, until
 from tests.processes import started, stop
@@ -86,11 +93,10 @@ def main(folder: Path, mcpb: Path) -> None:
         with tried(root, "program", lambda root: program_installed(root, folder)) as address:
             bundle = Path(name) / "bundle"
             try_bundle(next(folder.glob("*.mcpb")), mcpb, bundle, served, address)
-    with (
-        emptied(WITH_PYTHON, "python3", "python3-venv") as root,
-        tried(root, "wheels", lambda root: wheels_installed(root, folder)),
-    ):
-        pass
+    with emptied(WITH_PYTHON, "python3", "python3-venv") as root:
+        with tried(root, "wheels", lambda root: wheels_installed(root, folder)):
+            pass
+        try_upgrade(root, folder)
 
 
 @contextmanager
@@ -142,6 +148,39 @@ def wheels_installed(root: Root, release: Path) -> str:
     install = ("app/bin/pip", "install", "--quiet", "--no-index", "--find-links=packages")
     root.run(*install, "pdpp-personal-server")
     return "app/bin/pdpp"
+
+
+def try_upgrade(root: Root, release: Path) -> None:
+    """Replace the wheels by others that do not start, then by some that do."""
+    program = ("env", "PIP_NO_INDEX=1", f"PIP_FIND_LINKS={HOME}/packages", "app/bin/pdpp")
+    for name, works in (("spoiled", False), ("whole", True)):
+        begun = time.monotonic()
+        signer = sign_wheels(release, root.home / name, works=works)
+        asked = [*program, "upgrade", name, "--signer", signer]
+        done = subprocess.run(root.words(*asked), capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if works else 69), (done.stdout, done.stderr)
+        assert "Lunch" in root.run("app/bin/pdpp", "search", "noon")
+        print(f"upgrade by {name} wheels: {'done' if works else 'put back'}, {since(begun)}")
+    assert (root.home / "app.previous").is_dir()
+
+
+def sign_wheels(release: Path, folder: Path, *, works: bool) -> str:
+    """A folder with the wheels of a release, signed by a new key, which is returned."""
+    folder.mkdir()
+    for wheel in release.glob("*.whl"):
+        shutil.copy2(wheel, folder)
+    if not works:
+        server = next(folder.glob("pdpp_personal_server-*.whl"))
+        with warnings.catch_warnings(), zipfile.ZipFile(server, "a") as packed:
+            warnings.simplefilter("ignore", UserWarning)  # a second one of that name, on purpose
+            packed.writestr("personal_server/cli/serve.py", "raise SystemExit(1)\n")
+    private = Ed25519PrivateKey.generate()
+    key = folder.with_suffix(".key")
+    key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    write_digests(folder, key)
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, USER, USER)
+    return base64url(private.public_key().public_bytes_raw())
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from personal_server.app.installations import OneFile
 from personal_server.app.upgrades import Upgrade
 from personal_server.consent.credentials import base64url
 from personal_server.upkeep.releases import ReleaseRefused, downloaded
@@ -142,8 +143,9 @@ def test_what_changes_between_look_and_copy_is_not_started(tmp_path: Path) -> No
     program, data = tmp_path / "pdpp", tmp_path / "data"
     program.write_text("the old one")
     data.mkdir()
+    planned = Upgrade(OneFile(program), data / "personal-server.sqlite3", looked_at)
     with pytest.raises(ReleaseRefused):
-        Upgrade(program, data / "personal-server.sqlite3", looked_at).replace_program()
+        planned.replace_program()
     assert program.read_text() == "the old one"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "release.key") == [
         "data",

@@ -1,4 +1,4 @@
-"""The program of this machine replaced by a newer one, and put back where that does not start.
+"""A newer release put in the place of this one, and taken back where that does not start.
 
     pdpp, data/             before
     pdpp, data.before-0.2.0/  a copy of all data, made while no server runs
@@ -10,7 +10,6 @@ Rule: at every step one program and one whole copy of the data of its version ar
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import socket
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import httpx2
 
+from personal_server.app.installations import Installation
 from personal_server.storage.sqlite.database import copy_database
 from personal_server.upkeep.releases import Release
 
@@ -37,9 +37,9 @@ class NewProgramFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What is about to change.  Shapes: `program` is the file that people start."""
+    """What is about to change."""
 
-    program: Path
+    installation: Installation
     database: Path
     release: Release
 
@@ -54,11 +54,6 @@ class Upgrade:
         return self.data_dir.with_name(f"{self.data_dir.name}.before-{self.release.version}")
 
     @property
-    def previous(self) -> Path:
-        """The program as it is now."""
-        return self.program.with_name(f"{self.program.name}.previous")
-
-    @property
     def failed_data(self) -> Path:
         """What a new program that did not start made of the data."""
         return self.data_dir.with_name(f"{self.data_dir.name}.failed-{self.release.version}")
@@ -66,32 +61,27 @@ class Upgrade:
     def bytes_needed(self) -> int:
         """How much the disk must take for the copies."""
         files = (path for path in self.data_dir.rglob("*") if path.is_file())
-        return sum(path.lstat().st_size for path in files) + self.release.program.stat().st_size
+        return sum(path.lstat().st_size for path in files) + self.installation.bytes_needed(
+            self.release
+        )
 
     def replace_program(self) -> None:
         """Copy the data, then put the new program in the place of the old one.
 
         The caller holds the claim on the data.
-        Raises: OSError, ReleaseRefused; nothing was replaced then, and no copy is left.
+        Raises: OSError, ReleaseRefused, NotInstalled; nothing was replaced then, and no copy of
+            the data is left.
         """
         copied = self.kept_data.with_name(f"{self.kept_data.name}.part")
-        new = self.program.with_name(f"{self.program.name}.new")
         shutil.rmtree(copied, ignore_errors=True)
         try:
-            shutil.copyfile(self.release.program, new)
-            self.release.require_whole(new)  # what is started, and not what was looked at before
-            new.chmod(0o755)
-            with new.open("rb") as written:
-                os.fsync(written.fileno())
             self._copy_data(copied)
             copied.replace(self.kept_data)
+            self.installation.replace(self.release)
         except BaseException:
-            new.unlink(missing_ok=True)
             shutil.rmtree(copied, ignore_errors=True)
+            shutil.rmtree(self.kept_data, ignore_errors=True)
             raise
-        self.previous.unlink(missing_ok=True)
-        os.link(self.program, self.previous)
-        new.replace(self.program)
 
     def _copy_data(self, copied: Path) -> None:
         # An import may still write. Files of records come before the records that name them, so
@@ -110,9 +100,9 @@ class Upgrade:
 
         Raises: NewProgramFailed, after the old program and the old data were put back.
         """
-        if _answers(self.program, environ):
+        if _answers(self.installation.program, environ):
             return
-        self.previous.replace(self.program)
+        self.installation.put_back()
         shutil.rmtree(self.failed_data, ignore_errors=True)
         self.data_dir.replace(self.failed_data)
         self.kept_data.replace(self.data_dir)

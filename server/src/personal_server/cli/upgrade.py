@@ -1,4 +1,4 @@
-"""`pdpp upgrade`: the program that is one file, replaced by a newer release.
+"""`pdpp upgrade`: the program that is installed here, replaced by a newer release.
 
 Source: docs/running.md, Upgrade.
 """
@@ -15,11 +15,17 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import print_facts, words
 from pdpp_mcp_server.settings import one_file_program
 from personal_server.app.databases import claim_database
+from personal_server.app.installations import (
+    Installation,
+    NotInstalled,
+    OneFile,
+    own_environment,
+)
 from personal_server.app.upgrades import NewProgramFailed, Upgrade
 from personal_server.cli.backup import Signer
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import Settings, command_environment
-from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded
+from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded, downloaded_wheels
 
 SIGNER_FILE = "release-signer"
 """In the data directory: whose releases the owner takes."""
@@ -36,7 +42,7 @@ def upgrade(
     Parameters
     ----------
     file
-        The program of a release, or the folder with the files of one.
+        The folder with the files of a release, or the program in it.
     signer
         The key that signs releases, as its makers publish it. Needed once; then it is remembered.
     dry_run
@@ -44,13 +50,7 @@ def upgrade(
     json
         Print JSON.
     """
-    program = one_file_program()
-    if program is None:
-        raise CommandError(
-            "unavailable",
-            "Only the program that is one file is upgraded by this command.",
-            "From a checkout: git pull, then make install. From wheels: install the new ones.",
-        )
+    installation = _installation()
     settings = settings_or_exit()
     if settings.database_url is not None:
         raise CommandError(
@@ -59,9 +59,9 @@ def upgrade(
             "Back the database up, then put the new program in the place of the old one.",
         )
     known = settings.data_dir / SIGNER_FILE
-    release = _release(file)
+    release = _release(file, installation)
     _require_signer(release, signer or _remembered(known))
-    planned = Upgrade(Path(program), settings.database_path.absolute(), release)
+    planned = Upgrade(installation, settings.database_path.absolute(), release)
     if not json:
         print_facts(_shown(planned).items(), words())
     if not dry_run:
@@ -79,6 +79,12 @@ def _carry_out(planned: Upgrade, settings: Settings, known: Path) -> None:
         known.write_text(planned.release.signer, encoding="ascii")
     except ReleaseRefused as refused:
         raise CommandError("export_unsafe", str(refused)) from None
+    except NotInstalled:
+        raise CommandError(
+            "unavailable",
+            "The packages could not be installed; the old ones are back.",
+            "Do what the lines above say, then try again.",
+        ) from None
     finally:
         if claim is not None:
             os.close(claim)
@@ -93,17 +99,33 @@ def _carry_out(planned: Upgrade, settings: Settings, known: Path) -> None:
         ) from None
     words().print(
         f"{planned.release.version} answers. Start it: pdpp serve, or pdpp service install.\n"
-        f"Delete these when all is well: {planned.previous} and {planned.kept_data}, "
+        f"Delete these when all is well: {planned.installation.previous} and {planned.kept_data}, "
         "which holds all your records."
     )
 
 
-def _release(file: Path) -> Release:
+def _installation() -> Installation:
+    """Raises: CommandError."""
+    program = one_file_program()
+    installation = own_environment() if program is None else OneFile(Path(program))
+    if installation is None:
+        raise CommandError(
+            "unavailable",
+            "This command replaces the program that is one file, and packages in an environment "
+            "with pip or uv.",
+            "From a checkout: git pull, then make install.",
+        )
+    return installation
+
+
+def _release(file: Path, installation: Installation) -> Release:
     """Raises: CommandError."""
     if not file.exists():
-        raise CommandError("not_found", "There is no such file.", "Name the downloaded program.")
+        raise CommandError("not_found", "There is no such file.", "Name the folder of the release.")
     try:
-        return downloaded(file.absolute(), platform.machine())
+        if isinstance(installation, OneFile):
+            return downloaded(file.absolute(), platform.machine())
+        return downloaded_wheels(file.absolute())
     except ReleaseRefused as refused:
         raise CommandError("export_unsafe", str(refused)) from None
 
@@ -147,9 +169,9 @@ def _require_room(planned: Upgrade) -> None:
 
 def _shown(planned: Upgrade) -> dict[str, str]:
     return {
-        "program": str(planned.program),
+        "program": str(planned.installation.place),
         "new version": planned.release.version,
         "signed by": planned.release.signer,
         "copy of the data": str(planned.kept_data),
-        "old program": str(planned.previous),
+        "old program": str(planned.installation.previous),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from personal_server.consent.credentials import base64url
 
 DIGESTS, SIGNATURE, SIGNER = "SHA256SUMS", "SHA256SUMS.sig", "signer.pem"
 _PROGRAM = re.compile(r"pdpp-(?P<version>[0-9][\w.+]*)-linux-(?P<machine>\w+)")
+_WHEEL = re.compile(r"pdpp_\w+-(?P<version>[0-9][\w.+]*)-py3-none-any\.whl")
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>[\w.+-]+)")
 
 
@@ -30,18 +32,28 @@ class ReleaseRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A program that somebody signed.  Shapes: `signer` is the public key, as commands take it."""
+    """What this machine needs of a version that somebody signed.
 
-    program: Path
+    Shapes: `files` with the digest of each; `signer` is the public key, as commands take it.
+    """
+
     version: str
-    digest: str
+    files: Mapping[Path, str]
     signer: str
 
-    def require_whole(self, copy: Path) -> None:
-        """Raise: ReleaseRefused, unless that file is the one that was signed."""
-        with copy.open("rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != self.digest:
-                raise ReleaseRefused("The file is not the one that was signed. Download it again.")
+    @property
+    def size(self) -> int:
+        """Of all files.  Units: bytes."""
+        return sum(file.stat().st_size for file in self.files)
+
+    def copy_of(self, file: Path, to: Path) -> Path:
+        """Copy one of the files, and see that the copy is what was signed: it may have changed.
+
+        Raises: ReleaseRefused, OSError.
+        """
+        shutil.copyfile(file, to)
+        _require_whole(to, self.files[file])
+        return to
 
 
 def downloaded(path: Path, machine: str) -> Release:
@@ -62,9 +74,35 @@ def downloaded(path: Path, machine: str) -> Release:
         raise ReleaseRefused(f"{DIGESTS} beside the file does not name it. Keep its own name.")
     if named["machine"] != machine:
         raise ReleaseRefused(f"This program is for {named['machine']}; this machine is {machine}.")
-    release = Release(path, named["version"], digests[path.name], signer)
-    release.require_whole(path)
+    return _whole(Release(named["version"], {path: digests[path.name]}, signer))
+
+
+def downloaded_wheels(path: Path) -> Release:
+    """The wheels of a folder, if their digests and signature hold.
+
+    Raises: ReleaseRefused, OSError.
+    """
+    folder = path if path.is_dir() else path.parent
+    signer, digests = _signed_digests(folder)
+    named = {name: found["version"] for name in digests if (found := _WHEEL.fullmatch(name))}
+    if len(set(named.values())) != 1:
+        raise ReleaseRefused("The release has no wheels of one version.")
+    version = next(iter(named.values()))
+    return _whole(Release(version, {folder / name: digests[name] for name in named}, signer))
+
+
+def _whole(release: Release) -> Release:
+    for file, digest in release.files.items():
+        if not file.is_file():
+            raise ReleaseRefused(f"Download {file.name} of the release as well.")
+        _require_whole(file, digest)
     return release
+
+
+def _require_whole(file: Path, digest: str) -> None:
+    with file.open("rb") as content:
+        if hashlib.file_digest(content, "sha256").hexdigest() != digest:
+            raise ReleaseRefused("The file is not the one that was signed. Download it again.")
 
 
 def _is_for(name: str, machine: str) -> bool:
@@ -76,7 +114,7 @@ def _signed_digests(folder: Path) -> tuple[str, Mapping[str, str]]:
     """Who signed the list of digests, and the list, by name.  Raises: ReleaseRefused, OSError."""
     missing = [name for name in (DIGESTS, SIGNATURE, SIGNER) if not (folder / name).is_file()]
     if missing:
-        raise ReleaseRefused(f"Download {', '.join(missing)} of the release beside the program.")
+        raise ReleaseRefused(f"Download {', '.join(missing)} of the release into the same folder.")
     text = (folder / DIGESTS).read_bytes()
     try:
         key = load_pem_public_key((folder / SIGNER).read_bytes())

@@ -22,12 +22,14 @@ from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import mail_batches, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
+from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
 from personal_server.feeds.feed_runs import PutOff, RunResult
-from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
 from personal_server.settings import Settings
+from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from server.tests.app.http_server.served import until
 from server.tests.app.importing_here import ImportHere
@@ -249,6 +251,74 @@ def test_marks_that_a_killed_run_knew_and_told_no_record_are_told_by_the_next(
     by_itself(fed)
     assert sum(mail["labels"] == ["Starred"] for mail in mails_held(fed)) == 2
     assert [e.item for e in feed_store(fed.stores).feed_items(fed.feed_id)] == ["INBOX"]
+
+
+@needs_dovecot
+@pytest.mark.parametrize("imports_first", [True, False])
+def test_a_run_killed_beside_its_import_leaves_no_record_whose_mail_is_gone(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch, *, imports_first: bool
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+        put(client, "Work", range(3, 5))
+    fed = feed_of(server.place, PASSWORD)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+    take = FetchedBatches.take
+
+    def killed(
+        batches: FetchedBatches, feed: FeedRow, name: str, path: Path, result: RunResult
+    ) -> None:
+        if name != "INBOX" or imports_first:
+            take(batches, feed, name, path, result)
+        if name == "INBOX":
+            raise PutOff
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FetchedBatches, "take", killed)
+        fed.engine.run(fed.feed_id)
+    assert fed.held() == ({"messages": 3} if imports_first else {})
+    with signed_in(server) as client:
+        client.select("INBOX")
+        client.store("1:2", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+    again(fed)
+    assert [by_itself(fed).code for _ in range(3)] == [None] * 3
+    assert fed.held() == {"messages": 3}
+    assert compared(fed).differences == []
+
+
+@needs_dovecot
+def test_a_run_killed_while_it_deletes_fetches_what_comes_back(
+    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+    fed = feed_of(server.place, PASSWORD)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+    by_itself(fed)
+    with signed_in(server) as client:
+        client.create("Trash")
+        client.select("INBOX")
+        client.copy("1", "Trash")
+        client.store("1", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+    by_itself(fed)
+    delete = MailboxRecords.delete
+
+    def killed(records: MailboxRecords, keys: set[str], accounts: set[str]) -> int:
+        delete(records, keys, accounts)
+        raise PutOff
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MailboxRecords, "delete", killed)
+        fed.engine.run(fed.feed_id)
+    assert fed.held() == {"messages": 2}
+    with signed_in(server) as client:
+        client.select("Trash")
+        client.copy("1", "INBOX")
+    again(fed)
+    by_itself(fed)
+    assert fed.held() == {"messages": 3}
 
 
 @needs_dovecot

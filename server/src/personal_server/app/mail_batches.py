@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pdpp_kernel.mail_labels import labels_line
 from personal_server.feeds.fetched_batches import BATCH_BYTES, BATCH_ITEMS, file_name
-from personal_server.storage.feed_rows import FeedMailRow
+from personal_server.storage.feed_rows import UNSURE, FeedMailRow
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class MailBatch:
 
     folder: str
     path: Path
+    uidvalidity: int
     rows: list[FeedMailRow] = field(default_factory=list[FeedMailRow])
     mails: int = 0
     size_bytes: int = 0
@@ -38,6 +39,14 @@ class MailBatch:
         """Whether it is to be imported before more is fetched."""
         return self.mails >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
 
+    def unsure(self, turn: int) -> list[FeedMailRow]:
+        """What the ledger says while the batch is imported: as of mails that the look after this
+        one found gone, so that a record whose mail nobody finds any more is followed.
+        """
+        aside = folder_aside(self.folder, self.uidvalidity)
+        mails = [row for row in self.rows if row.record_key]
+        return [replace(row, folder=aside, code=UNSURE, gone_at=turn + 1) for row in mails]
+
     def clear(self) -> None:
         """Forget what was imported."""
         shutil.rmtree(self.path, ignore_errors=True)
@@ -47,3 +56,8 @@ class MailBatch:
 def folder_file_name(folder: str) -> str:
     """A folder's name as one of a file; the reader calls the mailbox so."""
     return file_name(folder) or "Mail"
+
+
+def folder_aside(folder: str, uidvalidity: int) -> str:
+    """What the ledger calls a folder whose UIDs are to stand in nobody's way."""
+    return f"{folder}\n{uidvalidity}"

@@ -127,8 +127,6 @@ class MailboxRuns:
         """Fetch what is new, and follow what changed.  Raises: PutOff."""
         turn = (feed.reached or 0) + 1
         result = RunResult(reached_ns=turn, is_fetched=True)
-        if not feed.connection_ids and not self.store.feed_items(feed.feed_id):
-            self.mails.forget_mails(feed.feed_id)  # its account is gone, and it begins anew
         staged = self.staging / feed.feed_id
         ports = SyncPorts(
             self.store,

@@ -41,7 +41,7 @@ from pdpp_sources.mailbox_messages import (
     UidRanges,
 )
 from pdpp_sources.mailbox_process import MISBEHAVES, MailboxProcess
-from personal_server.app.mail_batches import MailBatch
+from personal_server.app.mail_batches import MailBatch, folder_aside
 from personal_server.app.mail_parts import MailParts
 from personal_server.app.mailbox_folders import (
     INBOX,
@@ -53,7 +53,7 @@ from personal_server.app.mailbox_records import MailboxRecords, lonely_keys
 from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FOLLOW, FetchedBatches, FetchTrouble
-from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow
+from personal_server.storage.feed_rows import UNSURE, FeedItemRow, FeedMailRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 
 HEADS_AT_ONCE = 500
@@ -235,17 +235,16 @@ class MailboxSync:
             stretches: Iterable[tuple[int, int]] = [(first, below - 1)]
         else:
             stretches = self._uids(first).stretches(HEADS_AT_ONCE, below)
-        self._take(name, stretches, now)
+        self._take(MailBatch(name, self.ports.staged, now.uidvalidity), stretches, now)
 
     def _uids(self, first: int) -> UidSet:
         packed = [e.packed for e in ask(self.process, ListUids(first)) if isinstance(e, UidRanges)]
         return UidSet(packed[0] if packed else b"")
 
     def _take(
-        self, name: str, stretches: Iterable[tuple[int, int]], mark: FolderMark | None
+        self, batch: MailBatch, stretches: Iterable[tuple[int, int]], mark: FolderMark | None
     ) -> None:
         """Fetch mails; `mark` is given where they come in order, so that a look can go on there."""
-        batch = MailBatch(name, self.ports.staged)
         batch.clear()
         for first, last in stretches:
             heads = {
@@ -267,7 +266,8 @@ class MailboxSync:
     def _without_copies(self, batch: MailBatch, heads: Sequence[MailHead]) -> list[MailHead]:
         """Those whose body is to be fetched; of the others the ledger knows the record."""
         copies = [head.copy for head in heads]
-        known = {e.copy_of: e for e in self.ports.mails.copies(self.feed.feed_id, copies)}
+        found = self.ports.mails.copies(self.feed.feed_id, copies)
+        known = {each.copy_of: each for each in found if each.code != UNSURE}
         rows: list[FeedMailRow] = []
         wanted: list[MailHead] = []
         for head in heads:
@@ -322,11 +322,16 @@ class MailboxSync:
 
         Raises: FetchTrouble; PutOff; _TimeIsOver where another look is to go on.
         """
-        if batch.mails:
-            self.ports.batches.take(self.feed, batch.folder, batch.path, self.result)
+        unsure = batch.unsure(self.turn)
         if batch.rows:
             self._note()
-            self.ports.mails.keep_mails(self.feed.feed_id, batch.rows)
+        if batch.mails:
+            # Who is killed here leaves records: should their mails go meanwhile, these rows tell.
+            self.ports.mails.keep_mails(self.feed.feed_id, unsure)
+            self.ports.batches.take(self.feed, batch.folder, batch.path, self.result)
+        if batch.rows:
+            forgotten = [(row.folder, row.uid) for row in unsure]
+            self.ports.mails.keep_mails(self.feed.feed_id, batch.rows, forgotten)
             self._touch(row for row in batch.rows if not row.copy_of)
         batch.clear()
         if mark is not None and last is not None:
@@ -351,7 +356,8 @@ class MailboxSync:
             self._mark_gone(gone)
             self._keep([replace(row, gone_at=None) for row in back])
         missing = UidSet(packed_ranges(_between(there, known, now.uid_next)))
-        self._take(name, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
+        batch = MailBatch(name, self.ports.staged, now.uidvalidity)
+        self._take(batch, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
 
     def _pages(self, name: str, above: int, upto: int) -> Iterator[list[FeedMailRow]]:
         while rows := self.ports.mails.mails_of(self.feed.feed_id, name, above, ROWS_AT_ONCE):
@@ -389,7 +395,8 @@ class MailboxSync:
     def _set_aside(self, name: str, uidvalidity: int) -> None:
         """Have the UIDs of a folder that is no more stand in nobody's way."""
         for rows in self._pages(name, 0, LARGEST_UID):
-            gone = [replace(e, folder=f"{name}\n{uidvalidity}", gone_at=self.turn) for e in rows]
+            folder = folder_aside(name, uidvalidity)
+            gone = [replace(row, folder=folder, gone_at=self.turn) for row in rows]
             self.result.gone += sum(row.gone_at is None for row in rows)
             forgotten = [(name, row.uid) for row in rows]
             self._note()
@@ -403,6 +410,9 @@ class MailboxSync:
         """
         feed_id, mails = self.feed.feed_id, self.ports.mails
         follows = self.feed.deletions == FOLLOW
+        accounts = {*self.feed.connection_ids, *self.result.connection_ids}
+        if not accounts:
+            return
         if follows and not self.is_asked:
             gone = mails.gone_count(feed_id, before)
             if gone > FEW_GONE and gone > sum(mails.mail_counts(feed_id).values()):
@@ -411,8 +421,9 @@ class MailboxSync:
         while rows := mails.gone_mails(feed_id, before, ROWS_AT_ONCE):
             copies = mails.mails_by_key(feed_id, [row.record_key for row in rows])
             lonely, told = lonely_keys(rows, copies)
-            accounts = {*self.feed.connection_ids, *self.result.connection_ids}
-            if follows and lonely:
+            if follows and lonely:  # they are no copies of anything from here on
+                deleted = [replace(e, code=UNSURE) for e in rows if e.record_key in lonely]
+                mails.keep_mails(feed_id, deleted)
                 self.result.records_deleted += self.ports.records.delete(lonely, accounts)
             mails.keep_mails(feed_id, (), [(row.folder, row.uid) for row in rows])
             self._touched |= told
@@ -460,7 +471,7 @@ class MailboxReading:
             for _ in ask(self.process, OpenFolder(folder.name)):
                 pass
             packed = [e.packed for e in ask(self.process, ListUids(1)) if isinstance(e, UidRanges)]
-            batch = MailBatch(folder.name, self.staged)
+            batch = MailBatch(folder.name, self.staged, 0)
             for first, last in UidSet(packed[0] if packed else b"").stretches(
                 MAILS_AT_ONCE, LARGEST_UID
             ):

@@ -123,8 +123,7 @@ class FeedEngine:
             each.feed_id == feed_id and each.code == ACCOUNT_GONE for each in self.store.feeds()
         )
         if begins_anew:
-            known = [line.item for line in self.store.feed_items(feed_id)]
-            self.store.keep_feed_items(feed_id, (), known)
+            self.store.forget_ledger(feed_id)
         return self.store.change_feed(feed_id, resumed)
 
     def _start(self, feed: FeedRow) -> None:

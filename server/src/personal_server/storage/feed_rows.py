@@ -9,6 +9,8 @@ from personal_server.storage.tables import Cell, StoredRow, column
 
 FEED_ID = "fee_"
 """What the id of a feed begins with, and so that of a run that a feed records."""
+UNSURE = "unsure"
+"""The code of a mail whose record may be there or not: its import or deletion was begun."""
 
 
 class FeedRow(StoredRow, table="feeds"):
@@ -105,8 +107,8 @@ class FeedMailRow(StoredRow, table="feed_mails"):
     """A mail in a folder of an account, and the record that it is.
 
     Copies of a mail have `copy_of` in common (empty: not known), and one record.  `record_key` is
-    empty for a mail that became none, of which `code` says why; `gone_at` is the number of the
-    look that found it gone.
+    empty for a mail that became none, of which `code` says why, or that nobody knows whether it did
+    (`UNSURE`); `gone_at` is the number of the look that found it gone.
     """
 
     by_subject = True

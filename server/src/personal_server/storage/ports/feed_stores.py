@@ -50,6 +50,10 @@ class FeedStore(Protocol):
         """Write lines of the ledger, and forget those of items that have another name."""
         ...
 
+    def forget_ledger(self, feed_id: str) -> None:
+        """Forget what is known of the items of its place, and have all imported anew."""
+        ...
+
     def keep_feed_run(self, run: FeedRunRow) -> None:
         """Keep a receipt; one of a run that found nothing to do is added to such a one before."""
         ...
@@ -101,8 +105,4 @@ class FeedMailStore(Protocol):
         forgotten: Iterable[tuple[str, int]] = (),
     ) -> None:
         """Write some, and forget others by folder and UID."""
-        ...
-
-    def forget_mails(self, feed_id: str) -> None:
-        """Forget all, so that the account is fetched anew."""
         ...

@@ -45,7 +45,6 @@ _GONE = (
     f" ORDER BY {FeedMailRow.folder}, {FeedMailRow.uid} LIMIT ?"
 )
 _FORGET = delete(FeedMailRow, FeedMailRow.feed_id, FeedMailRow.folder, FeedMailRow.uid)
-_FORGET_ALL = delete(FeedMailRow, FeedMailRow.feed_id)
 
 
 def _among(column: object, count: int) -> str:
@@ -119,11 +118,6 @@ class SqlFeedMails:
                 return
             session.many(_FORGET, [(subject, feed_id, *each) for each in forgotten])
             session.many(replacing(FeedMailRow), [(subject, *values_of(each)) for each in mails])
-
-    def forget_mails(self, feed_id: str) -> None:
-        """Forget all, so that the account is fetched anew."""
-        with self._database.write() as session:
-            session.run(_FORGET_ALL, (self._subject_id, feed_id))
 
     def _among(self, column: object, feed_id: str, values: Sequence[str]) -> list[FeedMailRow]:
         found: list[FeedMailRow] = []

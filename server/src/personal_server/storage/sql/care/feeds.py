@@ -29,11 +29,14 @@ _ITEMS = f"{select(FeedItemRow, FeedItemRow.feed_id)} ORDER BY {FeedItemRow.item
 _RUNS = f"{select(FeedRunRow, FeedRunRow.feed_id)} ORDER BY {FeedRunRow.began_at_ns} DESC LIMIT ?"
 _FORGET_ITEM = delete(FeedItemRow, FeedItemRow.feed_id, FeedItemRow.item)
 _FORGET_RUN = delete(FeedRunRow, FeedRunRow.feed_id, FeedRunRow.began_at_ns)
+_FORGET_LEDGER = (
+    delete(FeedItemRow, FeedItemRow.feed_id),
+    delete(FeedMailRow, FeedMailRow.feed_id),
+)
 _FORGET = (
     delete(FeedRow, FeedRow.feed_id),
-    delete(FeedItemRow, FeedItemRow.feed_id),
     delete(FeedRunRow, FeedRunRow.feed_id),
-    delete(FeedMailRow, FeedMailRow.feed_id),
+    *_FORGET_LEDGER,
 )
 # The receipt that is one too old.
 _OLDEST = (
@@ -110,6 +113,12 @@ class SqlFeeds:
                 return
             session.many(_FORGET_ITEM, [(subject, feed_id, each) for each in forgotten])
             session.many(replacing(FeedItemRow), [(subject, *values_of(each)) for each in items])
+
+    def forget_ledger(self, feed_id: str) -> None:
+        """With the mails of a mailbox."""
+        with self._database.write() as session:
+            for forget in _FORGET_LEDGER:
+                session.run(forget, (self._subject_id, feed_id))
 
     def keep_feed_run(self, run: FeedRunRow) -> None:
         """Nothing is kept of a feed that was removed meanwhile."""

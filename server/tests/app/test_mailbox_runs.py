@@ -288,6 +288,43 @@ def test_a_run_killed_beside_its_import_leaves_no_record_whose_mail_is_gone(
 
 
 @needs_dovecot
+def test_a_check_tells_records_that_say_otherwise_and_those_that_no_mail_is(
+    server: MailServer, feed_of: FeedOf, settings: Settings, tmp_path: Path
+) -> None:
+    with signed_in(server) as client:
+        put(client, "INBOX", range(3))
+        put(client, "Work", range(1, 4))
+    fed = feed_of(server.place, PASSWORD)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+    by_itself(fed)
+    assert compared(fed).differences == []
+    with signed_in(server) as client:
+        client.select("INBOX")
+        client.store("1", "+FLAGS", r"(\Flagged)")
+        client.store("3", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+        client.select("Work")
+        client.store("3", "+FLAGS", r"(\Deleted)")
+        client.expunge()
+    exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(7, 9)))
+    (account,) = fed.feed.connection_ids
+    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, account)
+    found = compared(fed)
+    assert [(each.item, each.reason) for each in found.differences] == [
+        ("INBOX", "differing 1"),
+        ("Work", "differing 1"),
+        ("messages", "gone 1"),
+        ("messages", "extra 2"),
+    ]
+    assert found.is_short
+    by_itself(fed)
+    by_itself(fed)
+    found = compared(fed)
+    assert [each.reason for each in found.differences] == ["extra 2"]
+    assert not found.is_short
+
+
+@needs_dovecot
 def test_a_run_killed_while_it_deletes_fetches_what_comes_back(
     server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

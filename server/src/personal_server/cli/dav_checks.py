@@ -16,9 +16,9 @@ from personal_server.app.stores import Stores
 from personal_server.cli.feed_checks import (
     MISSING,
     FeedComparison,
-    compare_records,
     records_of,
 )
+from personal_server.cli.record_comparison import RecordComparison
 from personal_server.feeds.feed_ledger import CHANGED, NEW, Difference, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -34,6 +34,7 @@ def check_account(
     found, result = FeedComparison(), RunResult()
     known = KnownAccount.of(feed_store(stores).feed_items(feed.feed_id))
     runs = dav_runs(settings, stores, ImportCommand.of(settings))
+    comparison = RecordComparison.of(stores.records, feed.connection_ids)
     wanted_zone, seen = settings.time_zone or "UTC", set[str]()
     try:
         place = DavPlace.of(feed.place)
@@ -49,7 +50,8 @@ def check_account(
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.name, found
                     )
-                    compare_records(stores.records, feed.connection_ids, batch.name, records, found)
+                    comparison.compare(records)
+                    found.note(batch.name, comparison)
     except (FetchTrouble, DavTrouble) as trouble:
         result.code = trouble.code
     if result.code is not None:

@@ -1,34 +1,35 @@
-"""Whether the records hold everything that the place of a feed holds.
+"""Whether the records hold everything that the place of a feed holds, and nothing beside it.
 
 Rule: it writes nothing; every imported item is read again by the confined reader, and memory holds
-one batch of it.
+one batch of it and a number for each record.
 Source: docs/contract/feeds.md 7.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pdpp_kernel.record import canonical_key
 from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.feeding import feed_store
+from personal_server.app.mailbox_records import ATTACHMENTS, MESSAGES, SOURCE
 from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
+from personal_server.cli.record_comparison import RecordComparison
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
-from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.feeds.fetched_batches import FOLLOW, FetchTrouble
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.whole_store import RecordStore
 
-COMPARED_AT_ONCE = 500
-MISSING = "missing"
+MISSING, DIFFERING, EXTRA = "missing", "differing", "extra"
+NOT_LACKING = frozenset({ItemState.GONE, EXTRA})
+"""The first words of reasons of what the records hold and the place does not."""
 
 
 @dataclass(slots=True)
@@ -42,7 +43,15 @@ class FeedComparison:
     @property
     def is_short(self) -> bool:
         """Whether the records lack anything that the place holds."""
-        return any(each.reason != ItemState.GONE for each in self.differences)
+        return any(each.reason.partition(" ")[0] not in NOT_LACKING for each in self.differences)
+
+    def note(self, name: str, comparison: RecordComparison) -> None:
+        """Say what of an item the records do not hold, or otherwise."""
+        for reason, count in ((MISSING, comparison.missing), (DIFFERING, comparison.differing)):
+            if count:
+                self.differences.append(Difference(name, f"{reason} {count}"))
+        self.records += comparison.records
+        comparison.begin()
 
 
 def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) -> FeedComparison:
@@ -55,6 +64,7 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
     except FolderTrouble as trouble:
         found.differences.append(Difference(WHOLE, MISSING, trouble.code))
         return found
+    comparison = RecordComparison.of(stores.records, feed.connection_ids)
     found.items = len(seen)
     found.differences += differences(seen, known)
     for item in seen:
@@ -63,16 +73,18 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
             path = folder if item.name == WHOLE else folder / item.name
             wanted = Wanted(zone=zone, within=folder)
             records = records_of(stores.records, reader, path, wanted, item.name, found)
-            compare_records(stores.records, feed.connection_ids, item.name, records, found)
+            comparison.look_for(records)
+            found.note(item.name, comparison)
     return found
 
 
 def check_mailbox(
     feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str, runs: MailboxRuns
 ) -> FeedComparison:
-    """Fetch the whole mailbox again, and compare it with the records."""
+    """Fetch the whole mailbox again, and compare it with the records and these with it."""
     found = FeedComparison()
     result = RunResult()
+    comparison = RecordComparison.of(stores.records, feed.connection_ids)
     try:
         with runs.fetched(feed, result) as batches:
             for batch in batches:
@@ -82,16 +94,34 @@ def check_mailbox(
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.folder, found
                     )
-                    compare_records(
-                        stores.records, feed.connection_ids, batch.folder, records, found
-                    )
+                    comparison.compare(records)
+                    found.note(batch.folder, comparison)
     except FetchTrouble as trouble:
         result.code = trouble.code
     if result.rejected:
         found.differences.append(Difference(WHOLE, f"{ItemState.REJECTED} {result.rejected}"))
     if result.code is not None:
         found.differences.append(Difference(WHOLE, MISSING, result.code))
+    elif feed.deletions == FOLLOW:
+        found.differences += _beside(feed, comparison, runs)
     return found
+
+
+def _beside(feed: FeedRow, comparison: RecordComparison, runs: MailboxRuns) -> Iterator[Difference]:
+    """Records of the account that the mailbox does not hold: those that the ledger knows as gone,
+    and those of which it knows nothing.
+    """
+    for stream in (MESSAGES, ATTACHMENTS):
+        gone = extra = 0
+        for keys in comparison.beside(SOURCE, stream):
+            # the key of an attachment is that of its message, a point and a number
+            of_mails = [key.rpartition(".")[0] if stream == ATTACHMENTS else key for key in keys]
+            known = {row.record_key for row in runs.mails.mails_by_key(feed.feed_id, of_mails)}
+            gone += sum(key in known for key in of_mails)
+            extra += sum(key not in known for key in of_mails)
+        for reason, count in ((ItemState.GONE, gone), (EXTRA, extra)):
+            if count:
+                yield Difference(stream, f"{reason} {count}")
 
 
 def records_of(
@@ -115,41 +145,3 @@ def records_of(
                     yield reading.connector_key, item
     except (ExportError, BadRecord) as error:
         found.differences.append(Difference(name, MISSING, error.code))
-
-
-def compare_records(
-    store: RecordStore,
-    connection_ids: Sequence[str],
-    name: str,
-    records: Iterable[tuple[str, SourceRecord]],
-    found: FeedComparison,
-) -> None:
-    """Say how many records of a source and its streams no account of the feed holds."""
-    with store.snapshot() as snapshot:
-        accounts = [c for c in snapshot.connections() if c.connection_id in connection_ids]
-    by_source: dict[str, list[str]] = defaultdict(list)
-    for each in accounts:
-        by_source[each.connector_key].append(each.connection_id)
-    waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
-    missing = 0
-    for source, record in records:
-        found.records += 1
-        keys = waiting[source, record.stream]
-        keys.append(canonical_key([record.data["id"]]))
-        if len(keys) >= COMPARED_AT_ONCE:
-            missing += _missing(store, by_source[source], record.stream, keys)
-            keys.clear()
-    for (source, stream), keys in waiting.items():
-        missing += _missing(store, by_source[source], stream, keys)
-    if missing:
-        found.differences.append(Difference(name, f"{MISSING} {missing}"))
-
-
-def _missing(
-    store: RecordStore, connection_ids: Iterable[str], stream: str, keys: Sequence[str]
-) -> int:
-    """How many of these records no account of the feed holds."""
-    held: set[str] = set()
-    for each in connection_ids:
-        held.update(record.key for record in store.records_named(each, stream, keys))
-    return len(set(keys) - held)

@@ -1,0 +1,111 @@
+"""Records as a place holds them, beside those of the accounts that its feed filled.
+
+Rule: it writes nothing.  A record that lies in several items is compared with what the first of
+them says, which is what a feed has it say.
+Source: docs/contract/feeds.md 7.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from pdpp_kernel.record import canonical_key
+from pdpp_kernel.source_item import SourceRecord
+from personal_server.storage.ports.whole_store import RecordStore
+
+COMPARED_AT_ONCE = 500
+THREAD = "thread_id"
+"""Tells to which records one belongs, and so nothing of its own."""
+
+
+@dataclass(slots=True)
+class RecordComparison:
+    """Counts records that the accounts lack or hold otherwise.
+
+    Shapes: `accounts` by their source; the counts are those since it began with an item.
+    """
+
+    store: RecordStore
+    accounts: Mapping[str, Sequence[str]]
+    records: int = 0
+    missing: int = 0
+    differing: int = 0
+    _seen: set[int] = field(default_factory=set[int], init=False)
+
+    @classmethod
+    def of(cls, store: RecordStore, connection_ids: Sequence[str]) -> RecordComparison:
+        """Over these accounts."""
+        accounts: dict[str, list[str]] = defaultdict(list)
+        with store.snapshot() as snapshot:
+            for each in snapshot.connections():
+                if each.connection_id in connection_ids:
+                    accounts[each.connector_key].append(each.connection_id)
+        return cls(store, accounts)
+
+    def begin(self) -> None:
+        """Count anew, for the next item."""
+        self.records = self.missing = self.differing = 0
+
+    def look_for(self, records: Iterable[tuple[str, SourceRecord]]) -> None:
+        """Whether they are there, whatever they say: exports of several days say different."""
+        for source, stream, part in self._parts(records):
+            self.missing += len(part.keys() - self._held(source, stream, part).keys())
+
+    def compare(self, records: Iterable[tuple[str, SourceRecord]]) -> None:
+        """Whether they are there, and say what their first item says."""
+        for source, stream, part in self._parts(records):
+            held = self._held(source, stream, part)
+            self.missing += len(part.keys() - held.keys())
+            for key in part.keys() & held.keys():
+                mark = hash((source, stream, key))
+                if mark not in self._seen:
+                    self.differing += _differs(part[key], held[key])
+            self._seen.update(hash((source, stream, key)) for key in part)
+
+    def beside(self, source: str, stream: str) -> Iterator[list[str]]:
+        """The keys of records of a stream that were compared with nothing."""
+        for account in self.accounts.get(source, ()):
+            with self.store.snapshot(None) as snapshot:
+                keys = (
+                    stored.key
+                    for stored in snapshot.export(account, stream)
+                    if hash((source, stream, stored.key)) not in self._seen
+                )
+                while part := list(islice(keys, COMPARED_AT_ONCE)):
+                    yield part
+
+    def _parts(
+        self, records: Iterable[tuple[str, SourceRecord]]
+    ) -> Iterator[tuple[str, str, Mapping[str, SourceRecord]]]:
+        """Some of a source and stream at a time, by key."""
+        waiting: dict[tuple[str, str], dict[str, SourceRecord]] = defaultdict(dict)
+        for source, record in records:
+            self.records += 1
+            part = waiting[source, record.stream]
+            part.setdefault(canonical_key([record.data["id"]]), record)
+            if len(part) >= COMPARED_AT_ONCE:
+                yield source, record.stream, part
+                part.clear()
+        for (source, stream), part in waiting.items():
+            yield source, stream, part
+
+    def _held(
+        self, source: str, stream: str, part: Mapping[str, SourceRecord]
+    ) -> dict[str, Mapping[str, object]]:
+        """What the accounts hold of them."""
+        return {
+            record.key: record.data
+            for account in self.accounts.get(source, ())
+            for record in self.store.records_named(account, stream, list(part))
+        }
+
+
+def _differs(record: SourceRecord, held: Mapping[str, object]) -> bool:
+    return any(
+        held.get(name) != value
+        for name, value in record.data.items()
+        if name != THREAD or record.thread is None
+    )

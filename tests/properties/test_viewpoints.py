@@ -25,7 +25,7 @@ from personal_server.console.languages import PageReader, language_of
 from personal_server.console.record_figures import VALUES_SHOWN
 from personal_server.console.record_values import brief, called
 from personal_server.console.search import HITS_SHOWN
-from personal_server.console.stream_pages import ROWS_SHOWN
+from personal_server.console.stream_reading import ROWS_SHOWN
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import field_words, said
 from personal_server.domain.authority import ReadableSource, ReadAuthority

@@ -10,43 +10,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 from itertools import groupby
 
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.texts import Joined, Text, message, moment_of, span_of_texts
+from pdpp_kernel.texts import Joined, Text, message, span_of_texts
 from pdpp_kernel.values import instant_or_day_ns
-from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
-from personal_server.console.presentations import Appearance, look_of
+from personal_server.console.presentations import look_of
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
 from personal_server.console.record_lists import (
-    AgendaDay,
-    Conversation,
-    ListedRecord,
-    PaymentMonth,
     Records,
-    agenda,
-    conversations,
-    inbox,
-    list_fields,
-    months_of,
-    payment_months,
-    payments,
 )
 from personal_server.console.record_values import (
-    Row,
-    ShownColumn,
-    columns_of,
     plain_records,
     read_fields,
-    read_row,
-    table_columns,
-    table_row,
-    told_columns,
 )
 from personal_server.console.record_view import (
     OPERATORS,
@@ -56,6 +36,7 @@ from personal_server.console.record_view import (
     sortable_fields,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.stream_reading import StreamReading
 from personal_server.console.viewpoints import (
     ROOTS,
     Viewpoint,
@@ -70,7 +51,6 @@ from personal_server.domain.stored import Collection, RunStatus
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     FieldSelection,
-    PageSize,
     RecordsQuery,
     Selectors,
 )
@@ -80,8 +60,6 @@ from personal_server.reading.records import read_records
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 STREAMS_SHOWN = 40
-ROWS_SHOWN, READ_SHOWN = 25, 10
-PAGE_CHARS = 1_000_000
 PAGE_SECONDS = 10.0
 VALUE_CHARS = 60
 Ends = tuple[str, str] | None
@@ -192,9 +170,10 @@ class StreamPages:
                 check_view(wanted, source)
                 return self.pages.go(visit, wanted.link)
             look = look_of(source) if view.layout is RecordsLayout.LIST else None
-            read = _StreamReading(viewpoint, view, source, look, asked.get("cursor"))
-            today = self._from_today(read)
-            found, ordered, following = read.records(snapshot, authority, today)
+            read = StreamReading(
+                viewpoint, view, source, look, asked.get("cursor"), self.pages.zone
+            )
+            found, ordered, following = read.records(snapshot, authority, read.from_today())
             stored = _record_counts(snapshot)
         counts_all = asked.get("figures") == "all"
         until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
@@ -224,117 +203,12 @@ class StreamPages:
             "months": figures.months(),
             "facets": figures.facets(),
             # last, since what was counted before is kept as long as nothing is written
-            "shown": self._shown(read, ordered, found, figures),
+            "shown": read.shown(ordered, found, figures),
             "counting": None if counts_all else _with(view.link, "figures", "all"),
             "next": following and _with(kept.link, "cursor", following),
             "begins": not asked.get("cursor"),
         }
         return self.pages.show(visit, "stream.html", values)
-
-    def _from_today(self, read: _StreamReading) -> str | None:
-        """The day from which an agenda is shown where nothing else was asked for.
-
-        It is a day in UTC, so for some owners the one before theirs.
-        """
-        view = read.view
-        is_asked = view.since or view.until or view.sort or read.cursor
-        if read.look is not Appearance.AGENDA or is_asked:
-            return None
-        now = moment_of(read.viewpoint.reads.ports.clock())
-        local = now.astimezone(self.pages.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        return min(local.date(), local.astimezone(UTC).date()).isoformat()
-
-    def _shown(
-        self, read: _StreamReading, ordered: RecordsView, found: Records, figures: ViewFigures
-    ) -> _Shown:
-        """The records as what they are, else as the rows of a table."""
-        root, source, view = read.viewpoint.root, read.source, read.view
-        dated = time_field(source)
-        is_latest_first = dated is not None and ordered.sort == f"-{dated.name}"
-        match read.look:
-            case Appearance.MAIL | Appearance.TITLES:
-                return _Shown(records=inbox(root, source, found))
-            case Appearance.CHAT:
-                said = conversations(view, source, found[::-1] if is_latest_first else found)
-                return _Shown(conversations=said, chats=[] if read.cursor else chat_lines(figures))
-            case Appearance.AGENDA:
-                zone = self.pages.zone
-                days = agenda(root, source, found, zone, latest_first=is_latest_first)
-                return _Shown(days=days)
-            case Appearance.PAYMENTS:
-                is_timed = dated is not None and (ordered.sort or "").lstrip("-") == dated.name
-                months = months_of(source, found) if is_timed else [""] * len(found)
-                sums = month_sums(figures, months)
-                paid = payment_months(payments(root, source, found), months, sums or {})
-                return _Shown(months=paid, is_summed=sums is not None)
-            case None:
-                names = told_columns(ordered, columns_of(source), [data for _, data in found])
-                row = read_row if view.layout is RecordsLayout.READ else table_row
-                rows = [row(root, source, key, data, names) for key, data in found]
-                return _Shown(rows=rows, columns=table_columns(ordered, source, names))
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The records of a page as what they are, else as the rows of a table."""
-
-    records: Sequence[ListedRecord] = ()
-    chats: Sequence[ChatLine] | None = ()
-    conversations: Sequence[Conversation] = ()
-    days: Sequence[AgendaDay] = ()
-    months: Sequence[PaymentMonth] = ()
-    is_summed: bool = True
-    rows: Sequence[Row] = ()
-    columns: Sequence[ShownColumn] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _StreamReading:
-    """What of a stream a page reads: a view, as what it is shown, and where a page goes on."""
-
-    viewpoint: Viewpoint
-    view: RecordsView
-    source: ReadableSource
-    look: Appearance | None
-    cursor: str | None
-
-    def records(
-        self, snapshot: ReadSnapshot, authority: ReadAuthority, today: str | None
-    ) -> tuple[Records, RecordsView, str | None]:
-        """The records, the view in whose order they are, and where the next page begins.
-
-        From `today` on, where there are such; else the newest first.
-        """
-        view, dated = self.view, time_field(self.source)
-        if dated is not None and today is not None:
-            upcoming = replace(view, since=today, sort=dated.name)
-            found, following = self._page(snapshot, authority, upcoming)
-            if found:
-                return found, upcoming, following
-        ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
-        found, following = self._page(snapshot, authority, ordered)
-        return found, ordered, following
-
-    def _page(
-        self, snapshot: ReadSnapshot, authority: ReadAuthority, view: RecordsView
-    ) -> tuple[Records, str | None]:
-        source, is_read = self.source, view.layout is RecordsLayout.READ
-        names = columns_of(source) if self.look is None else list_fields(source, self.look)
-        texts = read_fields(source) if is_read else ()
-        query = RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=READ_SHOWN if is_read else ROWS_SHOWN,
-            size=PageSize(chars=PAGE_CHARS),
-            cursor=self.cursor,
-            sort=view.sort,
-            filters=view.filters,
-            times=view.times,
-            cut=FieldSelection(tuple(dict.fromkeys((*names, *texts)))),
-        )
-        answer = read_records(self.viewpoint.reads.ports, snapshot, authority, query)
-        found = [(each["id"], each["data"]) for each in plain_records(answer.data)]
-        return found, answer.next_cursor
 
 
 def _otherwise(view: RecordsView, source: ReadableSource) -> list[tuple[str, str]]:

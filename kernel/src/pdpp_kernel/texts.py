@@ -68,13 +68,14 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day of the calendar, with its weekday or without; or a month or a year of it."""
+    """A day of the calendar, with its weekday or without; a month, a year or the weekday of it."""
 
     day: date
     unit: str = "day"
 
     def __str__(self) -> str:
         forms = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y", "named_day": "%a %d %b %Y"}
+        forms["short_day"] = "%a"
         return self.day.strftime(forms[self.unit]).removeprefix("0")
 
 

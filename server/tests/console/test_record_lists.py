@@ -157,7 +157,7 @@ def test_events_are_an_agenda_by_the_owners_days(house: Household, browser: Brow
         event(5, "2026-11-22T18:00:00Z", "2026-11-23T18:00:00Z"),
     ]
     path = filled(house, CALENDAR, "cin_calendar", "events", rows)
-    page = read(browser, path)
+    page = read(browser, f"{path}?as=days")
     days = ["Wed, 18 Nov 2026", "Thu, 19 Nov 2026", "Sat, 21 Nov 2026", "Sun, 22 Nov 2026"]
     assert page.all(".day h3") == days
     times = ["20:00 – 21:30", "all day", "21–23 Nov 2026", "10:00 – 23 Nov 2026, 10:00"]
@@ -166,14 +166,15 @@ def test_events_are_an_agenda_by_the_owners_days(house: Household, browser: Brow
     earlier = read(browser, f"{path}?until=2026-11-18")
     assert earlier.all(".day .what a") == ["Event 4"]
     assert earlier.all('[data-field="from-today"]') == []
-    narrowed = read(browser, f"{path}?filter[calendar]=Home")
+    narrowed = read(browser, f"{path}?filter[calendar]=Home&as=days")
     (link,) = narrowed.page.css('[data-field="from-today"] a')
-    assert link.attributes["href"] == f"{path}?filter[calendar]=Home&until=2026-11-18"
+    assert link.attributes["href"] == f"{path}?filter[calendar]=Home&until=2026-11-18&as=days"
 
 
 def test_a_calendar_of_the_past_begins_with_the_newest(house: Household, browser: Browser) -> None:
     rows = [event(n, f"2020-01-0{n}T18:00:00Z", f"2020-01-0{n}T19:00:00Z") for n in (1, 2)]
-    page = read(browser, filled(house, CALENDAR, "cin_calendar", "events", rows))
+    path = filled(house, CALENDAR, "cin_calendar", "events", rows)
+    page = read(browser, f"{path}?as=days")
     assert page.all(".day .what a") == ["Event 2", "Event 1"]
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pdpp_kernel.texts import Text
 from pdpp_kernel.values import NUMBERS
 from personal_server.console.record_values import AUTHOR, RecordField, author_of, brief
+from personal_server.console.record_view import RecordsLayout
 from personal_server.console.viewpoints import records_path
 from personal_server.console.words import said
 from personal_server.domain.authority import ReadableSource
@@ -53,6 +54,14 @@ def look_of(source: ReadableSource) -> Appearance | None:
     lasting = (declared.event_end_field, declared.whole_days_field)
     is_lasting = any(name in source.fields for name in lasting)
     return Appearance.AGENDA if is_lasting else Appearance.TITLES
+
+
+def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
+    """How the records of a stream can look like what they are, the first of them unasked."""
+    look = look_of(source)
+    if look is Appearance.AGENDA:
+        return RecordsLayout.MONTH, RecordsLayout.DAYS
+    return () if look is None else (RecordsLayout.LIST,)
 
 
 def money_fields(source: ReadableSource) -> tuple[str, str] | None:

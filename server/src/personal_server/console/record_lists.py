@@ -133,7 +133,7 @@ def list_fields(source: ReadableSource, look: Appearance) -> tuple[str, ...]:
 
 def inbox(root: str, source: ReadableSource, records: Records) -> list[ListedRecord]:
     """Records as an inbox shows its mails."""
-    return [_listed(root, source, key, data) for key, data in records]
+    return [listed_record(root, source, key, data) for key, data in records]
 
 
 def conversations(
@@ -161,13 +161,13 @@ def agenda(
     days: dict[date, list[tuple[tuple[bool, int], ListedRecord]]] = {}
     undated: list[ListedRecord] = []
     for key, data in records:
-        begin_ns, end_ns, is_whole = _times_of(source, data)
+        begin_ns, end_ns, is_whole = times_of(source, data)
         if begin_ns is None:
-            undated.append(_listed(root, source, key, data))
+            undated.append(listed_record(root, source, key, data))
             continue
         begins = moment_of(begin_ns) if is_whole else local_moment(begin_ns, zone)
-        times = _times_words(begin_ns, end_ns, zone, is_whole=is_whole)
-        listed = replace(_listed(root, source, key, data), times=times)
+        times = times_words(begin_ns, end_ns, zone, is_whole=is_whole)
+        listed = replace(listed_record(root, source, key, data), times=times)
         days.setdefault(begins.date(), []).append(((not is_whole, begin_ns), listed))
     dated = [
         AgendaDay(
@@ -188,7 +188,7 @@ def payments(root: str, source: ReadableSource, records: Records) -> list[Paymen
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         amount = Decimal(str(value)) if is_number else None
         name = cut(currency, ASIDE_CHARS) if isinstance(currency, str) else ""
-        found.append(Payment(_listed(root, source, key, data), amount, name))
+        found.append(Payment(listed_record(root, source, key, data), amount, name))
     return found
 
 
@@ -212,9 +212,10 @@ def payment_months(
     return found
 
 
-def _listed(
+def listed_record(
     root: str, source: ReadableSource, key: str, data: Mapping[str, object]
 ) -> ListedRecord:
+    """A record as it stands in a list."""
     dated = time_field(source)
     at = None if dated is None else data.get(dated.name)
     day = day_of_text(at) if isinstance(at, str) else ""
@@ -261,7 +262,7 @@ def _conversation_name(source: ReadableSource, data: Mapping[str, object]) -> st
     return cut(name, SHORT_CHARS) if isinstance(name, str) else ""
 
 
-def _times_of(
+def times_of(
     source: ReadableSource, data: Mapping[str, object]
 ) -> tuple[int | None, int | None, bool]:
     """When a record begins and ends, and whether it lasts whole days.
@@ -279,7 +280,8 @@ def _times_of(
     return begin, end, data.get(declared.whole_days_field or "") is True
 
 
-def _times_words(begin_ns: int, end_ns: int | None, zone: ZoneInfo, *, is_whole: bool) -> Text:
+def times_words(begin_ns: int, end_ns: int | None, zone: ZoneInfo, *, is_whole: bool) -> Text:
+    """When of its day something takes place, and until when."""
     if is_whole:
         first, last = moment_of(begin_ns).date(), moment_of((end_ns or 0) - 1).date()
         return DaySpan(Date(first), Date(last)) if last > first else message("all day")
@@ -288,12 +290,12 @@ def _times_words(begin_ns: int, end_ns: int | None, zone: ZoneInfo, *, is_whole:
     if end_ns is None or end_ns <= begin_ns:
         return clock
     ends = local_moment(end_ns, zone)
-    if _day_of_end(ends) == begins.date():
+    if day_of_end(ends) == begins.date():
         return f"{clock} – {ends:%H:%M}"
     return Joined((clock, Minute(end_ns)), " – ")
 
 
-def _day_of_end(ends: datetime) -> date:
+def day_of_end(ends: datetime) -> date:
     """The day on which something ends: midnight belongs to the day before."""
     return (ends - timedelta(microseconds=1)).date()
 

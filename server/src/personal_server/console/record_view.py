@@ -26,8 +26,11 @@ MOST_LINK_BYTES = 600
 class RecordsLayout(StrEnum):
     """How the records of a view stand on its page, as its link says it."""
 
-    LIST = ""
-    """As what they are; a table where nothing says what that is."""
+    FIRST = ""
+    """The first of those in which they look like what they are; else a table."""
+    LIST = "list"
+    MONTH = "month"
+    DAYS = "days"
     TABLE = "table"
     READ = "text"
     """One after the other, each with its text."""
@@ -61,7 +64,7 @@ class RecordsView:
     until: str | None = None
     sort: str | None = None
     root: str = OWN
-    layout: RecordsLayout = RecordsLayout.LIST
+    layout: RecordsLayout = RecordsLayout.FIRST
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

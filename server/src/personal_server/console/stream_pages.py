@@ -19,7 +19,7 @@ from pdpp_kernel.texts import Joined, Text, message, span_of_texts
 from pdpp_kernel.values import instant_or_day_ns
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
-from personal_server.console.presentations import look_of
+from personal_server.console.presentations import layouts_of
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
 from personal_server.console.record_lists import (
     Records,
@@ -36,7 +36,7 @@ from personal_server.console.record_view import (
     sortable_fields,
 )
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.console.stream_reading import StreamReading
+from personal_server.console.stream_reading import WHOLE, StreamReading
 from personal_server.console.viewpoints import (
     ROOTS,
     Viewpoint,
@@ -61,6 +61,8 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 
 STREAMS_SHOWN = 40
 PAGE_SECONDS = 10.0
+ALWAYS_THERE = (RecordsLayout.TABLE, RecordsLayout.READ)
+NO_LAYOUT = "There is no such page of these records."
 VALUE_CHARS = 60
 Ends = tuple[str, str] | None
 """The times of the oldest and of the newest record, as they are stored."""
@@ -158,8 +160,8 @@ class StreamPages:
         place, asked = (visit.path["connection_id"], visit.path["stream"]), visit.query
         viewpoint = self.viewpoints.of(visit)
         days, layout = (asked.get("since"), asked.get("until")), asked.get("as", "")
-        if layout not in list(RecordsLayout) or asked.get("as") == RecordsLayout.LIST:
-            raise InvalidRequest("There is no such page of these records.", param="as")
+        if layout not in list(RecordsLayout) or asked.get("as") == "":
+            raise InvalidRequest(NO_LAYOUT, param="as")
         sort, root = asked.get("sort"), viewpoint.root
         view = RecordsView(*place, visit.filters, *days, sort, root, RecordsLayout(layout))
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
@@ -169,12 +171,13 @@ class StreamPages:
                 wanted = _added(view, visit)
                 check_view(wanted, source)
                 return self.pages.go(visit, wanted.link)
-            look = look_of(source) if view.layout is RecordsLayout.LIST else None
-            read = StreamReading(
-                viewpoint, view, source, look, asked.get("cursor"), self.pages.zone
-            )
-            found, ordered, following = read.records(snapshot, authority, read.from_today())
+            layouts = layouts_of(source)
+            if view.layout not in (RecordsLayout.FIRST, *ALWAYS_THERE, *layouts[1:]):
+                raise InvalidRequest(NO_LAYOUT, param="as")
+            read = StreamReading(viewpoint, view, source, asked.get("cursor"), self.pages.zone)
+            found, ordered, following = read.records(snapshot, authority)
             stored = _record_counts(snapshot)
+        is_whole = read.layout in WHOLE
         counts_all = asked.get("figures") == "all"
         until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
         figures = ViewFigures(viewpoint.reads, view, source, until)
@@ -186,10 +189,10 @@ class StreamPages:
             "account": account_name(source),
             "view": view,
             "place": view.place,
-            "look": look,
-            "earlier": None if kept is view else replace(view, until=ordered.since).link,
-            "is_any": bool(found),
-            "otherwise": _otherwise(view, source),
+            "layout": read.layout,
+            "earlier": replace(view, until=ordered.since).link if read.is_from(ordered) else None,
+            "is_any": bool(found) or is_whole,
+            "otherwise": _otherwise(read),
             "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
             "conditions": _conditions(view, source, found),
             "fields": [
@@ -205,20 +208,30 @@ class StreamPages:
             # last, since what was counted before is kept as long as nothing is written
             "shown": read.shown(ordered, found, figures),
             "counting": None if counts_all else _with(view.link, "figures", "all"),
-            "next": following and _with(kept.link, "cursor", following),
+            "next": None if is_whole else following and _with(kept.link, "cursor", following),
+            "is_whole": is_whole,
+            "is_cut": is_whole and following is not None,
+            "whole_list": replace(ordered, layout=RecordsLayout.DAYS).link,
             "begins": not asked.get("cursor"),
         }
         return self.pages.show(visit, "stream.html", values)
 
 
-def _otherwise(view: RecordsView, source: ReadableSource) -> list[tuple[str, str]]:
+def _otherwise(read: StreamReading) -> list[tuple[str, str]]:
     """How else these records can stand on the page: the name of the layout, and its link."""
-    can_look, can_read = look_of(source) is not None, bool(read_fields(source))
-    layouts = [(RecordsLayout.LIST, "list" if can_look else "table")]
-    layouts += [(RecordsLayout.TABLE, "table")] if can_look else []
-    layouts += [(RecordsLayout.READ, "text")] if can_read else []
-    here = view.layout if can_look or view.layout is RecordsLayout.READ else RecordsLayout.LIST
-    return [(name, replace(view, layout=each).link) for each, name in layouts if each is not here]
+    view, source = read.view, read.source
+    looks = layouts_of(source)
+    layouts = [*looks, RecordsLayout.TABLE]
+    layouts += [RecordsLayout.READ] if read_fields(source) else []
+    links: list[tuple[str, str]] = []
+    for each in layouts:
+        if each is not read.layout:
+            alike = view.undated if each is RecordsLayout.MONTH else view
+            is_first = each is layouts[0]
+            layout = RecordsLayout.FIRST if is_first else each
+            sort = None if each in WHOLE else view.sort
+            links.append((each.value, replace(alike, layout=layout, sort=sort).link))
+    return links
 
 
 def _end_of_account(held: Sequence[ReadableSource], place: int) -> int:

@@ -170,10 +170,6 @@ class Blobs:
     def upload(self, request: Request) -> Reply:
         """`POST /v1/blobs`."""
         parameters = request.parameters
-        if parameters.texts.get("connection_id") is None:
-            raise InvalidRequest(
-                "The parameter 'connection_id' is required.", param="connection_id"
-            )
         if not str(parameters.texts.get("json_path")).startswith("/"):
             raise InvalidRequest("'json_path' is a JSON Pointer.", param="json_path")
         mime_type = _mime_type(

@@ -157,6 +157,18 @@ async def test_a_collector_does_nothing_but_write_to_its_connection(site: Whole)
 
 
 @pytest.mark.anyio
+async def test_a_collector_uploads_files_without_naming_its_connection(site: Whole) -> None:
+    path = "/v1/blobs?stream=messages&record_key=m1"
+    async with client(site, token_for(site, HOME)) as collector:
+        uploaded = await collector.post(path, content=b"a picture")
+        elsewhere = await collector.post(f"{path}&connection_id=cin_other", content=b"a picture")
+    assert uploaded.status_code == 201
+    assert elsewhere.json()["error"]["code"] == "connection_not_found"
+    store = site.server.stores.records
+    assert store.blob_upload(HOME, uploaded.json()["blob_id"]) is not None
+
+
+@pytest.mark.anyio
 async def test_what_imports_remember_is_no_bookmark(site: Whole) -> None:
     store = site.server.stores.records
     receipt: dict[str, Any] = {"name": "secret.mbox", "imported_at": STARTED, "streams": {}}

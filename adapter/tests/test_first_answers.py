@@ -18,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from pdpp_mcp_server.first_answers import (
     HANDSHAKES,
+    LINES_AHEAD,
     STATELESS,
     FirstAnswers,
     LibraryNeeded,
@@ -229,3 +230,30 @@ def test_the_end_is_told_before_the_library_reads_it() -> None:
         os.close(writing)
         assert streams.lines.readline() == ""
         assert told == [LibraryNeeded.NEVER]
+
+
+def heard_by(messages: Sequence[Message]) -> list[object]:
+    """What is told to whoever listens until the input ends, with nobody to read what waits."""
+    told: list[object] = []
+    ended = Event()
+
+    def listener(heard: object) -> None:
+        told.append(heard)
+        if heard is LibraryNeeded.NEVER:
+            ended.set()
+
+    incoming = io.BytesIO(b"".join(lines(messages)))
+    StandardStreams(FirstAnswers(IDENTITY), incoming, io.BytesIO()).listen(listener)
+    assert ended.wait(10)
+    return told
+
+
+def test_one_who_says_it_again_and_again_fills_nothing() -> None:
+    again = [INITIALIZED] * (2 * LINES_AHEAD)
+    assert heard_by([GREETING, *again]) == [LibraryNeeded.NEVER]
+
+
+def test_one_who_asks_in_words_of_a_notification_is_answered_by_the_library() -> None:
+    asking = INITIALIZED | {"id": 3}
+    assert heard_by([GREETING, asking]) == [LibraryNeeded.NOW, LibraryNeeded.NEVER]
+    assert heard_by([GREETING, INITIALIZED, asking]) == [LibraryNeeded.NOW, LibraryNeeded.NEVER]

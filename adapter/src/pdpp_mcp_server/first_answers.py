@@ -91,6 +91,10 @@ class FirstAnswers:
         """Who it is."""
         return self._client
 
+    def is_said_again(self, message: Json) -> bool:
+        """Whether a client repeats that it has read the greeting, which changes nothing."""
+        return self._initialized and is_initialized(message)
+
     def leave(self) -> None:
         """Leave the session to the library, which hears something that changes it."""
         self._is_left, self._initialized = True, False
@@ -135,6 +139,11 @@ class FirstAnswers:
             "cacheScope": "public",
             "_meta": {f"{_META}serverInfo": self._server},
         }
+
+
+def is_initialized(message: Json) -> bool:
+    """Whether a client says that it has read the greeting; one that has an id asks something."""
+    return message.keys() - {"params"} == {"jsonrpc", "method"} and message["method"] == INITIALIZED
 
 
 def message_of(line: bytes) -> Json:
@@ -272,7 +281,7 @@ class StandardStreams:
     def _is_settled(self, line: bytes) -> bool:
         """Whether the library need not hear of a line."""
         session, method = self._session, None
-        was_open = session.has_greeted
+        was_open, is_initialized_now = session.has_greeted, False
         if was_open:
             message = message_of(line)
             method = message.get("method")
@@ -283,6 +292,9 @@ class StandardStreams:
             if method == "notifications/cancelled":
                 self._tell(Cancelled(as_object(message.get("params")).get("requestId")))
                 return not self._is_needed
+            if session.is_said_again(message):
+                return not self._is_needed  # nobody reads what waits while it is not needed
+            is_initialized_now = is_initialized(message)
             if method == "initialize":
                 session.leave()
         if self._is_answered(line, told_again=not was_open):
@@ -290,7 +302,7 @@ class StandardStreams:
                 return True
             self._is_needed = self._is_needed or not session.has_greeted
         else:
-            self._is_needed = self._is_needed or method != INITIALIZED
+            self._is_needed = self._is_needed or not is_initialized_now
         if self._is_needed:
             self._tell(LibraryNeeded.NOW)
         return False
